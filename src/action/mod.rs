@@ -1,0 +1,199 @@
+//! What `run` may hold: one file for each action, and the table that makes them one.
+//!
+//! A row of `actions!` gives an action its key in the manifest, its schema and hover text, its checks and its work.
+//! What is not here: how a program is started and a request sent (world/), and what becomes of an outcome (catalog/).
+
+mod ask;
+mod call;
+mod exec;
+mod fail;
+mod http;
+mod later;
+mod log;
+mod notify;
+mod outcome;
+mod process;
+mod progress;
+mod prompt;
+mod read;
+mod run;
+mod script;
+mod select;
+mod sleep;
+mod step;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::compile::Compiler;
+use crate::template::Shape;
+use crate::yaml::{At, Spanned};
+
+pub use http::check_connection;
+pub use outcome::{Body, Doing, Failure, Outcome};
+pub use run::{Limits, Mention, Plan, Planned, Run};
+pub use select::Selection;
+pub use step::{Beside, StepKeys};
+
+/// An action: what the manifest says of it, its checks, and its work.
+pub trait Act: Sized + Send + Sync {
+    /// What stands behind its key.
+    type Spec: for<'de> Deserialize<'de> + JsonSchema + Clone + std::fmt::Debug;
+    /// The keys beside it that it takes.
+    const BESIDE: &'static [&'static str] = &[];
+    /// The right without which a pack may not do it.
+    const GRANT: Option<&'static str> = None;
+    /// What it would be to serve without doing it: `Some` where this version only checks it.
+    const NOT_YET: bool = false;
+
+    /// What templates may expect of its outcome.
+    fn shape() -> Shape;
+
+    /// Checks it and makes it ready. `None` where it is wrong, which is then reported.
+    fn compile(written: Written<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
+
+    /// Does it.
+    fn act(&self, _doing: &Doing<'_>) -> impl Future<Output = Result<Outcome, Failure>> + Send {
+        std::future::ready(Err(Failure::NotYet))
+    }
+}
+
+/// An action as it was written.
+pub struct Written<'a, S> {
+    /// What stands behind its key.
+    pub spec: &'a Spanned<S>,
+    /// The place of its key.
+    pub key: At,
+    /// What stands beside its key.
+    pub beside: &'a Beside<'a>,
+    /// Whether text that it puts out is to be read as JSON, whatever it is.
+    pub wants_json: bool,
+}
+
+/// A row of the table of actions, for lists and docs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its key in the manifest.
+    pub key: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// Whether this version does it, or only checks it.
+    pub runs: bool,
+}
+
+macro_rules! actions {
+    ($($(#[doc = $doc:literal])+ $key:ident $variant:ident($type:ty),)+) => {
+        /// One action, and what stands beside it: exactly one of the actions, with an `id` and a `when` among steps.
+        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+        #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+        pub struct Step {
+            $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as Act>::Spec>>,)+
+            /// The name of this step: later steps see its outcome as `{{steps.ID.…}}`.
+            pub id: Option<Spanned<String>>,
+            /// The step is taken only when this holds: exactly one `{{…}}`.
+            pub when: Option<Spanned<String>>,
+            /// What the program reads: a text (a template), or a file.
+            pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
+            /// The folder in which the program runs: a path of the pack, or exactly one `{{env.NAME}}`.
+            pub cwd: Option<Spanned<String>>,
+            /// Environment variables for the program: templates by name.
+            #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
+            pub env: crate::notation::Named<Spanned<crate::notation::Scalar>>,
+            /// Exit codes that are no error; `[0]` until told otherwise.
+            pub ok_exit: Option<Vec<i32>>,
+            /// What the program may touch.
+            pub sandbox: Option<Spanned<crate::notation::Json>>,
+            /// How long an answer is waited for.
+            pub timeout: Option<Spanned<crate::notation::Duration>>,
+        }
+
+        impl Step {
+            /// The keys of the actions that stand here.
+            pub fn keys(&self) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $(if self.$key.is_some() { keys.push(stringify!($key)); })+
+                keys
+            }
+
+            /// The keys beside it that the action takes.
+            pub fn takes(&self) -> &'static [&'static str] {
+                $(if self.$key.is_some() { return <$type as Act>::BESIDE; })+
+                &[]
+            }
+
+            /// The right that the action needs.
+            pub fn grant(&self) -> Option<&'static str> {
+                $(if self.$key.is_some() { return <$type as Act>::GRANT; })+
+                None
+            }
+
+            /// Whether this version only checks the action.
+            pub fn not_yet(&self) -> bool {
+                $(if self.$key.is_some() { return <$type as Act>::NOT_YET; })+
+                false
+            }
+
+            /// What templates may expect of the outcome.
+            pub fn shape(&self) -> Shape {
+                $(if self.$key.is_some() { return <$type as Act>::shape(); })+
+                Shape::Any
+            }
+
+            /// Checks the action and makes it ready.
+            pub fn compile(&self, keys: &StepKeys, compiler: &mut Compiler<'_>) -> Option<Action> {
+                let beside = Beside::of(self);
+                $(if let Some(spec) = &self.$key {
+                    let key = keys.place(stringify!($key), spec.at);
+                    let written = Written { spec, key, beside: &beside, wants_json: keys.wants_json };
+                    return <$type>::compile(written, compiler).map(Action::$variant);
+                })+
+                None
+            }
+        }
+
+        /// An action that is ready.
+        #[allow(clippy::large_enum_variant, reason = "each is made once, at load, and stays where it is")]
+        pub enum Action { $($(#[doc = $doc])+ $variant($type),)+ }
+
+        impl Action {
+            /// Does it.
+            pub async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+                match self { $(Action::$variant(action) => action.act(doing).await,)+ }
+            }
+        }
+
+        /// Every action, in the order of the table.
+        pub const TABLE: &[Row] = &[$(Row {
+            key: stringify!($key),
+            description: concat!($($doc,)+),
+            runs: !<$type as Act>::NOT_YET,
+        },)+];
+    };
+}
+
+actions! {
+    /// A program with its argv elements, and no shell.
+    exec Exec(exec::Exec),
+    /// Text for a shell, never templated; values arrive as environment variables.
+    script Script(script::Script),
+    /// One HTTP request.
+    http Http(http::Http),
+    /// Another tool of this server.
+    tool Tool(call::Tool),
+    /// A resource of this server, by its URI (a template).
+    read Read(read::Read),
+    /// A prompt of this server.
+    prompt Prompt(prompt::Prompt),
+    /// One round of questions to the client.
+    ask Ask(ask::Ask),
+    /// A log message to the client, by the level that it asked for.
+    log Log(log::Log),
+    /// How far the work is, where the client gave a token.
+    progress Progress(progress::Progress),
+    /// Waits: a duration, or a template that gives one.
+    sleep Sleep(sleep::Sleep),
+    /// Tells clients that something changed.
+    notify Notify(notify::Notify),
+    /// Ends the run, in words of its own.
+    fail Fail(fail::Fail),
+}

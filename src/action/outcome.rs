@@ -1,0 +1,151 @@
+//! What an action gave, or why it gave nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::mime_of;
+use crate::template::{RenderError, Scope};
+use crate::world::{Captured, World, WorldError};
+
+/// What an action is done with.
+pub struct Doing<'a> {
+    /// The values that its templates see.
+    pub scope: &'a Scope,
+    /// Where it happens.
+    pub world: &'a Arc<dyn World>,
+    /// Ends it when the caller no longer wants it.
+    pub cancel: CancellationToken,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes it may hold.
+    pub max_output: u64,
+    /// The folder of its pack.
+    pub folder: &'a Path,
+}
+
+/// What an action gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The outcome's fields, as `steps.ID` and `result` show them.
+    pub value: Value,
+    /// What it speaks with when nothing else is said.
+    pub body: Body,
+    /// Why it counts as failed, in words for the caller.
+    pub failed: Option<String>,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+}
+
+/// What an action speaks with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// Text.
+    Text(String),
+    /// A JSON value, and the text that it was.
+    Json(Value, String),
+    /// Bytes, with their type.
+    Bytes(Vec<u8>, String),
+}
+
+/// Why an action gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A template, or a value that may not stand where it would.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// The world.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// A value that would be taken for an option.
+    #[error("`{argument}` begins with `-`, and would be taken for an option")]
+    Dash {
+        /// The argument that the element begins with.
+        argument: String,
+    },
+    /// A value that no environment variable can hold.
+    #[error("`{argument}` holds a NUL character, which no environment variable can")]
+    Nul {
+        /// The argument.
+        argument: String,
+    },
+    /// JSON that was cut.
+    #[error("the JSON was cut: {missing} bytes over the limit of {limit}")]
+    CutJson {
+        /// How many bytes are missing.
+        missing: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Text that was to be JSON.
+    #[error("the output is not JSON: {message}")]
+    NotJson {
+        /// What the parser says.
+        message: String,
+    },
+    /// A folder that an environment variable was to name.
+    #[error("`{variable}` is not set to a folder")]
+    NoFolder {
+        /// The variable.
+        variable: String,
+    },
+    /// What this version only checks.
+    #[error("this version of folio does not run it yet")]
+    NotYet,
+}
+
+/// What bytes mean: the JSON in them, and what they speak with.
+///
+/// # Errors
+/// JSON that was cut, and text that was to be JSON and is not.
+pub(super) fn body_of(
+    bytes: &Captured,
+    mime_type: Option<&str>,
+    wants_json: bool,
+    limit: u64,
+) -> Result<(Option<Value>, Body), Failure> {
+    let Some(text) = bytes.text() else {
+        if wants_json {
+            return Err(Failure::NotJson { message: "it is not even text".to_owned() });
+        }
+        return Ok((None, binary(bytes, mime_type)));
+    };
+    let trimmed = text.trim();
+    let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
+    let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
+    if !looks_json || trimmed.is_empty() && !wants_json {
+        return Ok((None, Body::Text(bytes.to_text())));
+    }
+    match serde_json::from_str::<Value>(trimmed) {
+        Ok(value) => Ok((Some(value.clone()), Body::Json(value, trimmed.to_owned()))),
+        // What is JSON as far as it goes was JSON.
+        Err(error) if bytes.is_cut() && (wants_json || says_json || error.is_eof()) => {
+            Err(Failure::CutJson { missing: bytes.missing, limit })
+        }
+        Err(error) if wants_json => Err(Failure::NotJson { message: error.to_string() }),
+        Err(_) => Ok((None, Body::Text(bytes.to_text()))),
+    }
+}
+
+/// Bytes that are no text: what they are, or, where they were cut or nothing tells, marked text.
+fn binary(bytes: &Captured, mime_type: Option<&str>) -> Body {
+    let sniffed = || picture(&bytes.bytes).map_or_else(|| mime_of("", &bytes.bytes).to_owned(), str::to_owned);
+    let mime_type = mime_type.filter(|mime| !mime.starts_with("text/")).map_or_else(sniffed, str::to_owned);
+    if bytes.is_cut() { Body::Text(bytes.to_text()) } else { Body::Bytes(bytes.bytes.clone(), mime_type) }
+}
+
+/// The type of a picture, by the bytes that it begins with.
+fn picture(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}

@@ -1,0 +1,179 @@
+//! What `exec` and `script` have in common: where a program runs, what it reads, and what becomes of what it printed.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::later;
+use super::outcome::{Body, Doing, Failure, Outcome, body_of};
+use super::step::Beside;
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::template::{EnvValue, Shape, Template, Text};
+use crate::world::{Captured, Command, Finished, strip_escapes};
+use crate::yaml::Spanned;
+
+/// The keys beside it.
+pub(super) const BESIDE: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
+
+/// How much of stderr an error shows.
+const TAIL: usize = 2000;
+
+/// Where a program runs and with what.
+pub(super) struct Setting {
+    cwd: Cwd,
+    env: Vec<(String, Template<EnvValue>)>,
+    stdin: Option<Template<Text>>,
+    ok_exit: Vec<i32>,
+    wants_json: bool,
+}
+
+enum Cwd {
+    Folder(PathBuf),
+    Variable(String),
+}
+
+/// What templates may expect of a program's outcome.
+pub(super) fn shape() -> Shape {
+    Shape::object([("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)])
+}
+
+impl Setting {
+    pub(super) fn compile(beside: &Beside<'_>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Setting> {
+        if let Some(sandbox) = beside.sandbox {
+            later::refuse(compiler, sandbox.at, "`sandbox`");
+        }
+        let cwd = cwd(beside.cwd, compiler);
+        let env = environment(beside, compiler);
+        let stdin = match beside.stdin {
+            Some(stdin) => {
+                let text = compiler.text(stdin);
+                text.and_then(|text| compiler.template(&text, Exposure::Private)).map(Some)
+            }
+            None => Some(None),
+        };
+        let ok_exit = beside.ok_exit.map_or_else(|| vec![0], <[i32]>::to_vec);
+        Some(Setting { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
+    }
+
+    /// The command, but for its program's arguments.
+    pub(super) fn command(&self, program: &str, doing: &Doing<'_>) -> Result<Command, Failure> {
+        let mut command = Command::new(program, self.folder(doing)?);
+        for (name, template) in &self.env {
+            command.env.push((name.clone(), template.render(doing.scope)?.0));
+        }
+        if let Some(stdin) = &self.stdin {
+            command.stdin = Some(stdin.render(doing.scope)?.0.into_bytes());
+        }
+        command.timeout = doing.timeout;
+        command.max_output = doing.max_output;
+        command.cancel = doing.cancel.clone();
+        Ok(command)
+    }
+
+    fn folder(&self, doing: &Doing<'_>) -> Result<PathBuf, Failure> {
+        match &self.cwd {
+            Cwd::Folder(folder) => Ok(folder.clone()),
+            Cwd::Variable(name) => {
+                let value = doing.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
+                let folder = doing.folder.join(value);
+                if value.is_empty() || !folder.is_dir() {
+                    return Err(Failure::NoFolder { variable: name.clone() });
+                }
+                Ok(folder)
+            }
+        }
+    }
+
+    /// What the program's end means.
+    pub(super) fn outcome(&self, program: &str, finished: Finished, limit: u64) -> Result<Outcome, Failure> {
+        let failed = match finished.exit {
+            Some(code) if self.ok_exit.contains(&code) => None,
+            _ => Some(ended_badly(program, &finished)),
+        };
+        let (json, body) = match failed {
+            None => body_of(&finished.stdout, None, self.wants_json, limit)?,
+            Some(_) => (None, Body::None),
+        };
+        let stdout = finished.stdout.to_text();
+        let value = json!({
+            "stdout": stdout.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&stdout),
+            "stderr": finished.stderr.to_text(),
+            "exit": finished.exit,
+            "json": json,
+        });
+        let body = match body {
+            Body::Text(text) => Body::Text(strip_escapes(&text)),
+            other => other,
+        };
+        Ok(Outcome { value, body, failed, status: None })
+    }
+}
+
+fn cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Cwd> {
+    let Some(written) = written else {
+        return Some(Cwd::Folder(compiler.pack.folder.path().join(compiler.base)));
+    };
+    if written.contains("{{") {
+        let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+        return match template.sole() {
+            Some([env, name]) if env == "env" => {
+                compiler.folder_variable(name, written.at)?;
+                Some(Cwd::Variable(name.clone()))
+            }
+            _ => {
+                compiler
+                    .error(Code::Unsafe, written.at, "`cwd` is a path of the pack, or exactly one `{{env.NAME}}`")
+                    .help("an argument may not choose where a program runs");
+                None
+            }
+        };
+    }
+    let path = compiler.path(written, written.at)?;
+    let folder = compiler.pack.folder.path().join(&path);
+    match compiler.pack.folder.stat(&path) {
+        Ok(stat) if stat.is_dir => Some(Cwd::Folder(folder)),
+        _ => {
+            compiler.error(Code::NotFound, written.at, format!("there is no folder `{}`", written.value));
+            None
+        }
+    }
+}
+
+fn environment(beside: &Beside<'_>, compiler: &mut Compiler<'_>) -> Option<Vec<(String, Template<EnvValue>)>> {
+    let mut env = Some(Vec::new());
+    for (name, value) in beside.env {
+        if !crate::notation::is_identifier(name) {
+            compiler.error(Code::BadName, name.at, format!("`{}` is no name of an environment variable", name.value));
+        }
+        let text = Spanned::new(value.value.0.clone(), value.at);
+        let template = compiler.template(&text, Exposure::Private);
+        env = env.zip(template).map(|(mut env, template)| {
+            env.push((name.value.clone(), template));
+            env
+        });
+    }
+    env
+}
+
+fn ended_badly(program: &str, finished: &Finished) -> String {
+    let how = match (finished.exit, finished.signal) {
+        (Some(code), _) => format!("`{program}` ended with exit code {code}"),
+        (None, Some(signal)) => format!("`{program}` was ended by signal {signal}"),
+        (None, None) => format!("`{program}` did not end as it should"),
+    };
+    let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
+    match tail(said) {
+        said if said.is_empty() => how,
+        said => format!("{how}:\n{said}"),
+    }
+}
+
+/// The last of what a program printed.
+fn tail(printed: &Captured) -> String {
+    let text = strip_escapes(&printed.to_text());
+    let text = text.trim();
+    let start = text.char_indices().rev().take(TAIL).last().map_or(0, |(at, _)| at);
+    let cut = if start > 0 { "…" } else { "" };
+    format!("{cut}{}", text.get(start..).unwrap_or_default())
+}

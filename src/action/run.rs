@@ -1,0 +1,228 @@
+//! What stands behind `run`: one action, or a list of steps. Checked whole; a list is not yet run.
+//!
+//! A run will be able to stop at a question and go on from its steps' outcomes: they are kept in the [`Scope`], and
+//! nothing else is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::step::check_beside;
+use super::{Action, Doing, Failure, Outcome, Step, StepKeys, later};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::{by_kind, is_identifier};
+use crate::template::{Condition, Names, Shape, Template};
+use crate::yaml::{At, Spanned};
+
+by_kind! {
+    /// One action, or a list of steps.
+    pub enum Run {
+        "map" => One(Box<Spanned<Step>>),
+        "list" => Steps(Vec<Spanned<Step>>),
+    }
+}
+
+/// How long a run may take, and how much it may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long.
+    pub timeout: Duration,
+    /// How many bytes of one action's output.
+    pub max_output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { timeout: Duration::from_secs(30), max_output: 1 << 20 }
+    }
+}
+
+/// A run that is ready.
+pub struct Plan {
+    action: Action,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+impl Plan {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What kept it from coming to an outcome; a program that ended badly has one.
+    pub async fn run(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+        self.action.act(doing).await
+    }
+}
+
+/// A run as far as it could be checked.
+pub struct Planned {
+    /// The run, unless something is wrong with it or this version does not run it.
+    pub plan: Option<Plan>,
+    /// What `result` is behind it, where that is one action's outcome.
+    pub result: Option<Shape>,
+    /// What `steps` is behind it.
+    pub steps: BTreeMap<String, Shape>,
+}
+
+impl Planned {
+    /// The names in scope behind the run.
+    #[must_use]
+    pub fn names(&self, names: &Names) -> Names {
+        let names = match self.steps.is_empty() {
+            true => names.clone(),
+            false => names.clone().with("steps", Shape::Object(self.steps.clone())),
+        };
+        match &self.result {
+            Some(result) => names.with("result", result.clone()),
+            None => names,
+        }
+    }
+}
+
+/// Names that a step may not have, beside those of the actions.
+const TAKEN: &[&str] = &["env", "now", "server", "steps", "result", "arguments"];
+
+impl Run {
+    /// Checks the run whole and makes it ready.
+    pub fn compile(&self, wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
+        match self {
+            Run::One(step) => one(step, wants_json, limits, compiler),
+            Run::Steps(steps) => several(steps, wants_json, compiler),
+        }
+    }
+
+    /// What the run names of this server.
+    pub fn mentions(&self) -> Vec<Mention> {
+        self.steps().iter().flat_map(|step| mentioned(step)).collect()
+    }
+
+    /// The actions of the run, with the places of their steps.
+    pub fn actions(&self) -> Vec<(&'static str, At)> {
+        self.steps().iter().flat_map(|step| step.keys().into_iter().map(|key| (key, step.at))).collect()
+    }
+
+    /// The names of its steps.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
+    }
+
+    fn steps(&self) -> &[Spanned<Step>] {
+        match self {
+            Run::One(step) => std::slice::from_ref(step),
+            Run::Steps(steps) => steps,
+        }
+    }
+
+    /// The places of the rights that it needs and that its pack has not been given.
+    pub fn blocked(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, At)> {
+        let needed = self.steps().iter().filter_map(|step| step.grant().map(|grant| (grant, step.at)));
+        needed.filter(|(grant, _)| !compiler.pack.grants.allow(grant)).collect()
+    }
+}
+
+/// Something of this server that a run names.
+#[derive(Debug, Clone)]
+pub enum Mention {
+    /// A tool, by its name in the same pack.
+    Tool(Spanned<String>),
+    /// A prompt, by its name in the same pack.
+    Prompt(Spanned<String>),
+    /// A resource, by a URI without holes.
+    Uri(Spanned<String>),
+}
+
+fn mentioned(step: &Step) -> Vec<Mention> {
+    let tool = step.tool.as_ref().and_then(|tool| tool.value.name(tool.at)).map(Mention::Tool);
+    let prompt = step.prompt.as_ref().and_then(|prompt| prompt.value.name(prompt.at)).map(Mention::Prompt);
+    let uri = step.read.as_ref().filter(|uri| !uri.contains("{{")).cloned().map(Mention::Uri);
+    [tool, prompt, uri].into_iter().flatten().collect()
+}
+
+fn one(step: &Spanned<Step>, wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
+    for (name, at) in [("id", step.id.as_ref().map(|id| id.at)), ("when", step.when.as_ref().map(|when| when.at))] {
+        if let Some(at) = at {
+            compiler
+                .error(Code::Conflict, at, format!("`{name}` is for steps, and this is one action"))
+                .help("leave it out, or write a list of steps");
+        }
+    }
+    let action = compile_step(step, wants_json, compiler);
+    let plan = action.map(|action| Plan { action, limits });
+    Planned { plan, result: Some(step.shape()), steps: BTreeMap::new() }
+}
+
+/// Checks one step: exactly one action, with what belongs beside it.
+fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Action> {
+    let keys = StepKeys::of(step.at, wants_json, compiler);
+    match step.keys().as_slice() {
+        [_] => {}
+        [] => {
+            let names: Vec<&str> = super::TABLE.iter().map(|row| row.key).collect();
+            compiler
+                .error(Code::MissingKey, step.at, "there is no action here")
+                .help(format!("an action is one of `{}`", names.join(" ")));
+            return None;
+        }
+        [first, second, ..] => {
+            let at = keys.place(second, step.at);
+            compiler
+                .error(Code::Conflict, at, format!("`{second}` stands beside `{first}`: one action at a time"))
+                .help("write a list of steps for several");
+            return None;
+        }
+    }
+    check_beside(step, &keys, compiler);
+    let faults = compiler.findings.report.diagnostics().len();
+    let action = step.compile(&keys, compiler);
+    if step.not_yet() && compiler.findings.report.diagnostics().len() == faults {
+        let key = step.keys().first().copied().unwrap_or_default();
+        later::refuse(compiler, keys.place(key, step.at), &format!("`{key}`"));
+        return None;
+    }
+    action
+}
+
+fn several(steps: &[Spanned<Step>], wants_json: bool, compiler: &mut Compiler<'_>) -> Planned {
+    let outer = compiler.names.clone();
+    let faults = compiler.findings.report.diagnostics().len();
+    let mut shapes = BTreeMap::new();
+    let mut seen: BTreeMap<&str, At> = BTreeMap::new();
+    for step in steps {
+        let names = outer.clone().with("steps", Shape::Object(shapes.clone()));
+        compiler.with_names(names, |compiler| {
+            let _: Option<Template<Condition>> = compiler.optional(step.when.as_ref(), Exposure::Private);
+            compile_step_of_several(step, wants_json, compiler);
+        });
+        let Some(id) = &step.id else { continue };
+        check_id(id, seen.insert(id, id.at), compiler);
+        shapes.insert(id.value.clone(), step.shape());
+    }
+    if compiler.findings.report.diagnostics().len() == faults
+        && let Some(first) = steps.first()
+    {
+        later::refuse(compiler, first.at, "a list of steps");
+    }
+    Planned { plan: None, result: None, steps: shapes }
+}
+
+/// Inside a list, what is not done yet is said once, for the list.
+fn compile_step_of_several(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) {
+    let before = compiler.findings.report.diagnostics().len();
+    compile_step(step, wants_json, compiler);
+    compiler.findings.report.retain_from(before, |fault| fault.code != Code::NotYet);
+}
+
+fn check_id(id: &Spanned<String>, earlier: Option<At>, compiler: &mut Compiler<'_>) {
+    let action = super::TABLE.iter().any(|row| row.key == id.value);
+    if !is_identifier(id) {
+        compiler
+            .error(Code::BadName, id.at, format!("`{}` is no name of a step", id.value))
+            .help("use letters, digits and `_`");
+    } else if action || TAKEN.contains(&id.value.as_str()) {
+        compiler.error(Code::BadName, id.at, format!("`{}` is taken, and cannot name a step", id.value));
+    } else if let Some(earlier) = earlier {
+        compiler
+            .error(Code::Duplicate, id.at, format!("a second step is named `{}`", id.value))
+            .note(earlier.span(), "the first");
+    }
+}

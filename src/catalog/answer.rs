@@ -1,0 +1,262 @@
+//! What calls into a catalog are given and what they answer, in no protocol's words.
+//!
+//! The blocks serialise in MCP's JSON. What is not here: codes of errors, which server/ alone knows.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::world::World;
+
+use super::face::{Annotations, CacheScope, Object, Resource, Role};
+
+/// What goes along with every call, whoever makes it.
+#[derive(Clone)]
+pub struct Call {
+    /// Ends the call when the caller no longer wants it.
+    pub cancel: CancellationToken,
+    /// Where programs are run and requests are sent.
+    pub world: Arc<dyn World>,
+}
+
+impl Call {
+    /// Makes a call that `cancel` ends and whose actions happen in `world`.
+    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
+        Call { cancel, world }
+    }
+}
+
+/// What a tool gave. A tool that failed has an answer too: the model is to read it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolAnswer {
+    /// The answer for people and models.
+    pub content: Vec<Block>,
+    /// The same for programs, of any JSON type; `content` then holds equal text.
+    #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+impl ToolAnswer {
+    /// Answers with one text.
+    pub fn text(text: impl Into<String>) -> ToolAnswer {
+        ToolAnswer { content: vec![Block::text(text)], structured: None, is_error: false }
+    }
+
+    /// Answers that the tool failed, in words for the model.
+    pub fn failure(text: impl Into<String>) -> ToolAnswer {
+        ToolAnswer { is_error: true, ..ToolAnswer::text(text) }
+    }
+}
+
+/// What a prompt came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PromptAnswer {
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What is to be said.
+    pub messages: Vec<Message>,
+}
+
+/// One message of a prompt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: Block,
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceAnswer {
+    /// Its contents, mostly one.
+    pub contents: Vec<Contents>,
+    /// For how long it may be kept; the server's own `ttl_ms` where it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may keep it; the server's own `cache_scope` where it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+}
+
+/// One piece of a resource.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Contents {
+    /// The URI of this piece.
+    pub uri: String,
+    /// Its type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// What it holds.
+    #[serde(flatten)]
+    pub body: Body,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// What a piece of a resource holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Body {
+    /// Text.
+    Text(String),
+    /// Bytes, in base64.
+    Blob(String),
+}
+
+/// One block of content.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Text.
+    Text(Text),
+    /// A picture.
+    Image(Media),
+    /// Sound.
+    Audio(Media),
+    /// A resource with its contents.
+    Resource(Embedded),
+    /// A resource to be read by whoever wants it.
+    ResourceLink(Resource),
+}
+
+impl Block {
+    /// Makes a block of text without annotations.
+    pub fn text(text: impl Into<String>) -> Block {
+        Block::Text(Text { text: text.into(), annotations: None, meta: None })
+    }
+}
+
+/// A block of text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// A picture or a sound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Media {
+    /// Its bytes, in base64.
+    pub data: String,
+    /// Its type.
+    pub mime_type: String,
+    /// Hints about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// A resource that travels with its contents.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Embedded {
+    /// The contents.
+    pub resource: Contents,
+    /// Hints about them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// A wish to have a value completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// Whose argument it is.
+    pub of: CompletionOf,
+    /// The name of the argument.
+    pub argument: String,
+    /// What has been typed so far.
+    pub value: String,
+    /// The arguments that are filled in already.
+    pub context: BTreeMap<String, String>,
+}
+
+/// Whose argument is to be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionOf {
+    /// The prompt of this name.
+    Prompt(String),
+    /// The resource template that is written so, or one whose URI it is.
+    Template(String),
+}
+
+/// Values that would complete an argument, best first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completions {
+    /// At most 100.
+    pub values: Vec<String>,
+    /// How many there are in all, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<usize>,
+    /// Whether there are more than these.
+    pub has_more: bool,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Of which sort it is.
+    pub kind: RefusalKind,
+    /// What was wrong, for the caller: lower case, no full stop, nothing secret.
+    pub message: String,
+    /// More of it for programs.
+    pub data: Option<Value>,
+}
+
+impl Refusal {
+    /// Refuses with a message.
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
+        Refusal { kind, message: message.into(), data: None }
+    }
+
+    /// Adds more for programs.
+    pub fn with_data(mut self, data: Value) -> Refusal {
+        self.data = Some(data);
+        self
+    }
+}
+
+/// The sorts of [`Refusal`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusalKind {
+    /// No tool has that name.
+    UnknownTool,
+    /// No prompt has that name.
+    UnknownPrompt,
+    /// No argument has that name, or nothing is completed by that reference.
+    UnknownReference,
+    /// The arguments do not fit what is declared.
+    BadArguments,
+    /// What should be a URI is none.
+    BadUri,
+    /// Nothing answers the URI, or what it names is not there.
+    NotFound,
+    /// An action took longer than it may.
+    TimedOut,
+    /// The caller no longer wants the answer.
+    Cancelled,
+    /// Something failed on this side.
+    Internal,
+}

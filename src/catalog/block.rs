@@ -1,0 +1,485 @@
+//! Blocks of content: checked, and made anew at each call.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::compile::{Compiler, Exposure, MAX_FILE};
+use crate::diagnostic::Code;
+use crate::files::{Folder, mime_of};
+use crate::notation::{self, EmbeddedBody, LinkBody, MediaSource, ResourceBody, ResourceLinkBody, TextOrFile};
+use crate::template::{Condition, Scope, Shape, Template, Text, Uri};
+use crate::yaml::{At, Spanned};
+
+use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, RefusalKind, Text as TextBlock};
+use super::face::{Annotations, Icon, Object, Resource};
+use super::reference::References;
+use super::told::refused;
+
+/// A block of content that is ready to be made.
+pub(super) struct BlockPlan {
+    piece: Piece,
+    annotations: Option<Annotations>,
+    meta: Option<Object>,
+    when: Option<Template<Condition>>,
+    each: Option<Vec<String>>,
+}
+
+enum Piece {
+    Text(Template<Text>),
+    Image(Bytes),
+    Audio(Bytes),
+    /// A resource of this server, read at the time of the call.
+    Read(Template<Uri>),
+    Inline(Box<Inline>),
+    Link(Box<Link>),
+}
+
+struct Bytes {
+    source: Source,
+    mime_type: Option<String>,
+}
+
+enum Source {
+    File(Folder, PathBuf),
+    Base64(Template<Text>),
+}
+
+struct Inline {
+    uri: Template<Uri>,
+    mime_type: Option<String>,
+    body: InlineBody,
+}
+
+enum InlineBody {
+    Text(Template<Text>),
+    Blob(String),
+    File(Folder, PathBuf),
+}
+
+struct Link {
+    uri: Template<Uri>,
+    name: Option<Template<Text>>,
+    title: Option<Template<Text>>,
+    description: Option<Template<Text>>,
+    written: LinkBody,
+}
+
+/// A block as far as it can be made without asking the catalog.
+pub(super) enum Made {
+    Block(Block),
+    /// A resource of this server that has yet to be read.
+    Read {
+        uri: String,
+        annotations: Option<Annotations>,
+        meta: Option<Object>,
+    },
+    /// A link whose missing description the catalog may know.
+    Link(Box<Resource>),
+}
+
+impl BlockPlan {
+    /// Checks a block as it was written.
+    pub(super) fn compile(
+        block: &Spanned<notation::Block>,
+        compiler: &mut Compiler<'_>,
+        references: &mut References,
+    ) -> Option<BlockPlan> {
+        let keys = match &block.value {
+            notation::Block::Text(text) => {
+                let text = compiler.template(&Spanned::new(text.clone(), block.at), Exposure::Client)?;
+                return Some(BlockPlan {
+                    piece: Piece::Text(text),
+                    annotations: None,
+                    meta: None,
+                    when: None,
+                    each: None,
+                });
+            }
+            notation::Block::Keys(keys) => keys,
+        };
+        let each = keys.each.as_ref().map(|each| each_path(each, compiler));
+        let names = match &each {
+            Some(Some((_, item))) => compiler.names.clone().with_this(item.clone()),
+            Some(None) => compiler.names.clone().with_this(Shape::Any),
+            None => compiler.names.clone(),
+        };
+        let (when, piece) = compiler.with_names(names, |compiler| {
+            let when = keys.when.as_ref().map(|when| compiler.template(when, Exposure::Client));
+            (when, piece(keys, block.at, compiler, references))
+        });
+        let each = match each {
+            Some(each) => Some(each?.0),
+            None => None,
+        };
+        let when = match when {
+            Some(when) => Some(when?),
+            None => None,
+        };
+        let annotations = keys.annotations.as_ref().map(|written| annotations(written, compiler));
+        Some(BlockPlan { piece: piece?, annotations, meta: keys.meta.clone(), when, each })
+    }
+
+    /// Makes the block, or the blocks, or none.
+    ///
+    /// # Errors
+    /// What a template refuses, and files that cannot be read.
+    pub(super) fn make(&self, scope: &Scope, made: &mut Vec<Made>) -> Result<(), Refusal> {
+        let Some(each) = &self.each else { return self.make_one(scope, made) };
+        let items = match scope.get(each) {
+            Some(Value::Array(items)) => items.clone(),
+            _ => Vec::new(),
+        };
+        for item in items {
+            self.make_one(&scope.clone().with_this(item), made)?;
+        }
+        Ok(())
+    }
+
+    fn make_one(&self, scope: &Scope, made: &mut Vec<Made>) -> Result<(), Refusal> {
+        if let Some(when) = &self.when
+            && !when.render(scope).map_err(refused)?
+        {
+            return Ok(());
+        }
+        let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
+        let block = match &self.piece {
+            Piece::Text(text) => {
+                Block::Text(TextBlock { text: text.render(scope).map_err(refused)?.0, annotations, meta })
+            }
+            Piece::Image(bytes) => Block::Image(bytes.make("image/png", scope, annotations, meta)?),
+            Piece::Audio(bytes) => Block::Audio(bytes.make("audio/wav", scope, annotations, meta)?),
+            Piece::Read(uri) => {
+                let uri = uri.render(scope).map_err(refused)?.0;
+                made.push(Made::Read { uri, annotations, meta });
+                return Ok(());
+            }
+            Piece::Inline(inline) => Block::Resource(Embedded { resource: inline.make(scope)?, annotations, meta }),
+            Piece::Link(link) => {
+                made.push(Made::Link(Box::new(link.make(scope, annotations, meta)?)));
+                return Ok(());
+            }
+        };
+        made.push(Made::Block(block));
+        Ok(())
+    }
+}
+
+impl Bytes {
+    fn make(
+        &self,
+        otherwise: &str,
+        scope: &Scope,
+        annotations: Option<Annotations>,
+        meta: Option<Object>,
+    ) -> Result<Media, Refusal> {
+        let (data, guessed) = match &self.source {
+            Source::Base64(text) => (text.render(scope).map_err(refused)?.0.trim().to_owned(), otherwise.to_owned()),
+            Source::File(folder, path) => {
+                let bytes = read(folder, path)?;
+                let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
+                (STANDARD.encode(bytes), guessed)
+            }
+        };
+        Ok(Media { data, mime_type: self.mime_type.clone().unwrap_or(guessed), annotations, meta })
+    }
+}
+
+impl Inline {
+    fn make(&self, scope: &Scope) -> Result<Contents, Refusal> {
+        let uri = self.uri.render(scope).map_err(refused)?.0;
+        let (body, guessed) = match &self.body {
+            InlineBody::Text(text) => (Body::Text(text.render(scope).map_err(refused)?.0), "text/plain".to_owned()),
+            InlineBody::Blob(blob) => (Body::Blob(blob.clone()), "application/octet-stream".to_owned()),
+            InlineBody::File(folder, path) => contents(read(folder, path)?, &path.to_string_lossy()),
+        };
+        Ok(Contents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
+    }
+}
+
+impl Link {
+    fn make(&self, scope: &Scope, annotations: Option<Annotations>, meta: Option<Object>) -> Result<Resource, Refusal> {
+        let text = |template: &Option<Template<Text>>| match template {
+            Some(template) => template.render(scope).map(|text| Some(text.0)).map_err(refused),
+            None => Ok(None),
+        };
+        Ok(Resource {
+            uri: self.uri.render(scope).map_err(refused)?.0,
+            name: text(&self.name)?.unwrap_or_default(),
+            title: text(&self.title)?,
+            description: text(&self.description)?,
+            mime_type: self.written.mime_type.as_ref().map(|mime| mime.value.clone()),
+            size: self.written.size,
+            icons: icons(self.written.icons.as_deref()),
+            annotations,
+            meta,
+        })
+    }
+}
+
+/// Bytes as a resource's body: text where they are text, with the type that the name or the bytes tell.
+pub(super) fn contents(bytes: Vec<u8>, name: &str) -> (Body, String) {
+    let mime_type = mime_of(name, &bytes).to_owned();
+    let body = match String::from_utf8(bytes) {
+        Ok(text) => Body::Text(text),
+        Err(error) => Body::Blob(STANDARD.encode(error.into_bytes())),
+    };
+    (body, mime_type)
+}
+
+fn read(folder: &Folder, path: &std::path::Path) -> Result<Vec<u8>, Refusal> {
+    folder.read(path, MAX_FILE).map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
+}
+
+fn piece(
+    keys: &notation::BlockBody,
+    at: At,
+    compiler: &mut Compiler<'_>,
+    references: &mut References,
+) -> Option<Piece> {
+    check_one_kind(keys, at, compiler)?;
+    if let Some(text) = &keys.text {
+        let text = compiler.text(text)?;
+        return compiler.template(&text, Exposure::Client).map(Piece::Text);
+    }
+    if let Some(file) = &keys.file {
+        let text = compiler.text_file(file)?;
+        return compiler.template(&text, Exposure::Client).map(Piece::Text);
+    }
+    let mime_type = keys.mime_type.as_ref().map(|mime| mime.value.clone());
+    if let Some(image) = &keys.image {
+        return media(image, mime_type, compiler).map(Piece::Image);
+    }
+    if let Some(audio) = &keys.audio {
+        return media(audio, mime_type, compiler).map(Piece::Audio);
+    }
+    if let Some(resource) = &keys.resource {
+        return match &resource.value {
+            ResourceBody::Uri(uri) => {
+                own_uri(&Spanned::new(uri.clone(), resource.at), compiler, references).map(Piece::Read)
+            }
+            ResourceBody::Inline(inline) => embedded(inline, resource.at, compiler),
+        };
+    }
+    link(keys.resource_link.as_ref()?, compiler)
+}
+
+fn check_one_kind(keys: &notation::BlockBody, at: At, compiler: &mut Compiler<'_>) -> Option<()> {
+    let kinds = [
+        keys.text.is_some(),
+        keys.file.is_some(),
+        keys.image.is_some(),
+        keys.audio.is_some(),
+        keys.resource.is_some(),
+        keys.resource_link.is_some(),
+    ];
+    if kinds.into_iter().filter(|there| *there).count() == 1 {
+        return Some(());
+    }
+    compiler
+        .error(
+            Code::Conflict,
+            at,
+            "a block is exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`",
+        )
+        .help("write each as a block of its own");
+    None
+}
+
+fn media(written: &Spanned<notation::Media>, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+    match &written.value {
+        notation::Media::Path(path) => media_file(&Spanned::new(path.clone(), written.at), mime_type, compiler),
+        notation::Media::Source(source) => media_source(source, written.at, mime_type, compiler),
+    }
+}
+
+fn media_file(path: &Spanned<String>, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+    let file = compiler.file(path, path.at)?;
+    Some(Bytes { source: Source::File(compiler.pack.folder.clone(), file), mime_type })
+}
+
+fn media_source(source: &MediaSource, at: At, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+    let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
+    match (&source.file, &source.base64) {
+        (Some(file), None) => media_file(file, mime_type, compiler),
+        (None, Some(base64)) => {
+            let text = compiler.template(base64, Exposure::Client)?;
+            check_base64(base64, compiler)?;
+            Some(Bytes { source: Source::Base64(text), mime_type })
+        }
+        _ => {
+            compiler.error(Code::Conflict, at, "this takes exactly one of `file`, `base64`");
+            None
+        }
+    }
+}
+
+fn check_base64(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
+    if !text.contains("{{") && STANDARD.decode(bare(text)).is_err() {
+        compiler.error(Code::BadValue, text.at, "this is not base64");
+        return None;
+    }
+    Some(())
+}
+
+/// Base64 may be written in lines.
+pub(super) fn bare(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// A URI of this server: what it names must exist, as far as it can be told.
+fn own_uri(uri: &Spanned<String>, compiler: &mut Compiler<'_>, references: &mut References) -> Option<Template<Uri>> {
+    let template = compiler.template::<Uri>(uri, Exposure::Client)?;
+    if template.reads().is_empty() {
+        references.resource(uri.clone());
+    }
+    Some(template)
+}
+
+fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Option<Piece> {
+    let Some(uri) = &inline.uri else {
+        compiler.error(Code::MissingKey, at, "a resource written here needs a `uri`");
+        return None;
+    };
+    let uri = compiler.template(uri, Exposure::Client);
+    let body = match (&inline.text, &inline.blob, &inline.file) {
+        (Some(text), None, None) => compiler.template(text, Exposure::Client).map(InlineBody::Text),
+        (None, Some(blob), None) => blob_body(blob, compiler),
+        (None, None, Some(file)) => {
+            let path = compiler.file(file, file.at);
+            path.map(|path| InlineBody::File(compiler.pack.folder.clone(), path))
+        }
+        _ => {
+            compiler.error(Code::Conflict, at, "a resource written here has exactly one of `text`, `blob`, `file`");
+            None
+        }
+    };
+    let mime_type = inline.mime_type.as_ref().map(|mime| mime.value.clone());
+    Some(Piece::Inline(Box::new(Inline { uri: uri?, mime_type, body: body? })))
+}
+
+fn blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<InlineBody> {
+    match &blob.value {
+        TextOrFile::Text(text) => {
+            check_base64(&Spanned::new(text.clone(), blob.at), compiler)?;
+            Some(InlineBody::Blob(bare(text)))
+        }
+        TextOrFile::File(file) => {
+            let file = compiler.file_of(file, blob.at)?;
+            let path = compiler.file(file, file.at)?;
+            Some(InlineBody::File(compiler.pack.folder.clone(), path))
+        }
+    }
+}
+
+fn link(written: &Spanned<ResourceLinkBody>, compiler: &mut Compiler<'_>) -> Option<Piece> {
+    let body = match &written.value {
+        ResourceLinkBody::Uri(uri) => {
+            LinkBody { uri: Some(Spanned::new(uri.clone(), written.at)), ..LinkBody::default() }
+        }
+        ResourceLinkBody::Link(link) => LinkBody::clone(link),
+    };
+    let Some(uri) = &body.uri else {
+        compiler.error(Code::MissingKey, written.at, "a link needs a `uri`");
+        return None;
+    };
+    let uri = compiler.template(uri, Exposure::Client);
+    let name = compiler.optional(body.name.as_ref(), Exposure::Client);
+    let title = compiler.optional(body.title.as_ref(), Exposure::Client);
+    let description = compiler.optional(body.description.as_ref(), Exposure::Client);
+    Some(Piece::Link(Box::new(Link { uri: uri?, name, title, description, written: body })))
+}
+
+/// The path of a list in scope, and the shape of its items.
+fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec<String>, Shape)> {
+    let path: Vec<String> = each.split('.').map(str::to_owned).collect();
+    let head = path.first().cloned().unwrap_or_default();
+    let mut shape = match compiler.names.get(&head) {
+        Some(shape) => shape.clone(),
+        None => {
+            let known: Vec<String> = compiler.names.iter().map(str::to_owned).collect();
+            compiler.error(Code::UnknownVariable, each.at, format!("there is no `{head}` here")).did_you_mean(
+                &head,
+                each.at.span(),
+                known.iter().map(String::as_str),
+            );
+            return None;
+        }
+    };
+    for step in path.iter().skip(1) {
+        shape = match &shape {
+            Shape::Object(fields) => fields.get(step).cloned().unwrap_or(Shape::Any),
+            Shape::Map(value) => (**value).clone(),
+            _ => Shape::Any,
+        };
+    }
+    match shape {
+        Shape::List(item) => Some((path, *item)),
+        Shape::Any => Some((path, Shape::Any)),
+        other => {
+            compiler.error(
+                Code::WrongType,
+                each.at,
+                format!("`each` takes a list, and `{}` is {}", each.value, other.words()),
+            );
+            None
+        }
+    }
+}
+
+/// Annotations as clients see them.
+pub(super) fn annotations(written: &notation::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
+    if let Some(priority) = written.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
+        compiler.error(Code::BadValue, priority.at, "`priority` is a number from 0 to 1");
+    }
+    if let Some(modified) = &written.last_modified
+        && modified.parse::<jiff::Timestamp>().is_err()
+    {
+        compiler.error(Code::BadValue, modified.at, "expected a date and time such as `2026-01-31T12:00:00Z`");
+    }
+    let role = |role: &notation::Role| match role {
+        notation::Role::User => super::face::Role::User,
+        notation::Role::Assistant => super::face::Role::Assistant,
+    };
+    Annotations {
+        audience: written.audience.iter().flatten().map(role).collect(),
+        priority: written.priority.as_ref().map(|priority| priority.value),
+        last_modified: written.last_modified.as_ref().map(|modified| modified.value.clone()),
+    }
+}
+
+/// Icons as clients see them.
+pub(super) fn icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
+    let theme = |theme: notation::Theme| match theme {
+        notation::Theme::Light => super::face::Theme::Light,
+        notation::Theme::Dark => super::face::Theme::Dark,
+    };
+    written
+        .unwrap_or_default()
+        .iter()
+        .map(|icon| Icon {
+            src: icon.src.as_ref().map(|src| src.value.clone()).unwrap_or_default(),
+            mime_type: icon.mime_type.clone(),
+            sizes: icon.sizes.clone().unwrap_or_default(),
+            theme: icon.theme.map(theme),
+        })
+        .collect()
+}
+
+/// Checks where icons come from.
+pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: At, compiler: &mut Compiler<'_>) {
+    for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
+        match &icon.src {
+            None => {
+                let place = compiler.findings.documents.value_at(at, &format!("/icons/{nth}"));
+                compiler.error(Code::MissingKey, place, "an icon needs a `src`");
+            }
+            Some(src) if !src.starts_with("https:") && !src.starts_with("data:") => {
+                compiler.error(Code::BadValue, src.at, "the `src` of an icon is an `https:` or a `data:` URI");
+            }
+            Some(_) => {}
+        }
+    }
+}

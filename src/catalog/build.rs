@@ -1,0 +1,296 @@
+//! From what was written to what is true: every entry of every pack, or a report with every fault.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::action::check_connection;
+use crate::compile::{Compiler, Findings, Reads};
+use crate::diagnostic::{Code, Report};
+use crate::load::{Loaded, LoadedPack, Written};
+use crate::manifest::Skills;
+use crate::notation::Named;
+use crate::uri::{Router, UriTemplate};
+use crate::yaml::{At, Spanned};
+
+use super::Catalog;
+use super::entry::{Home, names};
+use super::face::Lists;
+use super::lint;
+use super::listening::{Listening, listening, server};
+use super::prompt::{Building, Prompt};
+use super::reference::{Known, Node, References};
+use super::resource::Resource;
+use super::told::Redactor;
+use super::tool::Tool;
+use super::trial;
+
+/// What a load came to.
+pub struct Built {
+    /// The catalog, unless something is wrong.
+    pub catalog: Option<Catalog>,
+    /// Everything that is wrong, sorted by place.
+    pub report: Report,
+    /// The files on which all of it depends.
+    pub reads: Reads,
+}
+
+/// Builds the catalog of what was loaded, or says everything that is wrong with it.
+pub fn build(loaded: Loaded) -> Built {
+    let Loaded { mut findings, packs } = loaded;
+    let mut builder = Builder::default();
+    for pack in &packs {
+        builder.pack(pack, &mut findings);
+    }
+    let catalog = builder.finish(&packs, &mut findings);
+    findings.report.sort();
+    let catalog = catalog.filter(|_| !findings.report.has_errors());
+    Built { catalog, report: findings.report, reads: findings.reads }
+}
+
+/// The longest name of a prompt or a tool.
+const LONGEST: usize = 64;
+
+#[derive(Default)]
+struct Builder {
+    tools: Vec<Tool>,
+    prompts: Vec<Prompt>,
+    resources: Vec<Resource>,
+    /// Where each name was taken first, by kind.
+    tool_places: IndexMap<String, At>,
+    prompt_places: IndexMap<String, At>,
+    resource_places: IndexMap<String, At>,
+    /// Where each URI was taken first.
+    uris: IndexMap<String, At>,
+    /// What is blocked or faulty has a name all the same.
+    own_names: Vec<OwnNames>,
+    /// The URIs of all that was written, faulty, blocked or not, with the number of their pack.
+    written_uris: Vec<(usize, UriTemplate)>,
+    /// Where each test was declared first, by pack and name.
+    tests: IndexMap<String, At>,
+    references: Vec<References>,
+}
+
+/// The names that the entries of one pack have inside it.
+#[derive(Default)]
+struct OwnNames {
+    tools: Vec<String>,
+    prompts: Vec<String>,
+    resources: Vec<String>,
+}
+
+impl Builder {
+    fn pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
+        let home = Home::of(&pack.pack, self.own_names.is_empty());
+        let mut references = References::default();
+        let mut own = OwnNames::default();
+        self.tests.clear();
+        for file in &pack.files {
+            own.prompts.extend(file.prompts.keys().map(|name| name.value.clone()));
+            own.tools.extend(file.tools.keys().map(|name| name.value.clone()));
+            own.resources.extend(file.resources.keys().map(|name| name.value.clone()));
+            let uris = file.resources.values().filter_map(|resource| resource.uri.as_ref());
+            let pack_number = self.own_names.len();
+            self.written_uris.extend(uris.filter_map(|uri| Some((pack_number, UriTemplate::parse(uri).ok()?))));
+            self.file(file, pack, (&home, &mut references), findings);
+        }
+        let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
+        compiler.names = names(&pack.pack);
+        pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
+        self.own_names.push(own);
+        self.references.push(references);
+    }
+
+    fn file(
+        &mut self,
+        file: &Written,
+        pack: &LoadedPack,
+        shared: (&Arc<Home>, &mut References),
+        findings: &mut Findings,
+    ) {
+        let (home, references) = shared;
+        let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
+        for (name, prompt) in &file.prompts {
+            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, &mut self.prompt_places);
+            building.references.runs(Node::prompt(name), prompt.run.as_ref());
+            building.references.completions(&Node::prompt(name), &prompt.arguments);
+            self.prompts.extend(Prompt::build(prompt, building).filter(|_| fresh));
+        }
+        for (name, resource) in &file.resources {
+            let taken = &mut self.resource_places;
+            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, taken);
+            building.references.runs(Node::resource(name), resource.run.as_ref());
+            building.references.completions(&Node::resource(name), &resource.arguments);
+            let built = Resource::build(resource, building).filter(|_| fresh);
+            self.resources.extend(built.filter(|built| unique_uri(built, resource, &mut self.uris, &mut compiler)));
+        }
+        for (name, tool) in &file.tools {
+            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, &mut self.tool_places);
+            building.references.runs(Node::tool(name), tool.run.as_ref());
+            self.tools.extend(Tool::build(tool, building).filter(|_| fresh));
+        }
+        for (name, test) in &file.tests {
+            if let Some(first) = self.tests.insert(name.value.clone(), name.at) {
+                let words = format!("a second test is named `{}`", name.value);
+                compiler.error(Code::Duplicate, name.at, words).note(first.span(), "the first");
+            }
+            trial::check(name, test, &mut compiler, (references, &steps(pack)));
+        }
+        unknown_to_resources(&file.resources, &mut compiler);
+    }
+
+    /// Checks what can be told only when every entry is known, and makes the catalog.
+    fn finish(self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
+        let first = packs.first()?;
+        let base = std::path::Path::new("");
+        let mut compiler = Compiler::new(findings, &first.pack, base);
+        let said = server(first, &mut compiler);
+        compiler.names = names(&first.pack);
+        let listening = listening(first, &mut compiler);
+        first.skills.iter().for_each(|written| skills(written, &mut compiler));
+        let lists = self.lists();
+        let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
+        let router = Router::new(routes);
+        self.check_references(&lists, findings);
+        let said = said?;
+        let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
+        lint::warn(&said, &lists, &places, first.at, findings);
+        self.catalog(packs, (said, listening?), lists, router)
+    }
+
+    fn lists(&self) -> Lists {
+        Lists {
+            tools: self.tools.iter().map(|tool| tool.face.clone()).collect(),
+            prompts: self.prompts.iter().map(|prompt| prompt.face.clone()).collect(),
+            resources: self.resources.iter().flat_map(Resource::listed).collect(),
+            resource_templates: self.resources.iter().filter_map(Resource::listed_template).collect(),
+        }
+    }
+
+    /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
+    fn check_references(&self, lists: &Lists, findings: &mut Findings) {
+        let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
+        for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
+            let in_reach = |pack: usize| number == 0 || pack == number;
+            let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
+            let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
+            let OwnNames { tools, prompts, resources } = own;
+            references.check(&Known { answers: &answers, uris: &uris, tools, prompts, resources }, findings);
+        }
+    }
+
+    fn catalog(
+        self,
+        packs: &[LoadedPack],
+        said: (super::face::Server, Listening),
+        lists: Lists,
+        router: Router<usize>,
+    ) -> Option<Catalog> {
+        let secrets = Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()));
+        let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
+            names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
+        };
+        let tool_names = by_name(self.tools.iter().map(|tool| &tool.face.name).collect());
+        let prompt_names = by_name(self.prompts.iter().map(|prompt| &prompt.face.name).collect());
+        Some(Catalog {
+            server: said.0,
+            listening: said.1,
+            lists,
+            tools: self.tools,
+            tool_names,
+            prompts: self.prompts,
+            prompt_names,
+            resources: self.resources,
+            router,
+            secrets,
+            unset: packs.iter().flat_map(|pack| pack.unset.iter().cloned()).collect(),
+        })
+    }
+}
+
+/// The names of all steps of a pack.
+fn steps(pack: &LoadedPack) -> Vec<&str> {
+    let runs = pack.files.iter().flat_map(|file| {
+        let tools = file.tools.values().filter_map(|tool| tool.run.as_ref());
+        let prompts = file.prompts.values().filter_map(|prompt| prompt.run.as_ref());
+        let resources = file.resources.values().filter_map(|resource| resource.run.as_ref());
+        tools.chain(prompts).chain(resources)
+    });
+    runs.flat_map(|run| run.ids()).collect()
+}
+
+/// Checks where skills are, which are not served yet.
+fn skills(written: &Spanned<Skills>, compiler: &mut Compiler<'_>) {
+    let Some(dir) = &written.dir else {
+        compiler.error(Code::MissingKey, written.at, "`skills` needs a `dir`").help("the folder that holds them");
+        return;
+    };
+    let Some(path) = compiler.path(dir, dir.at) else { return };
+    if compiler.pack.folder.stat(&path).map_or(true, |stat| !stat.is_dir) {
+        compiler.error(Code::NotFound, dir.at, format!("there is no folder `{}`", dir.value));
+    }
+    compiler.warning(Code::NotYet, written.at, "`skills` is checked, and not acted on yet");
+}
+
+/// Takes an entry's name, and says whether it is the first that has it.
+fn begin<'a, 'c>(
+    name: &Spanned<String>,
+    pack: &LoadedPack,
+    shared: (&'a Arc<Home>, &'a mut References),
+    compiler: &'a mut Compiler<'c>,
+    taken: &mut IndexMap<String, At>,
+) -> (Building<'a, 'c>, bool) {
+    let whole = match pack.prefix.as_str() {
+        "" => name.value.clone(),
+        prefix => format!("{prefix}-{}", name.value),
+    };
+    let fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if whole.is_empty() || whole.len() > LONGEST || !whole.chars().all(fine) {
+        let words = format!("`{whole}` is no name of an entry");
+        compiler.error(Code::BadName, name.at, words).help(format!("use 1 to {LONGEST} letters, digits, `_` and `-`"));
+    }
+    let first = taken.get(&whole).copied();
+    match first {
+        Some(first) => {
+            compiler
+                .error(Code::Duplicate, name.at, format!("the name `{whole}` is taken"))
+                .note(first.span(), "taken here");
+        }
+        None => {
+            taken.insert(whole.clone(), name.at);
+        }
+    }
+    compiler.names = names(&pack.pack);
+    compiler.allow_dash.clear();
+    compiler.declared.clear();
+    (Building { compiler, references: shared.1, home: shared.0, name: whole }, first.is_none())
+}
+
+fn unique_uri(
+    built: &Resource,
+    written: &Spanned<crate::manifest::Resource>,
+    uris: &mut IndexMap<String, At>,
+    compiler: &mut Compiler<'_>,
+) -> bool {
+    let at = written.uri.as_ref().map_or(written.at, |uri| uri.at);
+    match uris.get(built.template.as_str()) {
+        Some(first) => {
+            compiler
+                .error(Code::Duplicate, at, format!("a second resource has the URI `{}`", built.template.as_str()))
+                .note(first.span(), "the first");
+            false
+        }
+        None => {
+            uris.insert(built.template.as_str().to_owned(), at);
+            true
+        }
+    }
+}
+
+/// Names of resources are for people, and take no part in URIs: nothing to check but that they are there.
+fn unknown_to_resources(resources: &Named<Spanned<crate::manifest::Resource>>, compiler: &mut Compiler<'_>) {
+    for name in resources.keys().filter(|name| name.trim().is_empty()) {
+        compiler.error(Code::BadName, name.at, "a resource needs a name");
+    }
+}

@@ -1,0 +1,185 @@
+//! What the server is called, and how it listens.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Map;
+
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::load::LoadedPack;
+use crate::manifest;
+use crate::notation;
+use crate::template::{Fixed, Scope, Template, Text};
+use crate::yaml::Spanned;
+
+use super::block::{check_icons, icons};
+use super::face::{CacheScope, Server};
+
+/// How a server listens over HTTP, as far as the manifest says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listening {
+    /// The address.
+    pub listen: Option<SocketAddr>,
+    /// The path of the endpoint.
+    pub path: Option<String>,
+    /// Origins that may call it, beside those of this machine.
+    pub allowed_origins: Vec<String>,
+    /// Names under which it may be called, beside those of this machine.
+    pub allowed_hosts: Vec<String>,
+    /// The bearer token that callers must show.
+    pub token: Option<String>,
+    /// How many sessions there may be.
+    pub max_sessions: Option<usize>,
+    /// How long a session may be silent.
+    pub session_idle: Option<Duration>,
+}
+
+/// Checks what the server is called.
+pub(super) fn server(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Server> {
+    let Some(written) = &pack.server else {
+        compiler
+            .error(Code::MissingKey, pack.at, "a manifest says what the server is called")
+            .help("add `server: { name: my-server }`");
+        return None;
+    };
+    check_icons(written.icons.as_deref(), written.at, compiler);
+    let Some(name) = &written.name else {
+        compiler.error(Code::MissingKey, written.at, "`server` needs a `name`");
+        return None;
+    };
+    check_server_name(name, compiler);
+    if let Some(size) = written.page_size.as_ref().filter(|size| size.value == 0) {
+        compiler.error(Code::BadValue, size.at, "a page holds at least one entry");
+    }
+    if let Some(url) = written.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
+        compiler
+            .error(Code::BadValue, url.at, format!("`{}` is no URL", url.value))
+            .help("such as `https://desk.example`");
+    }
+    let instructions = written.instructions.as_ref().map(|text| compiler.text(text));
+    let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
+    Some(Server {
+        title: written.title.clone(),
+        description: written.description.clone(),
+        instructions: instructions.flatten().map(|text| text.value.trim_end().to_owned()),
+        icons: icons(written.icons.as_deref()),
+        website_url: written.website_url.as_ref().map(|url| url.value.clone()),
+        page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
+        ttl_ms: written.ttl_ms,
+        cache_scope: written.cache_scope.map(cache_scope),
+        extensions: written.extensions.as_ref().map(|map| map.value.clone()),
+        experimental: written.experimental.as_ref().map(|map| map.value.clone()),
+        ..Server::new(name.value.clone(), version)
+    })
+}
+
+fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    let fine = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fine) {
+        let words = format!("`{}` is no name of a server", name.value);
+        compiler
+            .error(Code::BadName, name.at, words)
+            .help("use 1 to 64 of `a-z`, `0-9` and `-`; `title` is for people");
+    }
+}
+
+/// A cache's scope as clients see it.
+pub(super) fn cache_scope(written: notation::CacheScope) -> CacheScope {
+    match written {
+        notation::CacheScope::Public => CacheScope::Public,
+        notation::CacheScope::Private => CacheScope::Private,
+    }
+}
+
+/// Checks how the server listens.
+pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Listening> {
+    let Some(written) = &pack.http else { return Some(Listening::default()) };
+    check_later(written, compiler);
+    let listen = written.listen.as_ref().map(|listen| address(listen, compiler));
+    let path = written.path.as_ref().map(|path| endpoint(path, compiler));
+    let token = written.token.as_ref().map(|token| bearer(token, pack, compiler));
+    let texts = |list: &Option<Vec<Spanned<String>>>| list.iter().flatten().map(|text| text.value.clone()).collect();
+    check_origins(written, compiler);
+    if let Some(most) = written.max_sessions.as_ref().filter(|most| most.value == 0) {
+        compiler.error(Code::BadValue, most.at, "expected at least 1: with 0 nobody could be served");
+    }
+    Some(Listening {
+        listen: transposed(listen)?,
+        path: transposed(path)?,
+        allowed_origins: texts(&written.allowed_origins),
+        allowed_hosts: texts(&written.allowed_hosts),
+        token: transposed(token)?.flatten(),
+        max_sessions: written.max_sessions.as_ref().and_then(|most| usize::try_from(most.value).ok()),
+        session_idle: written.session_idle.map(notation::Duration::get),
+    })
+}
+
+/// `None` where something that was written is wrong.
+fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+    match value {
+        Some(wrong_or_right) => wrong_or_right.map(Some),
+        None => Some(None),
+    }
+}
+
+fn check_later(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    let later = [("sse", written.sse.as_ref().map(|key| key.at)), ("ping", written.ping.as_ref().map(|key| key.at))];
+    for (name, at) in later {
+        if let Some(at) = at {
+            compiler.warning(Code::NotYet, at, format!("`{name}` is checked, and not acted on yet"));
+        }
+    }
+}
+
+fn address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {
+    let text = written.replacen("localhost:", "127.0.0.1:", 1);
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        compiler
+            .error(Code::BadValue, written.at, format!("`{}` is no address with a port", written.value))
+            .help("such as `127.0.0.1:8080`, or `[::1]:8080`");
+    }
+    parsed
+}
+
+fn endpoint(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
+    let fine = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
+    if !written.starts_with('/') || !written.chars().all(fine) {
+        compiler.error(Code::BadValue, written.at, "the path of the endpoint begins with `/`, as `/mcp` does");
+        return None;
+    }
+    Some(written.value.clone())
+}
+
+fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for origin in written.allowed_origins.iter().flatten() {
+        let parsed = url::Url::parse(origin).ok().filter(|url| url.path() == "/" && url.has_host());
+        if parsed.is_none() || origin.ends_with('/') {
+            compiler
+                .error(Code::BadValue, origin.at, format!("`{}` is no origin", origin.value))
+                .help("scheme, host and port alone, such as `https://desk.example`");
+        }
+    }
+}
+
+/// The token: `Some(None)` where its variable is not set.
+fn bearer(written: &Spanned<String>, pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Option<String>> {
+    let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+    if !matches!(template.sole(), Some([env, _]) if env == "env") {
+        compiler
+            .error(Code::Secret, written.at, "`token` is exactly one `{{env.NAME}}`: it does not stand in the manifest")
+            .help("declare the variable under `env` with `secret: true`");
+        return None;
+    }
+    let fixed = Arc::new(Fixed { env: pack.pack.env.values(), server: serde_json::Value::Null });
+    let value = template.render(&Scope::new(Map::new(), fixed)).ok()?.0;
+    let told = matches!(template.sole(), Some([_, name]) if pack.unset.contains(name));
+    if value.is_empty() && !told {
+        compiler
+            .warning(Code::Unset, written.at, "the variable of `token` is not set")
+            .help("an address that is not loopback needs a token");
+    }
+    Some((!value.is_empty()).then_some(value))
+}

@@ -1,0 +1,315 @@
+//! What is true: the checked, immutable catalog that is served.
+//!
+//! [`build`] makes it of what was loaded, or says everything that is wrong. A call begins and ends on one catalog.
+//! What is not here: the protocol's versions and codes (server/), and when a catalog is replaced (reload/).
+
+pub mod answer;
+mod block;
+mod build;
+mod complete;
+mod entry;
+pub mod face;
+mod inputs;
+mod lint;
+mod listening;
+mod prompt;
+mod rank;
+mod reference;
+mod resource;
+mod result;
+mod root;
+mod told;
+mod tool;
+mod trial;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use crate::uri::{Router, check_uri};
+
+use answer::{
+    Block, Call, Completion, CompletionOf, Completions, Contents, Embedded, Message, PromptAnswer, Refusal,
+    RefusalKind, ResourceAnswer, ToolAnswer,
+};
+use block::Made;
+use entry::Home;
+use face::{Lists, Object, Server};
+use resource::{Reading, not_found};
+
+pub use build::{Built, build};
+pub use listening::Listening;
+
+/// How deep resources may embed resources.
+const DEPTH: usize = 8;
+
+/// Everything that a server serves.
+pub struct Catalog {
+    server: Server,
+    listening: Listening,
+    lists: Lists,
+    tools: Vec<tool::Tool>,
+    tool_names: HashMap<String, usize>,
+    prompts: Vec<prompt::Prompt>,
+    prompt_names: HashMap<String, usize>,
+    resources: Vec<resource::Resource>,
+    router: Router<usize>,
+    secrets: told::Redactor,
+    unset: Vec<String>,
+}
+
+impl Catalog {
+    /// What the server is called and says of itself.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// How it listens, as far as the manifest says.
+    pub fn listening(&self) -> &Listening {
+        &self.listening
+    }
+
+    /// Every list that a client can ask for.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// Required variables that are not set: a server without them is not started.
+    pub fn unset(&self) -> &[String] {
+        &self.unset
+    }
+
+    /// Whether anything can be completed.
+    pub fn completes(&self) -> bool {
+        self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
+            || self.resources.iter().any(|resource| !resource.completions.is_empty() || resource.paths().is_some())
+    }
+
+    /// The JSON Schema of a tool's arguments.
+    pub fn input_schema(&self, tool: &str) -> Option<&Object> {
+        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).map(|tool| &*tool.face.input_schema)
+    }
+
+    /// Calls a tool. Arguments that do not fit, and whatever fails, are an answer for the model to read.
+    ///
+    /// # Errors
+    /// There is no such tool, or the caller cancelled.
+    pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
+        let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
+            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {name}")));
+        };
+        let mut answer = match tool.call(arguments, call).await? {
+            Err(failure) => failure,
+            Ok(given) => match self.blocks(given.content, tool.home(), call).await {
+                Ok(content) => ToolAnswer { content, structured: given.structured, is_error: false },
+                Err(refusal) if refusal.kind == RefusalKind::Cancelled => return Err(refusal),
+                Err(refusal) => ToolAnswer::failure(refusal.message),
+            },
+        };
+        answer.content.iter_mut().for_each(|block| self.secrets.block(block));
+        answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
+        Ok(answer)
+    }
+
+    /// Renders a prompt.
+    ///
+    /// # Errors
+    /// There is no such prompt, its arguments do not fit, or what it needs fails.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Option<Object>,
+        call: &Call,
+    ) -> Result<PromptAnswer, Refusal> {
+        let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
+            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {name}")));
+        };
+        let rendered = prompt.render(arguments, call).await.map_err(|refusal| self.secrets.refusal(refusal))?;
+        let mut messages = Vec::with_capacity(rendered.len());
+        for (role, made) in rendered {
+            let blocks =
+                self.blocks(made, prompt.home(), call).await.map_err(|refusal| self.secrets.refusal(refusal))?;
+            for mut content in blocks {
+                self.secrets.block(&mut content);
+                messages.push(Message { role, content });
+            }
+        }
+        Ok(PromptAnswer { description: prompt.face.description.clone(), messages })
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
+    pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
+        let answer = self.read_at_depth(uri, call, 0).await.map_err(|refusal| self.secrets.refusal(refusal));
+        let mut answer = answer?;
+        answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
+        Ok(answer)
+    }
+
+    async fn read_at_depth(&self, uri: &str, call: &Call, depth: usize) -> Result<ResourceAnswer, Refusal> {
+        let (resource, values) = self.route(uri)?;
+        let contents = match resource.read(uri, values, call).await? {
+            Reading::Contents(contents) => contents,
+            Reading::Made(made) => self.embedded((uri, &resource.home), made, call, depth).await?,
+        };
+        Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
+    }
+
+    /// The entry that answers a URI, and the values of its variables.
+    fn route(&self, uri: &str) -> Result<(&resource::Resource, IndexMap<String, String>), Refusal> {
+        if let Some((nth, values)) = self.router.find(uri)
+            && let Some(resource) = self.resources.get(*nth)
+        {
+            return Ok((resource, values));
+        }
+        match check_uri(uri) {
+            Ok(()) => Err(not_found(uri, &format!("Resource not found: {uri}"))),
+            Err(fault) => {
+                let words = format!("`{}` is no URI: {}", crate::diagnostic::one_line(uri), fault.message);
+                Err(Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri })))
+            }
+        }
+    }
+
+    /// Blocks whose resources are read.
+    async fn blocks(&self, made: Vec<Made>, home: &Home, call: &Call) -> Result<Vec<Block>, Refusal> {
+        self.blocks_at_depth(made, home, call, 0).await
+    }
+
+    async fn blocks_at_depth(
+        &self,
+        made: Vec<Made>,
+        home: &Home,
+        call: &Call,
+        depth: usize,
+    ) -> Result<Vec<Block>, Refusal> {
+        let mut blocks = Vec::with_capacity(made.len());
+        for one in made {
+            match one {
+                Made::Block(block) => blocks.push(block),
+                Made::Link(link) => blocks.push(Block::ResourceLink(self.described(*link))),
+                Made::Read { uri, annotations, meta } => {
+                    if depth >= DEPTH {
+                        return Err(Refusal::new(RefusalKind::Internal, "resources embed one another too deeply"));
+                    }
+                    if self.route(&uri).is_ok_and(|(resource, _)| !home.may_embed(&resource.home)) {
+                        return Err(not_found(&uri, &format!("Resource not found: {uri}")));
+                    }
+                    let answer = Box::pin(self.read_at_depth(&uri, call, depth + 1)).await?;
+                    let embed = |resource| Embedded { resource, annotations: annotations.clone(), meta: meta.clone() };
+                    blocks.extend(answer.contents.into_iter().map(|contents| Block::Resource(embed(contents))));
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// A resource that was made of blocks: its texts, and what they embed.
+    async fn embedded(
+        &self,
+        (uri, home): (&str, &Home),
+        made: Vec<Made>,
+        call: &Call,
+        depth: usize,
+    ) -> Result<Vec<Contents>, Refusal> {
+        let blocks = self.blocks_at_depth(made, home, call, depth).await?;
+        let mut contents = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let (mime_type, body) = match block {
+                Block::Text(text) => ("text/plain".to_owned(), answer::Body::Text(text.text)),
+                Block::Image(media) | Block::Audio(media) => (media.mime_type, answer::Body::Blob(media.data)),
+                Block::Resource(embedded) => {
+                    contents.push(embedded.resource);
+                    continue;
+                }
+                Block::ResourceLink(link) => ("text/uri-list".to_owned(), answer::Body::Text(link.uri)),
+            };
+            contents.push(Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
+        }
+        Ok(contents)
+    }
+
+    /// A link with what the catalog knows of the resource that it names.
+    fn described(&self, link: face::Resource) -> face::Resource {
+        let known = self.route(&link.uri).ok().map(|(resource, _)| resource.face(link.uri.clone()));
+        let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
+        let Some(known) = known else {
+            let name = if link.name.is_empty() { last() } else { link.name.clone() };
+            return face::Resource { name, ..link };
+        };
+        face::Resource {
+            name: if link.name.is_empty() { known.name } else { link.name },
+            title: link.title.or(known.title),
+            description: link.description.or(known.description),
+            mime_type: link.mime_type.or(known.mime_type),
+            size: link.size.or(known.size),
+            ..link
+        }
+    }
+
+    /// Completes an argument of a prompt or of a resource template.
+    ///
+    /// # Errors
+    /// There is no such prompt, template or argument.
+    pub async fn complete(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
+        let mut completions = self.candidates(wish, call).await?;
+        completions.values.iter_mut().for_each(|value| self.secrets.text(value));
+        Ok(completions)
+    }
+
+    async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
+        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        match &wish.of {
+            CompletionOf::Prompt(name) => {
+                let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+                let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {name}")))?;
+                if !prompt.face.arguments.iter().any(|argument| argument.name == wish.argument) {
+                    return Err(unknown(format!("`{name}` has no argument `{}`", wish.argument)));
+                }
+                match prompt.completions.get(&wish.argument) {
+                    Some(source) => {
+                        let scope = prompt.partly(&wish.context);
+                        Ok(source.complete(&wish.value, (&scope, prompt.home()), call).await)
+                    }
+                    None => Ok(Completions::default()),
+                }
+            }
+            CompletionOf::Template(uri) => {
+                let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+                let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
+                let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
+                self.complete_variable(resource, wish, call).await
+            }
+        }
+    }
+
+    async fn complete_variable(
+        &self,
+        resource: &resource::Resource,
+        wish: &Completion,
+        call: &Call,
+    ) -> Result<Completions, Refusal> {
+        if !resource.template.variables().iter().any(|variable| variable.name == wish.argument) {
+            let words = format!("`{}` has no variable `{}`", resource.template.as_str(), wish.argument);
+            return Err(Refusal::new(RefusalKind::UnknownReference, words));
+        }
+        if let Some(source) = resource.completions.get(&wish.argument) {
+            let scope = resource.partly(&wish.context);
+            return Ok(source.complete(&wish.value, (&scope, &resource.home), call).await);
+        }
+        let paths = resource.paths().filter(|_| resource.path_variable() == Some(wish.argument.as_str()));
+        Ok(paths.map(|paths| complete::fitting(&paths, &wish.value)).unwrap_or_default())
+    }
+
+    /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where
+    /// nothing answers it.
+    pub fn fingerprint(&self, uri: &str) -> Option<u64> {
+        let (resource, values) = self.route(uri).ok()?;
+        resource.admits(&values).then(|| resource.fingerprint(&values))
+    }
+}

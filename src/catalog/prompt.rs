@@ -1,0 +1,177 @@
+//! Prompts: checked, and rendered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::action::Plan;
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::manifest;
+use crate::template::{Scope, Template, Text};
+use crate::yaml::Spanned;
+
+use super::answer::{Block, Call, Refusal, RefusalKind};
+use super::block::{BlockPlan, Made, check_icons, icons};
+use super::complete::{Sources, completions};
+use super::entry::{Home, RunKeys, check_limits};
+use super::face::{self, Object, Role};
+use super::inputs::{Inputs, complaint};
+use super::reference::References;
+use super::told::{failed, refused};
+
+/// A prompt that is ready.
+pub(super) struct Prompt {
+    pub(super) face: face::Prompt,
+    pub(super) completions: Sources,
+    inputs: Inputs,
+    plan: Option<Plan>,
+    body: Body,
+    home: Arc<Home>,
+}
+
+enum Body {
+    Text(Template<Text>),
+    Messages(Vec<(Role, BlockPlan)>),
+}
+
+/// What is known of an entry while it is built.
+pub(super) struct Building<'a, 'c> {
+    pub(super) compiler: &'a mut Compiler<'c>,
+    pub(super) references: &'a mut References,
+    pub(super) home: &'a Arc<Home>,
+    /// The name with its pack's prefix.
+    pub(super) name: String,
+}
+
+impl Prompt {
+    /// Checks a prompt as it was written. `None` where something is wrong with it, or its pack may not act.
+    pub(super) fn build(written: &Spanned<manifest::Prompt>, building: Building<'_, '_>) -> Option<Prompt> {
+        let Building { compiler, references, home, name } = building;
+        check_icons(written.icons.as_deref(), written.at, compiler);
+        let inputs = Inputs::of(&written.arguments, compiler);
+        let sources = completions(&written.arguments, inputs.as_ref(), compiler);
+        let keys = RunKeys {
+            run: written.run.as_ref(),
+            timeout: written.timeout,
+            max_output: written.max_output,
+            wants_json: false,
+        };
+        check_limits(&keys, written.at, compiler);
+        let ready = keys.compile(compiler);
+        let body = compiler.with_names(ready.names, |compiler| body(written, compiler, references));
+        if ready.blocked || ready.faulty {
+            return None;
+        }
+        let inputs = inputs?;
+        let face = face::Prompt {
+            name,
+            title: written.title.clone(),
+            description: written.description.clone(),
+            arguments: inputs.listed(),
+            icons: icons(written.icons.as_deref()),
+            meta: written.meta.clone(),
+        };
+        Some(Prompt { face, completions: sources?, inputs, plan: ready.plan, body: body?, home: home.clone() })
+    }
+
+    /// What an action sees that completes one of its arguments.
+    pub(super) fn partly(&self, given: &BTreeMap<String, String>) -> Scope {
+        self.home.scope(self.inputs.bind_partly(given))
+    }
+
+    /// What its templates see beside its arguments.
+    pub(super) fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// Renders it, but for the resources that it embeds.
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and what an action or a template refuses.
+    pub(super) async fn render(&self, given: Option<Object>, call: &Call) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
+        let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
+        let mut scope = self.home.scope(self.inputs.bind_texts(given).map_err(wrong)?);
+        if let Some(plan) = &self.plan {
+            let outcome = self.home.run(plan, &scope, call).await.map_err(|failure| failed(&failure))?;
+            if let Some(words) = outcome.failed {
+                return Err(Refusal::new(RefusalKind::Internal, words));
+            }
+            scope = scope.with_result(outcome.value);
+        }
+        let mut messages = Vec::new();
+        match &self.body {
+            Body::Text(text) => {
+                let block = Block::text(text.render(&scope).map_err(refused)?.0);
+                messages.push((Role::User, vec![Made::Block(block)]));
+            }
+            Body::Messages(written) => {
+                for (role, block) in written {
+                    let mut made = Vec::new();
+                    block.make(&scope, &mut made)?;
+                    messages.push((*role, made));
+                }
+            }
+        }
+        Ok(messages)
+    }
+}
+
+fn body(written: &Spanned<manifest::Prompt>, compiler: &mut Compiler<'_>, references: &mut References) -> Option<Body> {
+    match (&written.text, &written.messages) {
+        (Some(text), None) => {
+            let text = compiler.text(text)?;
+            compiler.template(&text, Exposure::Client).map(Body::Text)
+        }
+        (None, Some(messages)) if messages.is_empty() => {
+            compiler
+                .error(Code::MissingKey, messages.at, "a prompt needs at least one message")
+                .help("write `- user: …`");
+            None
+        }
+        (None, Some(messages)) => {
+            let messages: Vec<_> = messages.iter().map(|message| one_message(message, compiler, references)).collect();
+            messages.into_iter().collect::<Option<Vec<_>>>().map(Body::Messages)
+        }
+        (Some(_), Some(_)) => {
+            compiler
+                .error(
+                    Code::Conflict,
+                    compiler.key(written.at, "messages"),
+                    "a prompt has `text` or `messages`, not both",
+                )
+                .help("`text` is one message of the user");
+            None
+        }
+        (None, None) => {
+            compiler.error(Code::MissingKey, written.at, "a prompt needs `text` or `messages`");
+            None
+        }
+    }
+}
+
+fn one_message(
+    message: &Spanned<manifest::Message>,
+    compiler: &mut Compiler<'_>,
+    references: &mut References,
+) -> Option<(Role, BlockPlan)> {
+    if message.system.is_some() {
+        compiler
+            .error(
+                Code::Role,
+                compiler.key(message.at, "system"),
+                "MCP has no `system` role: messages are the `user`'s or the `assistant`'s",
+            )
+            .help("say it in the first `user` message, or to every client in `server.instructions`");
+        return None;
+    }
+    match (&message.user, &message.assistant) {
+        (Some(block), None) => BlockPlan::compile(block, compiler, references).map(|block| (Role::User, block)),
+        (None, Some(block)) => BlockPlan::compile(block, compiler, references).map(|block| (Role::Assistant, block)),
+        _ => {
+            compiler
+                .error(Code::Conflict, message.at, "a message is exactly one of `user`, `assistant`")
+                .help("write each message as an item of its own");
+            None
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Completion candidates in the order in which a person probably wants them.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Orders the candidates that match what was typed, best first, without regard to case: those that begin with it
+/// before those in which its letters are scattered; ties in the order given. Nothing typed matches all.
+pub fn rank(candidates: &[String], typed: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let once = candidates.iter().filter(|candidate| seen.insert(candidate.as_str()));
+    if typed.is_empty() {
+        return once.cloned().collect();
+    }
+    let mut scorer = Scorer::new(typed);
+    let mut scored: Vec<_> =
+        once.filter_map(|candidate| Some((Reverse(scorer.score(candidate)?), candidate))).collect();
+    scored.sort_by_key(|(score, _)| *score);
+    scored.into_iter().map(|(_, candidate)| candidate.clone()).collect()
+}
+
+struct Scorer {
+    typed: String,
+    pattern: Pattern,
+    matcher: Matcher,
+    letters: Vec<char>,
+}
+
+/// Whether it is the same, begins with it, holds it; then how well its letters lie.
+type Score = (bool, bool, bool, u32);
+
+impl Scorer {
+    fn new(typed: &str) -> Scorer {
+        Scorer {
+            typed: typed.to_lowercase(),
+            pattern: Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy),
+            matcher: Matcher::new(Config::DEFAULT),
+            letters: Vec::new(),
+        }
+    }
+
+    fn score(&mut self, candidate: &str) -> Option<Score> {
+        let lower = candidate.to_lowercase();
+        let (same, begins, holds) = (lower == self.typed, lower.starts_with(&self.typed), lower.contains(&self.typed));
+        let letters = Utf32Str::new(candidate, &mut self.letters);
+        let fuzzy = self.pattern.score(letters, &mut self.matcher);
+        // White space in what was typed separates words for the matcher; a text that holds it whole matches anyway.
+        if holds { Some((same, begins, holds, fuzzy.unwrap_or(0))) } else { Some((false, false, false, fuzzy?)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use proptest::prelude::*;
+
+    use super::rank;
+
+    fn ranked(candidates: &[&str], typed: &str) -> Vec<String> {
+        rank(&candidates.iter().map(|&text| text.to_owned()).collect::<Vec<_>>(), typed)
+    }
+
+    #[test]
+    fn nothing_typed_keeps_the_order_given() {
+        assert_eq!(ranked(&["zeta", "alpha", "mid"], ""), ["zeta", "alpha", "mid"]);
+    }
+
+    #[test]
+    fn a_prefix_comes_before_scattered_letters() {
+        assert_eq!(
+            ranked(&["a-m-a-i-n", "remain", "main", "mainline"], "main"),
+            ["main", "mainline", "remain", "a-m-a-i-n"]
+        );
+    }
+
+    #[test]
+    fn case_is_of_no_account_in_either() {
+        assert_eq!(ranked(&["README.md", "readme"], "ReAd"), ["README.md", "readme"]);
+    }
+
+    #[test]
+    fn ties_stay_in_the_order_given() {
+        assert_eq!(ranked(&["v2", "v1", "v3"], "v"), ["v2", "v1", "v3"]);
+    }
+
+    #[test]
+    fn what_does_not_match_is_left_out_and_what_stands_twice_stands_once() {
+        assert_eq!(ranked(&["open", "closed", "open"], "op"), ["open"]);
+        assert_eq!(ranked(&["b", "a", "b"], ""), ["b", "a"]);
+    }
+
+    #[test]
+    fn a_gap_is_bridged() {
+        assert_eq!(ranked(&["src/main.rs", "docs/policy.md"], "smr"), ["src/main.rs"]);
+    }
+
+    #[test]
+    fn letters_of_other_scripts_match_without_regard_to_case() {
+        assert_eq!(ranked(&["Ärger", "straße", "Журнал"], "жур"), ["Журнал"]);
+        assert_eq!(ranked(&["Ärger"], "är"), ["Ärger"]);
+    }
+
+    #[test]
+    fn special_characters_are_only_characters() {
+        assert_eq!(ranked(&["a^b", "c!d", "e'f$"], "^"), ["a^b"]);
+        assert_eq!(ranked(&["a^b", "c!d", "e'f$"], "!d"), ["c!d"]);
+        assert_eq!(ranked(&["two words"], "two words"), ["two words"]);
+        assert_eq!(ranked(&["two  words"], " "), ["two  words"]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_candidate_finds_itself_first(words in prop::collection::vec("\\PC{1,12}", 1..8), at in 0usize..8) {
+            let typed = words[at % words.len()].clone();
+            let ranked = rank(&words, &typed);
+            prop_assert_eq!(ranked[0].to_lowercase(), typed.to_lowercase());
+        }
+    }
+}

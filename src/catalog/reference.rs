@@ -1,0 +1,154 @@
+//! References among entries: noted while entries are built, and checked when all are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::action::{Mention, Run};
+use crate::compile::Findings;
+use crate::diagnostic::Code;
+use crate::manifest::{Arguments, Complete};
+use crate::yaml::{At, Spanned};
+
+/// An entry that can run, and that runs can name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Node {
+    kind: &'static str,
+    name: String,
+}
+
+impl Node {
+    pub(super) fn tool(name: &str) -> Node {
+        Node { kind: "tool", name: name.to_owned() }
+    }
+
+    pub(super) fn prompt(name: &str) -> Node {
+        Node { kind: "prompt", name: name.to_owned() }
+    }
+
+    pub(super) fn resource(name: &str) -> Node {
+        Node { kind: "resource", name: name.to_owned() }
+    }
+}
+
+/// What entries of one pack refer to.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    uris: Vec<Spanned<String>>,
+    named: Vec<(Node, At)>,
+    /// What the run of each entry names, and where.
+    runs: BTreeMap<Node, Vec<(Node, At)>>,
+}
+
+impl References {
+    /// Notes that a URI of this server is read.
+    pub(super) fn resource(&mut self, uri: Spanned<String>) {
+        self.uris.push(uri);
+    }
+
+    /// Notes that an entry of the same pack is named.
+    pub(super) fn entry(&mut self, node: Node, at: At) {
+        self.named.push((node, at));
+    }
+
+    /// Notes what the run of an entry names.
+    pub(super) fn runs(&mut self, from: Node, run: Option<&Spanned<Run>>) {
+        for mention in run.iter().flat_map(|run| run.mentions()) {
+            let (node, at) = match mention {
+                Mention::Tool(name) => (Node::tool(&name), name.at),
+                Mention::Prompt(name) => (Node::prompt(&name), name.at),
+                Mention::Uri(uri) => {
+                    self.uris.push(uri);
+                    continue;
+                }
+            };
+            self.named.push((node.clone(), at));
+            self.runs.entry(from.clone()).or_default().push((node, at));
+        }
+    }
+
+    /// Notes what the runs name that complete the arguments of an entry.
+    pub(super) fn completions(&mut self, from: &Node, arguments: &Arguments) {
+        for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
+            if let Complete::From(body) = &complete.value {
+                self.runs(from.clone(), body.run.as_ref());
+            }
+        }
+    }
+
+    /// Reports what does not exist, and runs that come back to themselves.
+    pub(super) fn check(&self, known: &Known<'_>, findings: &mut Findings) {
+        for uri in self.uris.iter().filter(|uri| !(known.answers)(uri)) {
+            missing("resource with the URI", (uri, uri.at), known.uris, findings);
+        }
+        for (node, at) in &self.named {
+            let names = known.of(node.kind);
+            if !names.contains(&node.name) {
+                missing(node.kind, (&node.name, *at), names, findings);
+            }
+        }
+        self.check_circles(findings);
+    }
+
+    fn check_circles(&self, findings: &mut Findings) {
+        let mut done: BTreeSet<&Node> = BTreeSet::new();
+        for start in self.runs.keys() {
+            let mut way = Vec::new();
+            if let Some(at) = self.circle(start, &mut way, &mut done) {
+                let names: Vec<String> = way.iter().map(|node: &&Node| format!("`{}`", node.name)).collect();
+                let words = match names.as_slice() {
+                    [one] => format!("{one} runs itself"),
+                    several => format!("{} run each other in a circle", several.join(" → ")),
+                };
+                findings.report.error(Code::Cycle, at.span(), words).help("such a run would never end");
+            }
+        }
+    }
+
+    /// Follows runs from `node` on; where they come back to the way, that is left in `way`, and the place is given.
+    fn circle<'a>(&'a self, node: &'a Node, way: &mut Vec<&'a Node>, done: &mut BTreeSet<&'a Node>) -> Option<At> {
+        if !done.insert(node) {
+            return None;
+        }
+        way.push(node);
+        for (next, at) in self.runs.get(node).into_iter().flatten() {
+            if let Some(first) = way.iter().position(|earlier| *earlier == next) {
+                way.drain(..first);
+                return Some(*at);
+            }
+            if let Some(at) = self.circle(next, way, done) {
+                return Some(at);
+            }
+        }
+        way.pop();
+        None
+    }
+}
+
+/// What there is to refer to.
+pub(super) struct Known<'a> {
+    /// Whether something answers a URI.
+    pub(super) answers: &'a dyn Fn(&str) -> bool,
+    /// The URIs without variables.
+    pub(super) uris: &'a [String],
+    /// The pack's own names of its tools.
+    pub(super) tools: &'a [String],
+    /// The pack's own names of its prompts.
+    pub(super) prompts: &'a [String],
+    /// The pack's own names of its resources.
+    pub(super) resources: &'a [String],
+}
+
+impl Known<'_> {
+    fn of(&self, kind: &str) -> &[String] {
+        match kind {
+            "tool" => self.tools,
+            "prompt" => self.prompts,
+            _ => self.resources,
+        }
+    }
+}
+
+fn missing(what: &str, (name, at): (&str, At), known: &[String], findings: &mut Findings) {
+    let words = format!("there is no {what} `{name}`");
+    let fault = findings.report.error(Code::UnknownReference, at.span(), words);
+    fault.did_you_mean(name, at.span(), known.iter().map(String::as_str));
+}

@@ -1,0 +1,171 @@
+//! What callers give, and what of it reaches an action.
+
+use serde_json::json;
+
+use super::{Desk, Stage};
+use crate::catalog::answer::CompletionOf;
+
+const ECHO: &str = r#"
+tools:
+  show:
+    description: d
+    arguments:
+      name: { required: true, pattern: "^[a-z]+$" }
+      count: { type: integer, minimum: 1, default: 3 }
+      tags: { type: array, items: { enum: [red, green] } }
+      note: {}
+    result: { structuredContent: { name: "{{name}}", count: "{{count}}", tags: "{{tags}}", note: "{{note}}" } }
+  odd:
+    description: d
+    inputSchema:
+      type: object
+      properties: { user-id: { type: integer }, "a b": {} }
+    result: { text: "{{arguments.[user-id]}}|{{json arguments}}" }
+prompts:
+  typed:
+    arguments:
+      n: { type: integer, minimum: 1 }
+      flag: { type: boolean }
+      list: { type: array, items: { type: integer } }
+      when: { format: date }
+    text: "{{json n}} {{json flag}} {{json list}} {{json when}}"
+resources:
+  issue: { uri: "issue://{id}{?limit}", arguments: { id: { pattern: "^[0-9]+$" }, limit: { type: integer, default: 5 } }, text: "{{id}} {{limit}}" }
+"#;
+
+#[test]
+fn every_violation_is_told_at_once_with_the_name_and_what_is_allowed() {
+    let desk = Desk::new(ECHO);
+    let words = desk.failure("show", json!({ "name": "A1", "count": 0, "tags": ["blue"], "more": 1 }));
+    for part in ["`name`", "^[a-z]+$", "`count`", "1", "`tags", "red", "green", "`more`"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert_eq!(words.lines().count(), 4, "{words}");
+}
+
+#[test]
+fn a_tools_values_are_never_coerced() {
+    let desk = Desk::new(ECHO);
+    assert!(desk.failure("show", json!({ "name": "a", "count": "3" })).contains("`count`"));
+}
+
+#[test]
+fn defaults_are_filled_in_and_absent_values_are_left_out() {
+    let desk = Desk::new(ECHO);
+    let answer = desk.call("show", json!({ "name": "ada" }));
+    assert_eq!(answer.structured, Some(json!({ "name": "ada", "count": 3 })));
+}
+
+#[test]
+fn absent_arguments_are_none_and_a_required_one_is_then_missed() {
+    let desk = Desk::new(ECHO);
+    assert!(desk.failure("show", json!(null)).contains("`name`"));
+    assert!(desk.text("odd", json!(null)).starts_with('|'));
+}
+
+#[test]
+fn odd_names_are_reached_and_what_is_not_declared_does_not_reach_the_template() {
+    let desk = Desk::new(ECHO);
+    let text = desk.text("odd", json!({ "user-id": 7, "a b": 1, "sneaked": true }));
+    assert_eq!(text, r#"7|{"user-id":7,"a b":1}"#);
+}
+
+#[test]
+fn a_prompts_values_are_coerced_by_their_declared_types() {
+    let desk = Desk::new(ECHO);
+    let said = |arguments| desk.prompt("typed", arguments).unwrap()[0]["content"]["text"].clone();
+    assert_eq!(
+        said(json!({ "n": "3", "flag": "true", "list": "[1, 2]", "when": "2026-01-31" })),
+        "3 true [1,2] \"2026-01-31\""
+    );
+    assert_eq!(said(json!({ "list": "1, 2" })), "null null [1,2] null");
+    assert_eq!(said(json!({ "n": null })), "null null null null");
+    let words = desk.prompt("typed", json!({ "n": "0", "flag": "perhaps", "when": "tomorrow", "x": "y" })).unwrap_err();
+    assert_eq!(words.message.lines().count(), 4, "{}", words.message);
+}
+
+#[test]
+fn the_variables_of_a_uri_are_checked_and_coerced() {
+    let desk = Desk::new(ECHO);
+    assert_eq!(desk.read("issue://12").unwrap()[0]["text"], "12 5");
+    assert_eq!(desk.read("issue://12?limit=7").unwrap()[0]["text"], "12 7");
+    let refusal = desk.read("issue://abc").unwrap_err();
+    assert!(refusal.message.contains("`id`"), "{refusal}");
+    assert!(desk.read("issue://12?limit=many").unwrap_err().message.contains("`limit`"));
+}
+
+const COMPLETED: &str = r#"
+prompts:
+  p:
+    arguments:
+      repo: { enum: [alpha, beta] }
+      size: { type: integer, complete: [1, 10, 2] }
+      file: { complete: { glob: "docs/*.md" } }
+      branch: { complete: { run: { script: { shell: sh, text: 'printf "%s-main\n%s-dev\n" "$repo" "$repo"; env | grep SNEAKED; true' } } } }
+      number: { complete: { run: { exec: [echo, '[{"n": 1}, {"n": 12}]'] }, select: "[].to_string(n)" } }
+      broken: { complete: { run: { exec: ["false"] } } }
+      flag: { type: boolean }
+    text: "{{repo}}{{size}}{{file}}{{branch}}{{number}}{{broken}}{{flag}}"
+"#;
+
+#[test]
+fn completion_sees_what_is_filled_in_as_far_as_it_is_declared_and_fits() {
+    let desk =
+        Desk::of(&[("folio.yaml", COMPLETED), ("docs/a.md", ""), ("docs/.hidden.md", ""), ("docs/b.txt", "")], &[]);
+    let of = || CompletionOf::Prompt("p".to_owned());
+    assert_eq!(desk.complete(of(), "repo", "B", &[]), ["beta"]);
+    assert_eq!(desk.complete(of(), "size", "1", &[]), ["1", "10"]);
+    assert_eq!(desk.complete(of(), "file", "", &[]), ["docs/a.md"]);
+    assert_eq!(desk.complete(of(), "flag", "t", &[]), ["true"]);
+    assert_eq!(desk.complete(of(), "number", "2", &[]), ["12"]);
+    assert!(desk.complete(of(), "broken", "", &[]).is_empty());
+    let branches = |context: &[(&str, &str)]| desk.complete(of(), "branch", "", context);
+    assert_eq!(branches(&[("repo", "alpha")]), ["alpha-main", "alpha-dev"]);
+    assert_eq!(branches(&[("repo", "not one of them")]), ["-main", "-dev"]);
+    assert_eq!(branches(&[("repo", "beta"), ("SNEAKED", "in")]), ["beta-main", "beta-dev"]);
+}
+
+#[test]
+fn values_land_escaped_where_they_are_put() {
+    let manifest = r#"
+env: { TOKEN: { secret: true } }
+tools:
+  t:
+    description: d
+    arguments: { a: {}, n: { type: integer }, l: { type: array } }
+    run:
+      http:
+        url: "https://api.example/x/{{a}}?q={{a}}"
+        query: { l: "{{l}}", n: "{{n}}", none: "{{arguments.a}}x" }
+        headers: { X-A: "{{n}}", X-None: "{{l}}" }
+        auth: { bearer: "{{env.TOKEN}}" }
+        json: { n: "{{n}}", a: "{{a}}", t: "{{env.TOKEN}}" }
+"#;
+    let mut desk = Desk::of(&[("folio.yaml", manifest)], &[("TOKEN", "hunter22")]);
+    let stage = Stage::new(200, "application/json", r#"{"ok": "hunter22"}"#);
+    desk.world = stage.clone();
+    let answer = desk.call("t", json!({ "a": "a/b&c=\"d\" {{n}}", "n": 3, "l": ["x y", "z"] }));
+    assert_eq!(answer.structured, Some(json!({ "ok": "[secret]" })));
+    let sent = stage.sent();
+    assert_eq!(sent["method"], "POST");
+    let escaped = "a%2Fb%26c%3D%22d%22%20%7B%7Bn%7D%7D";
+    let url = sent["url"].as_str().unwrap();
+    assert!(url.starts_with(&format!("https://api.example/x/{escaped}?q={escaped}&l=x+y&l=z&n=3&none=")), "{url}");
+    assert_eq!(sent["body"], r#"{"n":3,"a":"a/b&c=\"d\" {{n}}","t":"hunter22"}"#);
+    assert_eq!(sent["secretBody"], true);
+    assert!(sent["headers"].to_string().contains("Bearer hunter22"), "{sent}");
+}
+
+#[test]
+fn credentials_that_are_not_set_are_left_out() {
+    let manifest = r#"
+env: { TOKEN: { secret: true } }
+tools:
+  t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
+"#;
+    let mut desk = Desk::new(manifest);
+    let stage = Stage::new(200, "text/plain", "fine");
+    desk.world = stage.clone();
+    assert_eq!(desk.text("t", json!({})), "fine");
+    assert_eq!(stage.sent()["headers"], json!([]));
+}

@@ -1,0 +1,106 @@
+//! What prompts come to.
+
+use serde_json::json;
+
+use super::Desk;
+use crate::catalog::answer::RefusalKind;
+
+const MANIFEST: &str = r#"
+prompts:
+  ran:
+    arguments: { who: {} }
+    run: { exec: [echo, '{"n": 3}'] }
+    text: "{{who}}: {{result.json.n}} {{result.stdout}}"
+  failing: { run: { exec: ["false"] }, text: "{{result.stdout}}" }
+  made:
+    arguments: { id: {}, on: { type: boolean } }
+    messages:
+      - user: "{{id}}"
+      - assistant: { text: only then, when: "{{on}}" }
+      - user: { resource: "made://{{id}}" }
+      - user: { resource: "{{arguments.id}}", when: "{{not on}}" }
+  circular: { messages: [{ user: { resource: "loop://a" } }] }
+resources:
+  made: { uri: "made://{id}", run: { exec: [echo, "made {{id}}"] } }
+  loop: { uri: "loop://{x}", run: { exec: [echo, x] }, result: { content: [{ resource: "loop://{{x}}" }, { resource: "loop://{{x}}" }] } }
+"#;
+
+#[test]
+fn what_a_run_gave_is_in_scope_of_the_text() {
+    let said = Desk::new(MANIFEST).prompt("ran", json!({ "who": "ada" })).unwrap();
+    assert_eq!(said[0]["content"]["text"], r#"ada: 3 {"n": 3}"#);
+}
+
+#[test]
+fn a_run_that_fails_is_an_error_of_ours() {
+    assert_eq!(Desk::new(MANIFEST).prompt("failing", json!({})).unwrap_err().kind, RefusalKind::Internal);
+}
+
+#[test]
+fn the_references_of_a_pack_resolve_inside_it() {
+    let pack = r#"
+folio: 1
+server: { name: inner }
+prompts:
+  own: { messages: [{ user: { resource: "inner://a" } }] }
+  reaching: { arguments: { uri: {} }, messages: [{ user: { resource: "{{uri}}" } }] }
+resources: { a: { uri: "inner://a", text: inner } }
+"#;
+    let outer = r#"
+packs: { p: { path: pack } }
+prompts: { embracing: { messages: [{ user: { resource: "inner://a" } }] } }
+resources: { secret: { uri: "outer://a", text: outer } }
+"#;
+    let desk = Desk::of(&[("folio.yaml", outer), ("pack/folio.yaml", pack)], &[]);
+    for (name, uri) in [("p-own", ""), ("embracing", ""), ("p-reaching", "inner://a")] {
+        let arguments = if uri.is_empty() { json!({}) } else { json!({ "uri": uri }) };
+        assert_eq!(desk.prompt(name, arguments).unwrap()[0]["content"]["resource"]["text"], "inner", "{name}");
+    }
+    let refused = desk.prompt("p-reaching", json!({ "uri": "outer://a" })).unwrap_err();
+    assert_eq!(refused.kind, RefusalKind::NotFound);
+}
+
+#[test]
+fn resources_of_this_server_are_read_at_the_time_of_the_call() {
+    let said = Desk::new(MANIFEST).prompt("made", json!({ "id": "7", "on": "true" })).unwrap();
+    assert_eq!(said.as_array().unwrap().len(), 3, "{said}");
+    assert_eq!(
+        said[2]["content"]["resource"],
+        json!({ "uri": "made://7", "mimeType": "text/plain", "text": "made 7\n" })
+    );
+    let said = Desk::new(MANIFEST).prompt("made", json!({ "id": "made://9" })).unwrap();
+    assert_eq!(said[1]["content"]["resource"]["uri"], "made://made%3A%2F%2F9", "a value is one segment");
+    assert_eq!(said[2]["content"]["resource"]["uri"], "made://9", "and alone it is a whole URI");
+}
+
+#[test]
+fn resources_that_embed_themselves_end() {
+    let refusal = Desk::new(MANIFEST).prompt("circular", json!({})).unwrap_err();
+    assert!(refusal.message.contains("too deeply"), "{refusal}");
+}
+
+#[test]
+fn a_pack_that_may_not_act_does_not_act() {
+    let pack = r#"
+prompts:
+  fine: { text: fine }
+  runs: { run: { exec: [echo, x] }, text: "{{result.stdout}}" }
+  completes: { arguments: { a: { complete: { run: { exec: [echo, leaked] } } } }, text: "{{a}}" }
+  embeds: { messages: [{ user: { resource: "made://1" } }] }
+resources:
+  made: { uri: "made://{id}", run: { exec: [echo, leaked] } }
+  one: { uri: "one://x", run: { exec: [echo, leaked] } }
+tools:
+  t: { description: d, run: { exec: [echo, leaked] } }
+"#;
+    let desk = Desk::of(&[("folio.yaml", "packs: { p: { path: p } }"), ("p/folio.yaml", pack)], &[]);
+    let lists = desk.catalog.lists();
+    let names: Vec<&str> = lists.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+    assert_eq!(names, ["p-fine", "p-completes", "p-embeds"]);
+    assert!(lists.tools.is_empty() && lists.resources.is_empty() && lists.resource_templates.is_empty());
+    assert_eq!(desk.read("one://x").unwrap_err().kind, RefusalKind::NotFound);
+    assert_eq!(desk.read("made://1").unwrap_err().kind, RefusalKind::NotFound);
+    assert!(desk.prompt("p-embeds", json!({})).is_err());
+    let of = crate::catalog::answer::CompletionOf::Prompt("p-completes".to_owned());
+    assert!(desk.complete(of, "a", "", &[]).is_empty());
+}

@@ -1,0 +1,262 @@
+//! Tools: checked, and called.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::action::{Body, Plan};
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest::{self, Task};
+use crate::schema::Schema;
+use crate::world::Captured;
+use crate::yaml::Spanned;
+
+use super::answer::{Block, Call, Media, Refusal, RefusalKind, ToolAnswer};
+use super::block::{Made, check_icons, icons};
+use super::complete::warn_on_tool;
+use super::entry::{Home, RunKeys, check_limits};
+use super::face::{self, Object};
+use super::inputs::{Inputs, complaint};
+use super::prompt::Building;
+use super::result::{ResultPlan, Shown};
+use super::told::failed;
+
+/// A tool that is ready.
+pub(super) struct Tool {
+    pub(super) face: face::Tool,
+    inputs: Inputs,
+    output: Option<Schema>,
+    plan: Option<Plan>,
+    result: ResultPlan,
+    home: Arc<Home>,
+}
+
+/// What a tool gave, but for the resources that it embeds.
+pub(super) struct Given {
+    pub(super) content: Vec<Made>,
+    pub(super) structured: Option<Value>,
+}
+
+impl Tool {
+    /// Checks a tool as it was written. `None` where something is wrong with it, or its pack may not act.
+    pub(super) fn build(written: &Spanned<manifest::Tool>, building: Building<'_, '_>) -> Option<Tool> {
+        let Building { compiler, references, home, name } = building;
+        check_icons(written.icons.as_deref(), written.at, compiler);
+        check_keys(written, compiler);
+        let inputs = inputs(written, compiler);
+        let output = output_schema(written, compiler);
+        let keys = RunKeys {
+            run: written.run.as_ref(),
+            timeout: written.timeout,
+            max_output: written.max_output,
+            wants_json: wants_json(written),
+        };
+        check_limits(&keys, written.at, compiler);
+        let ready = keys.compile(compiler);
+        let result = compiler
+            .with_names(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
+        if ready.blocked || ready.faulty {
+            return None;
+        }
+        let (inputs, output) = (inputs?, output?);
+        let face = face(name, written, &inputs, output.as_ref());
+        Some(Tool { face, inputs, output, plan: ready.plan, result: result?, home: home.clone() })
+    }
+
+    /// What its templates see beside its arguments.
+    pub(super) fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Only what leaves no answer: a cancelled call. Whatever else goes wrong is for the model to read, and is `Err`
+    /// within.
+    pub(super) async fn call(&self, given: Option<Object>, call: &Call) -> Result<Result<Given, ToolAnswer>, Refusal> {
+        let arguments = match self.inputs.bind(given) {
+            Ok(arguments) => arguments,
+            Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),
+        };
+        let scope = self.home.scope(arguments);
+        let outcome = match &self.plan {
+            None => None,
+            Some(plan) => match self.home.run(plan, &scope, call).await.map_err(|failure| failed(&failure)) {
+                Ok(outcome) => Some(outcome),
+                Err(refusal) if refusal.kind == RefusalKind::Cancelled => return Err(refusal),
+                Err(refusal) => return Ok(Err(ToolAnswer::failure(refusal.message))),
+            },
+        };
+        if let Some(words) = outcome.as_ref().and_then(|outcome| outcome.failed.clone()) {
+            return Ok(Err(ToolAnswer::failure(words)));
+        }
+        let shown = self.result.make(outcome, scope).and_then(|shown| self.given(shown));
+        Ok(shown.map_err(|refusal| ToolAnswer::failure(refusal.message)))
+    }
+
+    fn given(&self, shown: Shown) -> Result<Given, Refusal> {
+        let (content, structured) = match shown {
+            Shown::Itself(body) => self.of_body(body),
+            Shown::Value(value) => (vec![said(&value)], self.as_structured(value)),
+            Shown::Text(text, behind) => {
+                (vec![Made::Block(Block::text(text))], behind.filter(|_| self.output.is_some()))
+            }
+            Shown::Content(made, behind) => (made, behind.filter(|_| self.output.is_some())),
+        };
+        self.check_output(structured.as_ref())?;
+        Ok(Given { content, structured })
+    }
+
+    /// What an action speaks with: text, JSON with equal text, or a picture.
+    fn of_body(&self, body: Body) -> (Vec<Made>, Option<Value>) {
+        match body {
+            Body::None => (Vec::new(), None),
+            Body::Text(text) => (vec![Made::Block(Block::text(text))], None),
+            Body::Json(value, text) => (vec![Made::Block(Block::text(text))], self.as_structured(value)),
+            Body::Bytes(bytes, mime_type) => (vec![Made::Block(block_of(&bytes, mime_type))], None),
+        }
+    }
+
+    /// A text or a number needs no structure, unless the tool promises one.
+    fn as_structured(&self, value: Value) -> Option<Value> {
+        (self.output.is_some() || value.is_object() || value.is_array()).then_some(value)
+    }
+
+    fn check_output(&self, structured: Option<&Value>) -> Result<(), Refusal> {
+        let Some(schema) = &self.output else { return Ok(()) };
+        let misfit = |words: String| Refusal::new(RefusalKind::Internal, words);
+        let Some(value) = structured else {
+            return Err(misfit("the tool promises structured content, and gave none".to_owned()));
+        };
+        match schema.violations(value) {
+            violations if violations.is_empty() => Ok(()),
+            violations => {
+                Err(misfit(format!("what the tool gave does not fit its `outputSchema`:\n{}", complaint(&violations))))
+            }
+        }
+    }
+}
+
+/// A value as text: a text as it is, everything else as JSON.
+fn said(value: &Value) -> Made {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Made::Block(Block::text(text))
+}
+
+fn block_of(bytes: &[u8], mime_type: String) -> Block {
+    let media = |mime_type| Media { data: STANDARD.encode(bytes), mime_type, annotations: None, meta: None };
+    match mime_type.split('/').next() {
+        Some("image") => Block::Image(media(mime_type)),
+        Some("audio") => Block::Audio(media(mime_type)),
+        _ => Block::text(Captured::new(bytes.to_vec(), 0).to_text()),
+    }
+}
+
+fn inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+    match (&written.arguments, &written.input_schema) {
+        (Some(arguments), Some(_)) => {
+            let key = compiler.key(written.at, "inputSchema");
+            compiler.error(Code::Conflict, key, "a tool has `arguments` or an `inputSchema`, not both");
+            Inputs::of(arguments, compiler).and(None)
+        }
+        (None, Some(schema)) => {
+            let placed = compiler.json_value(schema)?;
+            Inputs::of_schema(&placed, compiler)
+        }
+        (arguments, None) => {
+            let none = manifest::Arguments::default();
+            let arguments = arguments.as_ref().map_or(&none, |arguments| &arguments.value);
+            warn_on_tool(arguments, compiler);
+            Inputs::of(arguments, compiler)
+        }
+    }
+}
+
+/// `None` where something is wrong with it, `Some(None)` where there is none.
+fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
+    let Some(schema) = &written.output_schema else { return Some(None) };
+    let placed = compiler.json_value(schema)?;
+    compiler.schema(&placed).map(Some)
+}
+
+fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
+    if written.run.is_none() && written.result.is_none() {
+        compiler
+            .error(Code::MissingKey, written.at, "a tool needs `run` or `result`")
+            .help("`run` says what it does, `result` what it gives");
+    }
+    let later = [
+        ("rateLimit", written.rate_limit.as_ref().map(|key| key.at)),
+        ("concurrency", written.concurrency.as_ref().map(|key| key.at)),
+        ("requires", written.requires.as_ref().map(|key| key.at)),
+        ("task", written.task.as_ref().map(|key| key.at)),
+    ];
+    for (name, at) in later {
+        if let Some(at) = at {
+            compiler.warning(Code::NotYet, at, format!("`{name}` is checked, and not acted on yet"));
+        }
+    }
+    if let Some(limit) = &written.rate_limit
+        && (limit.calls.is_none() || limit.per.is_none())
+    {
+        compiler
+            .error(Code::MissingKey, limit.at, "`rateLimit` needs `calls` and `per`")
+            .help("write `{ calls: 10, per: 1m }`");
+    }
+    let zero = [
+        written.concurrency.as_ref().filter(|most| most.value == 0).map(|most| most.at),
+        written
+            .rate_limit
+            .as_ref()
+            .and_then(|limit| limit.calls.as_ref())
+            .filter(|calls| calls.value == 0)
+            .map(|calls| calls.at),
+    ];
+    for at in zero.into_iter().flatten() {
+        compiler.error(Code::BadValue, at, "expected at least 1: with 0 it could never be called");
+    }
+    if let Some(Task::Keys(task)) = written.task.as_ref().map(|task| &task.value)
+        && let Some(after) = &task.after
+    {
+        let ids: Vec<&str> = written.run.iter().flat_map(|run| run.ids()).collect();
+        if !ids.contains(&after.value.as_str()) {
+            let words = format!("there is no step `{}`", after.value);
+            compiler.error(Code::UnknownReference, after.at, words).did_you_mean(after, after.at.span(), ids);
+        }
+    }
+    if written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
+        compiler
+            .warning(Code::Client, written.at, "this tool has no `description`: models choose tools by it")
+            .help("say what it does, in a sentence");
+    }
+}
+
+/// Whether what the action puts out has to be JSON: where an `outputSchema` is to be met by it, and not by a value that
+/// `result` spells out.
+fn wants_json(written: &manifest::Tool) -> bool {
+    let spelled_out = |result: &manifest::ResultSpec| result.structured_content.is_some() && result.select.is_none();
+    written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| spelled_out(result))
+}
+
+fn face(name: String, written: &manifest::Tool, inputs: &Inputs, output: Option<&Schema>) -> face::Tool {
+    let annotations = written.annotations.as_ref().map(|hints| face::ToolAnnotations {
+        title: hints.title.clone(),
+        read_only_hint: hints.read_only_hint,
+        destructive_hint: hints.destructive_hint,
+        idempotent_hint: hints.idempotent_hint,
+        open_world_hint: hints.open_world_hint,
+    });
+    face::Tool {
+        name,
+        title: written.title.clone(),
+        description: written.description.as_ref().map(|text| text.value.clone()),
+        input_schema: inputs.schema().clone(),
+        output_schema: output.map(|schema| schema.json().clone()),
+        annotations,
+        icons: icons(written.icons.as_deref()),
+        meta: written.meta.clone(),
+    }
+}

@@ -1,0 +1,60 @@
+//! The manifest's own tests: checked, not run.
+
+use crate::action::TABLE;
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest::Test;
+use crate::yaml::Spanned;
+
+use super::reference::{Node, References};
+
+/// Checks a test as it was written.
+pub(super) fn check(
+    name: &Spanned<String>,
+    test: &Spanned<Test>,
+    compiler: &mut Compiler<'_>,
+    (references, steps): (&mut References, &[&str]),
+) {
+    check_mocks(test, compiler, steps);
+    let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || test.uri.is_some()];
+    if subjects.into_iter().filter(|there| *there).count() != 1 {
+        compiler
+            .error(Code::Conflict, name.at, "a test is of exactly one of `prompt`, `tool`, `resource`")
+            .help("write one test for each");
+    } else {
+        test.tool.iter().for_each(|tool| references.entry(Node::tool(tool), tool.at));
+        test.prompt.iter().for_each(|prompt| references.entry(Node::prompt(prompt), prompt.at));
+        test.resource.iter().for_each(|resource| references.entry(Node::resource(resource), resource.at));
+        test.uri.iter().for_each(|uri| references.resource(uri.clone()));
+    }
+    match &test.expect {
+        None => {
+            compiler.error(Code::MissingKey, name.at, "a test needs an `expect`: without one it cannot fail");
+        }
+        Some(expect) => {
+            if compiler.findings.documents.keys_of(expect.at).is_empty() {
+                compiler
+                    .error(Code::MissingKey, expect.at, "an empty `expect` cannot fail")
+                    .help("say what is expected");
+            }
+            if let Some(pattern) = &expect.matches
+                && let Err(error) = regex::Regex::new(pattern)
+            {
+                let words =
+                    error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                compiler.error(Code::BadValue, pattern.at, format!("this is no regular expression: {words}"));
+            }
+        }
+    }
+}
+
+/// What a mock stands in for: an action, a step of a run, the environment or the time.
+fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &[&str]) {
+    let actions = TABLE.iter().map(|row| row.key);
+    let known: Vec<&str> = actions.chain(["env", "now"]).chain(steps.iter().copied()).collect();
+    for name in test.mock.keys().filter(|name| !known.contains(&name.value.as_str())) {
+        compiler
+            .error(Code::UnknownReference, name.at, format!("there is neither an action nor a step `{}`", name.value))
+            .did_you_mean(name, name.at.span(), known.iter().copied());
+    }
+}

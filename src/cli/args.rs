@@ -1,0 +1,303 @@
+//! What the command line may hold. The texts here are what `--help` shows.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+use super::{Address, Exit, Filter, Interval};
+use crate::diagnostic::Format;
+
+const ABOUT: &str = "\
+folio serves prompts, resources and tools over MCP, the Model Context Protocol, from a folder of YAML. \
+Clients see every edit as you save it.
+
+A whole server is seven lines of `folio.yaml`:
+
+    folio: 1
+    server: { name: hello }
+    prompts:
+      greet:
+        description: Greet someone
+        arguments: { who: { required: true } }
+        text: \"Say hello to {{who}}.\"
+
+Try it:
+
+    folio init hello                      write a small server that runs
+    folio check hello                     say all that is wrong with it, and where
+    folio get greet who=Ada -f hello      get what a client would get
+
+Then add it to a client: the command is `folio serve` with the absolute path of the folder.";
+
+const EXITS: &str = "\
+Exit status: 0 when all went well, 1 when the manifest has errors or a call failed, \
+2 for a wrong command line, a path that cannot be read, or a server that cannot start.";
+
+const SERVE: &str = "\
+Examples:
+  folio serve                             serve the folder you are in, on stdin and stdout
+  folio serve ~/desk                      the same for another folder, as a client would start it
+  folio serve ~/desk --http               listen on http://127.0.0.1:8080/mcp
+  folio serve ~/desk --http=:0            listen on a free port; stderr says which";
+
+const CHECK: &str = "\
+Examples:
+  folio check                             check the folder you are in
+  folio check ~/desk --strict             take warnings for errors, as in CI
+  folio check --format lines              path:line:column: error: message [code]
+
+Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when the path cannot be read.";
+
+const LIST: &str = "\
+Examples:
+  folio list                              what the folder you are in offers to clients
+  folio list ~/desk --json                the same, as clients receive it";
+
+const GET: &str = "\
+Examples:
+  folio get greet who=Ada
+  git diff --staged | folio get commit-message diff=@- -f ~/desk
+
+A value `@FILE` is read from the file, `@-` from stdin; write `@@` for a value that begins with @.";
+
+const CALL: &str = "\
+Examples:
+  folio call search pattern=TODO ignoreCase=true
+  folio call label id=7 'labels=[\"bug\",\"ui\"]' -f ~/desk
+
+Values are JSON where the tool's schema asks for a number, boolean, list or object, and text where it asks for text.
+A value `@FILE` is read from the file, `@-` from stdin; write `@@` for a value that begins with @.";
+
+const READ: &str = "\
+Examples:
+  folio read docs://policy
+  folio read src://src/main.rs -f ~/desk";
+
+const SCHEMA: &str = "\
+Example:
+  folio schema > folio.schema.json        and begin folio.yaml with
+  # yaml-language-server: $schema=./folio.schema.json";
+
+const INIT: &str = "\
+Examples:
+  folio init                              in the folder you are in
+  folio init hello                        in a new folder
+
+Nothing that is there is overwritten.";
+
+const COMPLETIONS: &str = "\
+Examples:
+  folio completions bash > ~/.local/share/bash-completion/completions/folio
+  folio completions fish > ~/.config/fish/completions/folio.fish";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "folio", bin_name = "folio", version, about = "An MCP server that you write in YAML", long_about = ABOUT)]
+#[command(after_help = EXITS, arg_required_else_help = true, subcommand_required = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// What every command takes.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl Arguments {
+    /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
+        Arguments::try_parse_from(words).map_err(|error| {
+            // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Unusable } else { Exit::Success }
+        })
+    }
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
+    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = "info")]
+    #[arg(hide_env_values = true)]
+    pub log_level: Filter,
+    /// Whether to use colours; NO_COLOR is heeded
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    /// Whether to use colours where that is `usual`, or is not.
+    pub fn applies(self, usual: bool) -> bool {
+        match self {
+            Color::Auto => usual,
+            Color::Always => true,
+            Color::Never => false,
+        }
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a folder to MCP clients, live as you edit
+    #[command(after_help = SERVE)]
+    Serve(Serve),
+    /// Say all that is wrong with a manifest, and where
+    #[command(after_help = CHECK)]
+    Check(Check),
+    /// List the prompts, resources and tools that a client would see
+    #[command(after_help = LIST)]
+    List(List),
+    /// Get a prompt, as a client would
+    #[command(after_help = GET)]
+    Get(Get),
+    /// Call a tool, as a client would
+    #[command(after_help = CALL)]
+    Call(Call),
+    /// Read a resource, as a client would
+    #[command(after_help = READ)]
+    Read(Read),
+    /// Print the JSON Schema of the manifest, for editors
+    #[command(after_help = SCHEMA)]
+    Schema,
+    /// Write a small commented server that runs
+    #[command(after_help = INIT)]
+    Init(Init),
+    /// Print the script that completes this command line in a shell
+    #[command(after_help = COMPLETIONS)]
+    Completions(Completions),
+}
+
+/// `folio serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Listen for Streamable HTTP instead of stdin: PORT, :PORT or HOST:PORT [default: the manifest's, else 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1)]
+    pub http: Option<Option<Address>>,
+    /// Do not reload when files change
+    #[arg(long, conflicts_with = "poll")]
+    pub no_watch: bool,
+    /// Look for changes at this interval, where the file system sends no word of them, such as 500ms [default: 1s]
+    #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s")]
+    pub poll: Option<Interval>,
+    /// Listen on an address that other machines reach, without a token
+    #[arg(long, requires = "http")]
+    pub insecure: bool,
+}
+
+/// `folio check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// The form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Take warnings for errors
+    #[arg(long)]
+    pub strict: bool,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Format] {
+        Format::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Format::Text => PossibleValue::new("text").help("Frames of the source, for people"),
+            Format::Json => PossibleValue::new("json").help("A JSON list, for programs"),
+            Format::Lines => PossibleValue::new("lines").help("path:line:column: error: message [code]"),
+        })
+    }
+}
+
+/// `folio list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Print the lists as clients receive them
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `folio get`.
+#[derive(Debug, Args)]
+pub struct Get {
+    /// The name of the prompt
+    pub name: String,
+    /// Its arguments
+    #[arg(value_name = "NAME=VALUE")]
+    pub arguments: Vec<String>,
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `folio call`.
+#[derive(Debug, Args)]
+pub struct Call {
+    /// The name of the tool
+    pub name: String,
+    /// Its arguments
+    #[arg(value_name = "NAME=VALUE")]
+    pub arguments: Vec<String>,
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `folio read`.
+#[derive(Debug, Args)]
+pub struct Read {
+    /// The URI of the resource
+    pub uri: String,
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `folio init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The folder to write to; it is made where it does not exist
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+}
+
+/// `folio completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}

@@ -1,0 +1,31 @@
+//! How the program ends.
+
+use std::process::ExitCode;
+
+/// The outcome of a command, as the shell sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It did what was asked.
+    Success,
+    /// The manifest has errors, or the call failed.
+    Failed,
+    /// A wrong command line, an unreadable path, or it could not start.
+    Unusable,
+}
+
+impl Exit {
+    /// The number that the shell gets.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Failed => 1,
+            Exit::Unusable => 2,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}

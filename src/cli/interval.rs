@@ -1,0 +1,75 @@
+//! A length of time, as it is written on the command line.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A length of time such as `500ms` or `2s`; never none at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval(Duration);
+
+impl Interval {
+    /// The length of time.
+    pub fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// Why a text is no length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IntervalError {
+    /// It is not written as one.
+    #[error("`{text}` is no length of time: write a number and a unit, such as 500ms, 2s or 1m")]
+    Malformed {
+        /// What stands there.
+        text: String,
+    },
+    /// It is nothing, or longer than a day.
+    #[error("`{text}` is out of range: the shortest is 1ms, the longest 24h")]
+    OutOfRange {
+        /// What stands there.
+        text: String,
+    },
+}
+
+impl FromStr for Interval {
+    type Err = IntervalError;
+
+    fn from_str(text: &str) -> Result<Interval, IntervalError> {
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            _ => 0,
+        };
+        if number.is_empty() || milliseconds == 0 {
+            return Err(IntervalError::Malformed { text: text.to_owned() });
+        }
+        let total = number.parse::<u64>().ok().and_then(|number| number.checked_mul(milliseconds));
+        match total {
+            Some(total @ 1..=86_400_000) => Ok(Interval(Duration::from_millis(total))),
+            _ => Err(IntervalError::OutOfRange { text: text.to_owned() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_number_and_a_unit_are_a_length_of_time() {
+        for (written, milliseconds) in [("500ms", 500), ("2s", 2_000), ("1m", 60_000), ("24h", 86_400_000)] {
+            assert_eq!(written.parse::<Interval>().unwrap().duration(), Duration::from_millis(milliseconds));
+        }
+    }
+
+    #[test]
+    fn what_is_no_length_of_time_is_refused() {
+        for written in ["", "2", "s", "2 s", "-2s", "1.5s", "2sec", "0s", "25h", "99999999999999999999s"] {
+            assert!(written.parse::<Interval>().is_err(), "{written}");
+        }
+    }
+}

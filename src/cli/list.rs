@@ -1,0 +1,86 @@
+//! `folio list`.
+
+use super::manifest::catalog;
+use super::{Exit, List, Output};
+use crate::catalog::face::Lists;
+
+/// Prints what a client would see.
+pub(super) fn run(arguments: &List, output: &Output) -> anyhow::Result<Exit> {
+    let catalog = match catalog(&arguments.path, output)? {
+        Ok(catalog) => catalog,
+        Err(exit) => return Ok(exit),
+    };
+    if arguments.json {
+        output.print(&format!("{}\n", serde_json::to_string_pretty(catalog.lists())?))?;
+    } else {
+        output.print(&table(catalog.lists()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// One entry: its name or URI, and what it is.
+type Row = (String, String);
+
+fn table(lists: &Lists) -> String {
+    let said = |title: &Option<String>, description: &Option<String>| {
+        let text = description.as_deref().or(title.as_deref()).unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let sections: [(&str, Vec<Row>); 4] = [
+        (
+            "prompts",
+            lists
+                .prompts
+                .iter()
+                .map(|prompt| (prompt_usage(prompt), said(&prompt.title, &prompt.description)))
+                .collect(),
+        ),
+        ("tools", lists.tools.iter().map(|tool| (tool_usage(tool), said(&tool.title, &tool.description))).collect()),
+        (
+            "resources",
+            lists.resources.iter().map(|one| (one.uri.clone(), said(&one.title, &one.description))).collect(),
+        ),
+        (
+            "resource templates",
+            lists
+                .resource_templates
+                .iter()
+                .map(|one| (one.uri_template.clone(), said(&one.title, &one.description)))
+                .collect(),
+        ),
+    ];
+    let mut text = String::new();
+    for (title, rows) in sections.iter().filter(|(_, rows)| !rows.is_empty()) {
+        section(title, rows, &mut text);
+    }
+    if text.is_empty() { "nothing is listed\n".to_owned() } else { text }
+}
+
+fn section(title: &str, rows: &[Row], text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{title}\n"));
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(48);
+    for (name, description) in rows {
+        text.push_str(format!("  {name:width$}  {description}").trim_end());
+        text.push('\n');
+    }
+}
+
+fn prompt_usage(prompt: &crate::catalog::face::Prompt) -> String {
+    let arguments = prompt.arguments.iter().map(|argument| usage(&argument.name, argument.required));
+    std::iter::once(prompt.name.clone()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn tool_usage(tool: &crate::catalog::face::Tool) -> String {
+    let required = tool.input_schema.get("required").and_then(|required| required.as_array());
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    let properties = tool.input_schema.get("properties").and_then(|properties| properties.as_object());
+    let arguments = properties.into_iter().flatten().map(|(name, _)| usage(name, is_required(name)));
+    std::iter::once(tool.name.clone()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn usage(name: &str, required: bool) -> String {
+    if required { format!("{name}=") } else { format!("[{name}=]") }
+}

@@ -1,0 +1,95 @@
+//! From a path on the command line to a catalog, or to a report for the person who gave it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::{Exit, Output};
+use crate::catalog::{Built, Catalog, build};
+use crate::diagnostic::{self, Format};
+use crate::load::{Place, ProcessEnvironment, load};
+use crate::server::{Live, Options};
+use crate::transport::local::{self, Failure};
+use crate::world::Real;
+
+/// The variables of this process; those that are no UTF-8 are left out.
+pub(super) fn environment() -> ProcessEnvironment {
+    let pairs = std::env::vars_os();
+    pairs.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+}
+
+/// Finds what a path means.
+pub(super) fn find(path: &Path) -> anyhow::Result<Place> {
+    Place::find(path).context("could not begin")
+}
+
+/// Loads and builds what stands at a place.
+pub(super) fn built(place: &Place) -> Built {
+    build(load(place, &environment()))
+}
+
+/// The catalog at a path; where there is none, its report is printed.
+pub(super) fn catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
+    let built = built(&find(path)?);
+    match built.catalog {
+        Some(catalog) => Ok(Ok(Arc::new(catalog))),
+        None => {
+            output.say(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            Ok(Err(Exit::Failed))
+        }
+    }
+}
+
+/// Asks a catalog one request, by the very path that a client's request takes.
+pub(super) fn ask(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow::Result<Result<Value, Failure>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let options = Options { watching: false, declare_all: true };
+    let answer = runtime.block_on(async {
+        let live = Live::new(catalog, Arc::new(Real::new()), options);
+        local::ask(&live, method, params).await
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    Ok(answer)
+}
+
+/// Asks, and prints the answer: as JSON where that is wished for, else as `show` does.
+pub(super) fn ask_and_print(
+    catalog: Arc<Catalog>,
+    (method, params): (&str, Value),
+    (json, output): (bool, &Output),
+    show: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    match ask(catalog, method, params)? {
+        Ok(result) if json => {
+            output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
+            Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failed } else { Exit::Success })
+        }
+        Ok(result) => show(&result, output),
+        Err(failure) => {
+            output.say(&format!("error: {}\n", diagnostic::visible(&failure.to_string())));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// A block of content as a person reads it.
+pub(super) fn block(block: &Value) -> String {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    let within = |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
+    match text("type") {
+        "text" => text("text").to_owned(),
+        "resource_link" => format!("[link to {}]", text("uri")),
+        "resource" => match within("text") {
+            Some(body) => format!("[resource {}]\n{body}", within("uri").unwrap_or_default()),
+            None => format!("[resource {}: bytes]", within("uri").unwrap_or_default()),
+        },
+        kind => format!("[{kind}, {}, {} bytes in base64]", text("mimeType"), text("data").len()),
+    }
+}
+
+/// A text that ends its line.
+pub(super) fn line(text: &str) -> String {
+    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}

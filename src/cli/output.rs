@@ -1,0 +1,118 @@
+//! The one place that writes to stdout, for every command but `serve`, and what is said on stderr.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anyhow::Context;
+
+use super::Color;
+use crate::diagnostic::{Style, visible};
+
+/// Where a command writes its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    color: Color,
+}
+
+impl Output {
+    /// An output that uses colours as asked.
+    pub fn new(color: Color) -> Output {
+        Output { color }
+    }
+
+    /// How text looks on stdout.
+    pub fn style(&self) -> Style {
+        style_of(self.color, &io::stdout())
+    }
+
+    /// How text looks on stderr.
+    pub fn error_style(&self) -> Style {
+        style_of(self.color, &io::stderr())
+    }
+
+    /// Writes to stdout. A reader that went away, as `head` does, is no error.
+    pub fn print(&self, text: &str) -> anyhow::Result<()> {
+        write_to(&mut io::stdout().lock(), text.as_bytes()).context("could not write to stdout")
+    }
+
+    /// Writes bytes to stdout as they are, as [`Output::print`] does text.
+    pub fn print_bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        write_to(&mut io::stdout().lock(), bytes).context("could not write to stdout")
+    }
+
+    /// Writes to stderr; where that fails there is nobody left to tell.
+    pub fn say(&self, text: &str) {
+        let _ = write_to(&mut io::stderr().lock(), text.as_bytes());
+    }
+}
+
+/// Says on stderr why the program could not do what was asked, in one paragraph without a backtrace.
+pub fn complain(error: &anyhow::Error) {
+    let words = format!("error: {error:#}\n");
+    let _ = write_to(&mut io::stderr().lock(), visible(&words).as_bytes());
+}
+
+fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    match stream.write_all(bytes).and_then(|()| stream.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn style_of(color: Color, stream: &(impl IsTerminal + Columns)) -> Style {
+    let terminal = stream.is_terminal();
+    let asked = |name| std::env::var_os(name);
+    let plain =
+        asked("NO_COLOR").is_some_and(|value| !value.is_empty()) || asked("TERM").is_some_and(|term| term == "dumb");
+    Style { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
+}
+
+/// A stream that may know how wide it is.
+trait Columns {
+    fn columns(&self) -> Option<usize>;
+}
+
+#[cfg(unix)]
+impl<S: std::os::fd::AsFd> Columns for S {
+    fn columns(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(self).ok()?;
+        Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+    }
+}
+
+#[cfg(not(unix))]
+impl<S: IsTerminal> Columns for S {
+    fn columns(&self) -> Option<usize> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream that fails as told.
+    struct Failing(ErrorKind);
+
+    impl Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+        assert!(write_to(&mut Failing(ErrorKind::BrokenPipe), b"x").is_ok());
+        assert!(write_to(&mut Failing(ErrorKind::StorageFull), b"x").is_err());
+    }
+
+    #[test]
+    fn colours_are_used_where_asked_or_on_a_terminal() {
+        assert!(Color::Always.applies(false));
+        assert!(!Color::Never.applies(true));
+        assert!(Color::Auto.applies(true) && !Color::Auto.applies(false));
+    }
+}

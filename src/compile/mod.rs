@@ -1,0 +1,179 @@
+//! From what was written to what is true, one value at a time: templates, schemas and files, each fault at its place.
+//!
+//! A [`Compiler`] knows what one entry may see (names in scope, its pack's files and grants) and reports into the
+//! findings of the load. What is not here: what an entry is made of (catalog/, action/).
+
+mod findings;
+mod pack;
+mod schema;
+mod template;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+pub use findings::{Findings, Reads};
+pub use pack::{Environment, Grants, Pack, Variable};
+pub use schema::{Placed, shape_of};
+pub use template::{Exposure, JsonTemplate};
+
+use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::files::{FileError, normalize};
+use crate::notation::{FileRef, TextOrFile};
+use crate::template::Names;
+use crate::yaml::{At, Spanned};
+
+/// How large a file may be that becomes part of the manifest.
+pub const MAX_FILE: u64 = 16 << 20;
+
+/// What one entry is compiled with.
+pub struct Compiler<'a> {
+    /// Where faults and files go.
+    pub findings: &'a mut Findings,
+    /// The pack that the entry belongs to.
+    pub pack: &'a Pack,
+    /// The folder of the file that the entry stands in, relative to the pack's.
+    pub base: &'a Path,
+    /// What templates may see.
+    pub names: Names,
+    /// Arguments whose values may begin with `-` in an argv element.
+    pub allow_dash: BTreeSet<String>,
+    /// Where the arguments are declared, as far as they are.
+    pub declared: BTreeMap<String, At>,
+}
+
+impl<'a> Compiler<'a> {
+    /// A compiler for the entries of one file.
+    pub fn new(findings: &'a mut Findings, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
+        Compiler { findings, pack, base, names: Names::new(), allow_dash: BTreeSet::new(), declared: BTreeMap::new() }
+    }
+
+    /// The same compiler with other names in scope.
+    pub fn with_names<R>(&mut self, names: Names, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
+        let outer = std::mem::replace(&mut self.names, names);
+        let result = work(self);
+        self.names = outer;
+        result
+    }
+
+    /// The place of a key of the map at `at`, or that of the map.
+    pub fn key(&self, at: At, key: &str) -> At {
+        self.findings.documents.key_at(at, &format!("/{key}"))
+    }
+
+    /// Reports an error.
+    pub fn error(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
+        self.findings.report.error(code, at.into(), message)
+    }
+
+    /// Reports a warning.
+    pub fn warning(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
+        self.findings.report.warning(code, at.into(), message)
+    }
+
+    /// A path as written in this file, relative to the pack's folder; reports one that leaves it.
+    pub fn path(&mut self, written: &str, at: At) -> Option<PathBuf> {
+        let joined = self.base.join(written);
+        let absolute = Path::new(written).is_absolute();
+        match normalize(&joined.to_string_lossy()) {
+            Ok(path) if !absolute => Some(path),
+            _ => {
+                let what = if absolute { "an absolute path" } else { "a path that leaves the pack's folder" };
+                self.error(Code::Outside, at, format!("`{written}` is {what}"))
+                    .help("paths are relative to the file that writes them, and stay in its pack");
+                None
+            }
+        }
+    }
+
+    /// Checks a variable that is to name a folder: one may lead anywhere where the user of the server says so, and
+    /// nowhere where a pack says so itself.
+    pub fn folder_variable(&mut self, name: &str, at: At) -> Option<()> {
+        let given = self.pack.env.variables.get(name).is_none_or(|variable| variable.given || variable.value.is_none());
+        if given || self.pack.grants == Grants::All {
+            return Some(());
+        }
+        self.error(Code::Outside, at, format!("`{name}` is this pack's own, and may not name a folder for it"))
+            .help(format!("hand it over where the pack is taken in: `env: {{ {name}: … }}`"));
+        None
+    }
+
+    /// The bytes of a file of the pack, which becomes part of what is watched.
+    pub fn bytes(&mut self, written: &str, at: At) -> Option<Vec<u8>> {
+        let path = self.path(written, at)?;
+        self.findings.reads.file(self.pack.folder.path().join(&path));
+        match self.pack.folder.read(&path, MAX_FILE) {
+            Ok(bytes) => Some(bytes),
+            Err(error) => {
+                self.report_file(&error, written, at);
+                None
+            }
+        }
+    }
+
+    /// Whether a path of the pack is a regular file; reports where it is none.
+    pub fn file(&mut self, written: &str, at: At) -> Option<PathBuf> {
+        let path = self.path(written, at)?;
+        self.findings.reads.file(self.pack.folder.path().join(&path));
+        match self.pack.folder.stat(&path) {
+            Ok(stat) if stat.is_dir => {
+                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("name a file");
+                None
+            }
+            Ok(_) => Some(path),
+            Err(error) => {
+                self.report_file(&error, written, at);
+                None
+            }
+        }
+    }
+
+    fn report_file(&mut self, error: &FileError, written: &str, at: At) {
+        let near = self.near_file(written);
+        let code = match error {
+            FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
+            FileError::Outside { .. } | FileError::BadName { .. } => Code::Outside,
+            FileError::TooLarge { .. } => Code::TooLarge,
+            _ => Code::Unreadable,
+        };
+        let fault = self.error(code, at, error.to_string());
+        if let (Code::NotFound, Some(near)) = (code, near) {
+            fault.help(format!("did you mean `{near}`?"));
+        }
+    }
+
+    /// A file in the same folder whose name is near to the one that is missing.
+    fn near_file(&self, written: &str) -> Option<String> {
+        let written = Path::new(written);
+        let name = written.file_name()?.to_str()?;
+        let folder = normalize(&self.base.join(written.parent()?).to_string_lossy()).ok()?;
+        let globs = crate::files::Globs::new(&["*"], &[]).ok()?;
+        let siblings = self.pack.folder.subfolder(&folder).ok()?.walk(&globs, 1000).ok()?;
+        let near = crate::diagnostic::nearest(name, siblings.iter().map(|entry| entry.path.as_str()))?;
+        Some(written.with_file_name(near).to_string_lossy().into_owned())
+    }
+
+    /// A text as it was written, or as it stands in the file named; with its place.
+    pub fn text(&mut self, text: &Spanned<TextOrFile>) -> Option<Spanned<String>> {
+        match &text.value {
+            TextOrFile::Text(inline) => Some(Spanned::new(inline.clone(), text.at)),
+            TextOrFile::File(file) => self.file_of(file, text.at).and_then(|path| self.text_file(path)),
+        }
+    }
+
+    /// The path that `{ file: … }` at `at` names; reports where it names none.
+    pub fn file_of<'f>(&mut self, file: &'f FileRef, at: At) -> Option<&'f Spanned<String>> {
+        if file.file.is_none() {
+            self.error(Code::MissingKey, at, "expected a text or `{ file: … }`");
+        }
+        file.file.as_ref()
+    }
+
+    /// The text of a file of the pack, whose places are those of that file.
+    pub fn text_file(&mut self, path: &Spanned<String>) -> Option<Spanned<String>> {
+        let bytes = self.bytes(path, path.at)?;
+        let shown = self.pack.shown(&self.path(path, path.at)?);
+        let file = self.findings.decode(&bytes, &shown)?;
+        let text = self.findings.report.sources.get(file)?.text().to_string();
+        Some(Spanned::new(text, At::start_of(file)))
+    }
+}

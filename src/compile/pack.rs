@@ -1,0 +1,114 @@
+//! What all entries of one pack share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::diagnostic::FileId;
+use crate::files::Folder;
+use crate::notation::{Connection, Named};
+use crate::template::{Engine, Shape};
+use crate::yaml::Spanned;
+
+/// One pack: a folder with a manifest, and what it may do and see.
+pub struct Pack {
+    /// The folder; no path leaves it.
+    pub folder: Folder,
+    /// How the folder is called in messages, with a `/` at its end, or nothing for the one that is served.
+    pub shown: String,
+    /// Partials and helpers.
+    pub engine: Arc<Engine>,
+    /// The files of the partials, by their names.
+    pub partials: BTreeMap<String, FileId>,
+    /// What it may do.
+    pub grants: Grants,
+    /// The variables that it may read.
+    pub env: Environment,
+    /// The `server` of templates: `name`, `title` and `version`.
+    pub server: Value,
+    /// Shared bases of HTTP requests.
+    pub connections: Named<Spanned<Connection>>,
+    /// Where programs are looked for.
+    pub search_path: Option<String>,
+}
+
+impl Pack {
+    /// A path of this pack as messages show it.
+    pub fn shown(&self, path: &Path) -> String {
+        format!("{}{}", self.shown, path.display())
+    }
+}
+
+/// What a pack may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grants {
+    /// Everything: it is the manifest that is served.
+    All,
+    /// These actions alone.
+    Only(BTreeSet<String>),
+}
+
+impl Grants {
+    /// Whether an action is granted.
+    pub fn allow(&self, action: &str) -> bool {
+        match self {
+            Grants::All => true,
+            Grants::Only(granted) => granted.contains(action),
+        }
+    }
+
+    /// What of `wanted` these grants can hand on.
+    #[must_use]
+    pub fn narrowed(&self, wanted: BTreeSet<String>) -> Grants {
+        Grants::Only(wanted.into_iter().filter(|action| self.allow(action)).collect())
+    }
+}
+
+/// The variables of a pack.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// By name.
+    pub variables: BTreeMap<String, Variable>,
+}
+
+/// One variable.
+#[derive(Debug, Clone, Default)]
+pub struct Variable {
+    /// Its value; `None` where it is not set.
+    pub value: Option<String>,
+    /// Whether it must not be shown.
+    pub secret: bool,
+    /// What the manifest itself says as its default.
+    pub default: Option<String>,
+    /// Whether the value came from outside: from the process, or from the importer of the pack.
+    pub given: bool,
+}
+
+impl Environment {
+    /// The shape of `env` in templates.
+    pub fn shape(&self) -> Shape {
+        Shape::object(self.variables.keys().map(|name| (name.clone(), Shape::Text)))
+    }
+
+    /// The values of `env` in templates; what is not set is null.
+    pub fn values(&self) -> Value {
+        self.variables.iter().map(|(name, variable)| (name.clone(), Value::from(variable.value.clone()))).collect()
+    }
+
+    /// Whether a variable is a secret.
+    pub fn is_secret(&self, name: &str) -> bool {
+        self.variables.get(name).is_some_and(|variable| variable.secret)
+    }
+
+    /// Whether any variable is a secret, set or not.
+    pub fn has_secrets(&self) -> bool {
+        self.variables.values().any(|variable| variable.secret)
+    }
+
+    /// The values that must not be shown.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.variables.values().filter(|variable| variable.secret).filter_map(|variable| variable.value.as_deref())
+    }
+}

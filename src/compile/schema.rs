@@ -1,0 +1,120 @@
+//! JSON Schemas: with the files of the pack that they refer to, and their faults at their places.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Compiler, MAX_FILE};
+use crate::diagnostic::{Code, Severity};
+use crate::files::normalize;
+use crate::notation::Json;
+use crate::schema::{Schema, SchemaFault};
+use crate::template::Shape;
+use crate::yaml::{At, Spanned, parse, parse_json};
+
+/// A JSON value, the place of its root, and the folder in which its references are looked for.
+pub struct Placed {
+    /// The value.
+    pub value: Value,
+    /// Where it stands.
+    pub at: At,
+    /// The folder of its file, relative to the pack's.
+    pub folder: std::path::PathBuf,
+}
+
+impl Compiler<'_> {
+    /// A JSON value as it was written, or as it stands in the file named.
+    pub fn json_value(&mut self, json: &Spanned<Json>) -> Option<Placed> {
+        let Some(path) = json.file() else {
+            return Some(Placed { value: json.0.clone(), at: json.at, folder: self.base.to_owned() });
+        };
+        let path = path.to_owned();
+        let at = self.findings.documents.value_at(json.at, "/file");
+        let text = self.text_file(&Spanned::new(path.clone(), at))?;
+        let is_json = Path::new(&path).extension().is_some_and(|extension| extension == "json");
+        let parser = if is_json { parse_json } else { parse };
+        let document = parser(text.at.file(), &mut self.findings.report)?;
+        let value = document.json(document.root());
+        let folder = self.base.join(&path).parent().map(Path::to_owned).unwrap_or_default();
+        Some(Placed { value, at: self.findings.documents.add(document), folder })
+    }
+
+    /// Compiles a schema; what is wrong with it is reported at its place.
+    pub fn schema(&mut self, placed: &Placed) -> Option<Schema> {
+        match self.try_schema(placed) {
+            Ok(schema) => Some(schema),
+            Err(faults) => {
+                for fault in faults {
+                    self.report_schema(&fault, placed.at, Severity::Error);
+                }
+                None
+            }
+        }
+    }
+
+    /// Compiles a schema, with the files of the pack that it refers to.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn try_schema(&mut self, placed: &Placed) -> Result<Schema, Vec<SchemaFault>> {
+        let opened = RefCell::new(Vec::new());
+        let folder = &self.pack.folder;
+        let refs = |uri: &str| -> Option<Value> {
+            let path = normalize(&placed.folder.join(uri).to_string_lossy()).ok()?;
+            opened.borrow_mut().push(folder.path().join(&path));
+            let bytes = folder.read(&path, MAX_FILE).ok()?;
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("yaml" | "yml") => yaml_value(&bytes),
+                _ => serde_json::from_slice(&bytes).ok(),
+            }
+        };
+        let compiled = Schema::compile(&placed.value, &refs);
+        for path in opened.into_inner() {
+            self.findings.reads.file(path);
+        }
+        compiled
+    }
+
+    /// Reports a fault of a schema at its place.
+    pub fn report_schema(&mut self, fault: &SchemaFault, at: At, severity: Severity) {
+        let place = self.findings.documents.value_at(at, &fault.pointer);
+        let diagnostic = match severity {
+            Severity::Error => self.error(Code::Schema, place, fault.message.clone()),
+            Severity::Warning => self.warning(Code::Schema, place, fault.message.clone()),
+        };
+        if let Some(help) = &fault.help {
+            diagnostic.help(help.clone());
+        }
+    }
+}
+
+fn yaml_value(bytes: &[u8]) -> Option<Value> {
+    let mut report = crate::diagnostic::Report::default();
+    let file = crate::yaml::decode(bytes, "", &mut report)?;
+    let document = parse(file, &mut report)?;
+    (!report.has_errors()).then(|| document.json(document.root()))
+}
+
+/// What templates may expect of values that a schema allows.
+pub fn shape_of(schema: &Value) -> Shape {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => Shape::Text,
+        Some("integer" | "number") => Shape::Number,
+        Some("boolean") => Shape::Boolean,
+        Some("array") => Shape::list(schema.get("items").map_or(Shape::Any, shape_of)),
+        Some("object") => object_shape(schema),
+        _ => Shape::Any,
+    }
+}
+
+fn object_shape(schema: &Value) -> Shape {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    match properties {
+        Some(properties) if closed => {
+            Shape::object(properties.iter().map(|(name, schema)| (name.clone(), shape_of(schema))))
+        }
+        _ => Shape::Map(Box::new(Shape::Any)),
+    }
+}

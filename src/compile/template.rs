@@ -1,0 +1,172 @@
+//! Templates: compiled for their slot, their faults put where they stand, their secrets kept from clients.
+
+use serde_json::{Map, Value};
+
+use super::Compiler;
+use crate::diagnostic::{Code, Span};
+use crate::template::{Fault, Json, Place, RenderError, Scope, Slot, Template};
+use crate::yaml::{At, Spanned};
+
+/// Who gets to read what a template makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exposure {
+    /// A client, or anybody: no secret may stand there.
+    Client,
+    /// The command line of a program, which other users of the machine can see: a secret is a warning.
+    CommandLine,
+    /// The one request, program or body that it is meant for.
+    Private,
+}
+
+impl Compiler<'_> {
+    /// Compiles a template; what is wrong with it is reported.
+    pub fn template<S: Slot>(&mut self, text: &Spanned<String>, exposure: Exposure) -> Option<Template<S>> {
+        match Template::compile(&self.pack.engine, text, &self.names) {
+            Ok(template) => {
+                self.check_secrets(template.reads(), text.at, exposure);
+                Some(template)
+            }
+            Err(faults) => {
+                for fault in faults {
+                    self.report_template(fault, text.at);
+                }
+                None
+            }
+        }
+    }
+
+    /// Compiles a template that may be absent.
+    pub fn optional<S: Slot>(&mut self, text: Option<&Spanned<String>>, exposure: Exposure) -> Option<Template<S>> {
+        text.and_then(|text| self.template(text, exposure))
+    }
+
+    fn report_template(&mut self, fault: Fault, at: At) {
+        let (span, used_at) = match fault.place {
+            Place::Here(range) => (self.span_within(at, range), None),
+            Place::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
+                Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
+                None => (self.span_within(at, used_at), None),
+            },
+        };
+        let diagnostic = self.error(fault.code, span, fault.message);
+        if let Some(help) = fault.help {
+            diagnostic.help(help);
+        }
+        if let Some(instead) = fault.instead {
+            diagnostic.fix(span, instead);
+        }
+        if let Some(used_at) = used_at {
+            diagnostic.note(used_at, "used here");
+        }
+    }
+
+    /// The place in the file of a range of a text's value.
+    pub fn span_within(&self, at: At, range: std::ops::Range<usize>) -> Span {
+        self.findings.documents.span_within(&self.findings.report.sources, at, range)
+    }
+
+    fn check_secrets(&mut self, reads: &[Vec<String>], at: At, exposure: Exposure) {
+        if exposure == Exposure::Private {
+            return;
+        }
+        let Some(secret) = self.secret_in(reads) else { return };
+        if exposure == Exposure::Client {
+            self.error(Code::Secret, at, format!("{secret}, and a client can read what is written here"))
+                .help("a secret belongs into `auth`, `headers`, a body, `stdin`, or a step's `env`");
+        } else {
+            self.warning(Code::Secret, at, format!("{secret}, and other users of the machine can read command lines"))
+                .help("hand it over in `env` or `stdin`");
+        }
+    }
+
+    /// Says which secret a template reads.
+    pub fn secret_in(&self, reads: &[Vec<String>]) -> Option<String> {
+        let env = &self.pack.env;
+        reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
+            Some(name) => env.is_secret(name).then(|| format!("`{name}` is a secret")),
+            None => env.has_secrets().then(|| "`env` holds a secret".to_owned()),
+        })
+    }
+
+    /// Compiles a JSON value whose strings are templates.
+    pub fn json(&mut self, value: &Value, at: At, exposure: Exposure) -> JsonTemplate {
+        self.json_below(value, (at, String::new()), exposure)
+    }
+
+    fn json_below(&mut self, value: &Value, place: (At, String), exposure: Exposure) -> JsonTemplate {
+        let (at, pointer) = place;
+        match value {
+            Value::String(text) => {
+                let leaf = self.findings.documents.value_at(at, &pointer);
+                let template = self.template(&Spanned::new(text.clone(), leaf), exposure);
+                template.map_or_else(|| JsonTemplate::Fixed(Value::Null), JsonTemplate::Leaf)
+            }
+            Value::Array(items) => {
+                let numbered = items.iter().enumerate();
+                let items =
+                    numbered.map(|(nth, item)| self.json_below(item, (at, format!("{pointer}/{nth}")), exposure));
+                JsonTemplate::List(items.collect())
+            }
+            Value::Object(fields) => {
+                let below = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+                let fields =
+                    fields.iter().map(|(key, value)| (key.clone(), self.json_below(value, (at, below(key)), exposure)));
+                JsonTemplate::Map(fields.collect())
+            }
+            fixed => JsonTemplate::Fixed(fixed.clone()),
+        }
+    }
+}
+
+/// A JSON value whose strings are templates: `"{{limit}}"` alone keeps the value's type.
+#[derive(Debug)]
+pub enum JsonTemplate {
+    /// What holds no template.
+    Fixed(Value),
+    /// A string.
+    Leaf(Template<Json>),
+    /// A list.
+    List(Vec<JsonTemplate>),
+    /// An object.
+    Map(Vec<(String, JsonTemplate)>),
+}
+
+impl JsonTemplate {
+    /// The paths that its templates read.
+    pub fn reads(&self) -> Vec<Vec<String>> {
+        match self {
+            JsonTemplate::Fixed(_) => Vec::new(),
+            JsonTemplate::Leaf(template) => template.reads().to_vec(),
+            JsonTemplate::List(items) => items.iter().flat_map(JsonTemplate::reads).collect(),
+            JsonTemplate::Map(fields) => fields.iter().flat_map(|(_, field)| field.reads()).collect(),
+        }
+    }
+
+    /// The value. Entries whose value is absent are left out.
+    ///
+    /// # Errors
+    /// What the templates refuse.
+    pub fn render(&self, scope: &Scope) -> Result<Value, RenderError> {
+        Ok(self.render_present(scope)?.unwrap_or(Value::Null))
+    }
+
+    fn render_present(&self, scope: &Scope) -> Result<Option<Value>, RenderError> {
+        Ok(match self {
+            JsonTemplate::Fixed(value) => Some(value.clone()),
+            JsonTemplate::Leaf(template) => template.render(scope)?.0,
+            JsonTemplate::List(items) => {
+                let items: Result<Vec<_>, _> = items.iter().map(|item| item.render_present(scope)).collect();
+                Some(items?.into_iter().flatten().collect())
+            }
+            JsonTemplate::Map(fields) => {
+                let mut map = Map::new();
+                for (key, field) in fields {
+                    if let Some(value) = field.render_present(scope)? {
+                        map.insert(key.clone(), value);
+                    }
+                }
+                Some(Value::Object(map))
+            }
+        })
+    }
+}

@@ -1,0 +1,198 @@
+//! What is wrong with a manifest, where, and what to do about it: as data.
+//!
+//! Every room reports here, into one [`Report`] that collects all faults of all files. What is not here:
+//! errors of requests (catalog/ and server/) and of the command line (cli/).
+
+mod code;
+mod excerpt;
+mod frame;
+mod render;
+mod source;
+mod visible;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+pub use code::Code;
+pub use render::{Format, Style, json, lines, render, summary, text};
+pub use source::{FileId, Position, Source, Sources, Span};
+pub use visible::{one_line, visible};
+
+/// Whether the manifest can be served in spite of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The manifest cannot be served as written.
+    Error,
+    /// It can, and probably not as meant.
+    Warning,
+}
+
+impl Severity {
+    /// The severity as people and programs see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// A second place that explains a fault, such as where a name was used first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The place.
+    pub span: Span,
+    /// What is to be seen there.
+    pub text: String,
+}
+
+/// A mend that is certain enough to be applied: `span` replaced by `text`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// What is replaced.
+    pub span: Span,
+    /// What stands there afterwards.
+    pub text: String,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The kind of fault.
+    pub code: Code,
+    /// Whether it can be served all the same.
+    pub severity: Severity,
+    /// What is wrong: lower case, no full stop, names in back-ticks.
+    pub message: String,
+    /// The exact key or value. `None` where no file could be read at all.
+    pub span: Option<Span>,
+    /// Other places that belong to it.
+    pub notes: Vec<Note>,
+    /// What to do.
+    pub help: Option<String>,
+    /// The mend, where it is certain.
+    pub fix: Option<Fix>,
+}
+
+impl Diagnostic {
+    /// Adds what to do about it.
+    pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a second place.
+    pub fn note(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
+        self.notes.push(Note { span, text: text.into() });
+        self
+    }
+
+    /// Adds a certain mend.
+    pub fn fix(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
+        self.fix = Some(Fix { span, text: text.into() });
+        self
+    }
+
+    /// Adds "did you mean" as help and as mend of `span`, where `candidates` hold a name near to `wrong`.
+    pub fn did_you_mean<'a>(
+        &mut self,
+        wrong: &str,
+        span: Span,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> &mut Self {
+        if let Some(near) = nearest(wrong, candidates) {
+            self.help(format!("did you mean `{near}`?")).fix(span, near);
+        }
+        self
+    }
+}
+
+/// All that is wrong in one load, together with the texts that it is wrong in.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The texts that were read.
+    pub sources: Sources,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// Reports an error and returns it, for its help and notes to be added.
+    pub fn error(&mut self, code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Severity::Error, code, span.into(), message.into())
+    }
+
+    /// Reports a warning and returns it, for its help and notes to be added.
+    pub fn warning(
+        &mut self,
+        code: Code,
+        span: impl Into<Option<Span>>,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.push(Severity::Warning, code, span.into(), message.into())
+    }
+
+    fn push(&mut self, severity: Severity, code: Code, span: Option<Span>, message: String) -> &mut Diagnostic {
+        self.diagnostics.push(Diagnostic { code, severity, message, span, notes: Vec::new(), help: None, fix: None });
+        let last = self.diagnostics.len() - 1;
+        #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
+        &mut self.diagnostics[last]
+    }
+
+    /// Everything reported so far, in the order of reporting.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Drops those diagnostics from number `start` on that `keep` refuses.
+    pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
+        let newer = self.diagnostics.split_off(start.min(self.diagnostics.len()));
+        self.diagnostics.extend(newer.into_iter().filter(keep));
+    }
+
+    /// Turns errors of one code, from number `start` on, into warnings; says whether there were any.
+    pub fn soften_from(&mut self, start: usize, code: Code) -> bool {
+        let mut softened = false;
+        for diagnostic in self.diagnostics.iter_mut().skip(start).filter(|diagnostic| diagnostic.code == code) {
+            diagnostic.severity = Severity::Warning;
+            diagnostic.help = None;
+            softened = true;
+        }
+        softened
+    }
+
+    /// Whether the manifest cannot be served.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Puts the diagnostics in the order of the files and lines. Repetitions are dropped, and so is whatever was found
+    /// later at the very place of a value that could not be read at all.
+    pub fn sort(&mut self) {
+        let mut unread: HashSet<Span> = HashSet::new();
+        self.diagnostics.retain(|diagnostic| {
+            let Some(span) = diagnostic.span else { return true };
+            let fresh = !unread.contains(&span) || diagnostic.code == Code::WrongType;
+            if fresh && matches!(diagnostic.code, Code::WrongType | Code::Syntax) && span.start < span.end {
+                unread.insert(span);
+            }
+            fresh
+        });
+        self.diagnostics.sort_by_key(|diagnostic| {
+            (diagnostic.span.is_none(), diagnostic.span, diagnostic.severity, diagnostic.code)
+        });
+        self.diagnostics.dedup();
+    }
+}
+
+/// The candidate that `wrong` was probably meant to be: at most a third of its letters away, at least one.
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = wrong.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= (wrong.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,130 @@
+//! A report in the forms in which it leaves the program.
+
+use serde::Serialize;
+
+use super::visible::one_line;
+use super::{Diagnostic, Report, Severity, frame};
+
+/// The forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Frames of the source, for people.
+    #[default]
+    Text,
+    /// A JSON list, for programs.
+    Json,
+    /// `path:line:column: error: message [code]`, for editors and CI.
+    Lines,
+}
+
+impl Format {
+    /// Every form.
+    pub const ALL: &[Format] = &[Format::Text, Format::Json, Format::Lines];
+}
+
+/// How text looks where it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// Whether colours may be used.
+    pub color: bool,
+    /// The columns that the terminal has, where that is known.
+    pub width: Option<usize>,
+}
+
+/// Renders a report in the form asked for. Every form but that of an empty list of lines ends with a line feed.
+pub fn render(report: &Report, format: Format, style: Style) -> String {
+    match format {
+        Format::Text => text(report, style),
+        Format::Json => json(report),
+        Format::Lines => lines(report),
+    }
+}
+
+/// Renders a report for people: each fault with a frame of its source, and a summary line at the end.
+pub fn text(report: &Report, style: Style) -> String {
+    let renderer = frame::renderer(style);
+    let mut out = String::new();
+    for diagnostic in report.diagnostics() {
+        out.push_str(frame::render(&renderer, &report.sources, diagnostic).trim_end());
+        out.push_str("\n\n");
+    }
+    out.push_str(&summary(report));
+    out.push('\n');
+    out
+}
+
+/// Renders a report as a JSON list with one object for each fault.
+pub fn json(report: &Report) -> String {
+    let entries: Vec<Entry<'_>> =
+        report.diagnostics().iter().map(|diagnostic| Entry::new(report, diagnostic)).collect();
+    let mut out = serde_json::to_string_pretty(&entries).unwrap_or_else(|_| "[]".to_owned());
+    out.push('\n');
+    out
+}
+
+/// Renders a report as one line for each fault.
+pub fn lines(report: &Report) -> String {
+    report.diagnostics().iter().map(|diagnostic| line(report, diagnostic)).collect()
+}
+
+/// Counts the faults: `2 errors, 1 warning`.
+pub fn summary(report: &Report) -> String {
+    let errors = report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    let warnings = report.diagnostics().len() - errors;
+    match (errors, warnings) {
+        (0, 0) => "no errors, no warnings".to_owned(),
+        (_, 0) => counted(errors, "error"),
+        (0, _) => counted(warnings, "warning"),
+        _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+fn line(report: &Report, diagnostic: &Diagnostic) -> String {
+    let place = match Entry::new(report, diagnostic) {
+        Entry { file: Some(file), line: Some(line), column: Some(column), .. } => {
+            format!("{}:{line}:{column}: ", one_line(&file))
+        }
+        _ => String::new(),
+    };
+    let (severity, code) = (diagnostic.severity.as_str(), diagnostic.code.as_str());
+    format!("{place}{severity}: {} [{code}]\n", one_line(&diagnostic.message))
+}
+
+/// A fault as programs read it. Lines and columns count from 1, columns in characters; the end is exclusive.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'a str,
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
+    end_line: Option<u32>,
+    end_column: Option<u32>,
+    help: Option<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(report: &Report, diagnostic: &'a Diagnostic) -> Entry<'a> {
+        let place = diagnostic.span.and_then(|span| Some((span, report.sources.get(span.file)?)));
+        let start = place.map(|(span, source)| source.position(span.start));
+        let end = place.map(|(span, source)| source.position(span.end.max(span.start)));
+        Entry {
+            code: diagnostic.code.as_str(),
+            severity: diagnostic.severity.as_str(),
+            message: &diagnostic.message,
+            file: place.map(|(_, source)| source.path().display().to_string()),
+            line: start.map(|position| position.line),
+            column: start.map(|position| position.column),
+            end_line: end.map(|position| position.line),
+            end_column: end.map(|position| position.column),
+            help: diagnostic.help.as_deref(),
+        }
+    }
+}

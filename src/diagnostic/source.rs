@@ -1,0 +1,135 @@
+//! The texts that were read, and places in them: byte ranges turned into lines and columns.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Some editors put it at the beginning of a file; none of them counts it as a column.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// One of the files of a [`Sources`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// A range of bytes in one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// The file.
+    pub file: FileId,
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last; equal to `start` for a point.
+    pub end: u32,
+}
+
+impl Span {
+    /// A range of bytes in `file`. Offsets past 4 GiB are clamped; no file that large is ever read.
+    pub fn new(file: FileId, start: usize, end: usize) -> Span {
+        let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        Span { file, start: clamp(start), end: clamp(end.max(start)) }
+    }
+
+    /// The very beginning of `file`, for faults that concern it as a whole.
+    pub fn start_of(file: FileId) -> Span {
+        Span { file, start: 0, end: 0 }
+    }
+}
+
+/// A line and a column, both counted from 1; the column counts characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+/// The text of one file that was read.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    text: Arc<str>,
+    lines: Vec<u32>,
+}
+
+impl Source {
+    /// The path, as it is shown to people.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Line and column of a byte offset; an offset past the end is the end, one inside a character its beginning.
+    pub fn position(&self, offset: u32) -> Position {
+        let offset = self.boundary(offset as usize);
+        let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
+        let start = self.line_range(line).start;
+        let column = self.text.get(start..offset).unwrap_or_default().chars().count() + 1;
+        let fitting = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Position { line: fitting(line), column: fitting(column) }
+    }
+
+    /// The beginning of the character that holds the byte at `offset`; the end for an offset past it.
+    pub(super) fn boundary(&self, offset: usize) -> usize {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        offset
+    }
+
+    /// The bytes of a line, counted from 1: without its line break, and without a byte order mark. A line that does
+    /// not exist is empty, at the end.
+    pub(super) fn line_range(&self, line: usize) -> Range<usize> {
+        let start_of = |index: usize| self.lines.get(index).map(|&start| start as usize);
+        let start = start_of(line.saturating_sub(1)).unwrap_or(self.text.len());
+        let end = start_of(line).unwrap_or(self.text.len());
+        let text = self.text.get(start..end).unwrap_or_default();
+        let broken = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
+        let mark = if start == 0 && broken.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        start + mark..start + broken.len()
+    }
+}
+
+/// Every text that one load has read, in the order of reading.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+impl Sources {
+    /// Keeps a text under the path by which people will see it.
+    pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
+        let text = text.into();
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
+        self.files.push(Source { path: path.into(), text, lines });
+        FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The file behind an id. `None` only for an id of another `Sources`.
+    pub fn get(&self, file: FileId) -> Option<&Source> {
+        self.files.get(file.0 as usize)
+    }
+
+    /// How many files there are.
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The file of a number, in the order of reading.
+    pub fn nth(&self, number: usize) -> Option<&Source> {
+        self.files.get(number)
+    }
+
+    /// The text that a span covers.
+    pub fn text_of(&self, span: Span) -> &str {
+        self.get(span.file)
+            .and_then(|source| source.text.get(span.start as usize..span.end as usize))
+            .unwrap_or_default()
+    }
+}

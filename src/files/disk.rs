@@ -1,0 +1,175 @@
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions};
+
+use super::error::{FileError, shown};
+use super::folder::Stat;
+use super::path::join;
+use super::walk::{Item, Kind, Tree};
+
+/// A folder of the disk, held open, so that every path is resolved beneath it by the kernel.
+#[derive(Debug)]
+pub(super) struct Disk {
+    dir: Dir,
+    path: PathBuf,
+}
+
+impl Disk {
+    pub(super) fn open(path: &Path) -> Result<Self, FileError> {
+        let fail = |source| not_a_folder(FileError::from_io(&path.to_string_lossy(), source), path);
+        let path = fs::canonicalize(path).map_err(fail)?;
+        let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(fail)?;
+        Ok(Self { dir, path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {
+        let dir = match self.beneath(path, |path| self.dir.open_dir(path)) {
+            Ok(dir) => dir,
+            // The same kind tells of a file on the way and of a file at the end.
+            Err(FileError::NotFound { path: missing }) => {
+                self.stat(path)?;
+                return Err(FileError::NotAFolder { path: missing });
+            }
+            Err(other) => return Err(other),
+        };
+        let inside = self.real(path).unwrap_or_else(|| path.to_owned());
+        let path = if inside.is_empty() { self.path.clone() } else { self.path.join(inside) };
+        Ok(Self { dir, path })
+    }
+
+    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FileError> {
+        let file = self.beneath(path, |path| self.dir.open_with(path, &for_reading()))?;
+        let meta = file.metadata().map_err(|source| FileError::from_io(path, source))?;
+        if meta.is_dir() {
+            return Err(FileError::IsFolder { path: shown(path) });
+        }
+        if !meta.is_file() {
+            return Err(FileError::NotAFile { path: shown(path) });
+        }
+        let too_large = |size| FileError::TooLarge { path: shown(path), limit, size };
+        if meta.len() > limit {
+            return Err(too_large(meta.len()));
+        }
+        let bytes = contents(file, meta.len(), limit).map_err(|source| FileError::from_io(path, source))?;
+        let size = bytes.len() as u64;
+        if size > limit { Err(too_large(size)) } else { Ok(bytes) }
+    }
+
+    /// Tries `open` on the path. Resolution beneath a folder refuses absolute links altogether, so that one which
+    /// leads back into this folder is tried again by where it leads; that, too, is resolved beneath.
+    fn beneath<T>(&self, path: &str, open: impl Fn(&Path) -> io::Result<T>) -> Result<T, FileError> {
+        let first = match open(dotted(path)) {
+            Ok(opened) => return Ok(opened),
+            Err(source) => FileError::from_io(path, source),
+        };
+        match (&first, self.real(path)) {
+            (FileError::Outside { .. }, Some(real)) => open(dotted(&real)).map_err(|_| first),
+            _ => Err(first),
+        }
+    }
+
+    /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is neither a regular
+    /// file nor a folder of ours.
+    fn kind(&self, entry: &DirEntry, path: &str) -> Option<(Kind, Option<Stat>)> {
+        let mut kind = entry.file_type().ok()?;
+        if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
+            // Some file systems say it only when asked for the file itself.
+            kind = entry.metadata().ok()?.file_type();
+        }
+        if kind.is_symlink() {
+            let stat = self.stat(path).ok()?;
+            return Some((if stat.is_dir { Kind::LinkToFolder } else { Kind::File }, Some(stat)));
+        }
+        if kind.is_dir() { Some((Kind::Folder, None)) } else { kind.is_file().then_some((Kind::File, None)) }
+    }
+}
+
+impl Tree for Disk {
+    fn stat(&self, path: &str) -> Result<Stat, FileError> {
+        let meta = self.beneath(path, |path| self.dir.metadata(path))?;
+        described(&meta).ok_or_else(|| FileError::NotAFile { path: shown(path) })
+    }
+
+    fn list(&self, folder: &str, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
+        for entry in self.beneath(folder, |path| self.dir.read_dir(path))? {
+            let entry = entry.map_err(|source| FileError::from_io(folder, source))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = join(folder, name);
+            if let Some((kind, known)) = self.kind(&entry, &path) {
+                let stat = || known.or_else(|| entry.metadata().ok().as_ref().and_then(described));
+                each(Item { path: &path, kind, stat: &stat });
+            }
+        }
+        Ok(())
+    }
+
+    fn real(&self, path: &str) -> Option<String> {
+        let real = fs::canonicalize(self.path.join(path)).ok()?;
+        real.strip_prefix(&self.path).ok()?.to_str().map(str::to_owned)
+    }
+}
+
+fn not_a_folder(error: FileError, path: &Path) -> FileError {
+    match error {
+        FileError::NotFound { path: missing } if path.exists() => FileError::NotAFolder { path: missing },
+        other => other,
+    }
+}
+
+fn described(meta: &Metadata) -> Option<Stat> {
+    let is_dir = meta.is_dir();
+    (is_dir || meta.is_file()).then(|| Stat {
+        size: if is_dir { 0 } else { meta.len() },
+        modified: meta.modified().ok().map(cap_std::time::SystemTime::into_std),
+        is_dir,
+    })
+}
+
+/// Never waits: a pipe without a writer opens at once, and is then refused for what it is.
+fn for_reading() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt;
+        use rustix::fs::OFlags;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    options
+}
+
+/// Reads a file in as few calls as its size allows, and never more than one byte over the limit.
+fn contents(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let mut file = file.into_std().take(limit.saturating_add(1));
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    // It may have grown, and some files (of /proc) do not say their size.
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn dotted(path: &str) -> &Path {
+    Path::new(if path.is_empty() { "." } else { path })
+}

@@ -1,0 +1,127 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::disk::Disk;
+use super::error::FileError;
+use super::glob::Globs;
+use super::memory::Memory;
+use super::path::slashed;
+use super::walk::{self, Tree};
+
+/// A folder, and with it all that it holds and nothing else. Cheap to clone.
+///
+/// On disk it keeps the folder open: when the path comes to mean another folder (a swapped link), this one still
+/// reads the old, until it is opened anew.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Disk(Arc<Disk>),
+    Memory(Arc<Memory>),
+}
+
+/// What is known of a file or folder without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Its size in bytes; 0 of a folder.
+    pub size: u64,
+    /// When it was last written, where the system knows.
+    pub modified: Option<SystemTime>,
+    /// Whether it is a folder.
+    pub is_dir: bool,
+}
+
+/// A file that a walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The path from the folder walked, joined with `/`.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written, where the system knows.
+    pub modified: Option<SystemTime>,
+}
+
+impl Folder {
+    /// Opens a folder of the disk. The path may itself lead through links; it is the last that may.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        Ok(Self { kind: Kind::Disk(Arc::new(Disk::open(path)?)) })
+    }
+
+    /// Makes a folder out of files by their relative paths, for tests, editors and fuzzing. It behaves as one of
+    /// the disk does, without links. Names that no folder could hold are left out.
+    pub fn in_memory(files: BTreeMap<String, Vec<u8>>) -> Self {
+        Self { kind: Kind::Memory(Arc::new(Memory::new(files))) }
+    }
+
+    /// The absolute path, every link resolved; `/` in memory.
+    pub fn path(&self) -> &Path {
+        match &self.kind {
+            Kind::Disk(disk) => disk.path(),
+            Kind::Memory(memory) => memory.path(),
+        }
+    }
+
+    /// Reads a regular file whole, if it holds at most `limit` bytes.
+    pub fn read(&self, relative: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+        let path = slashed(relative)?;
+        match &self.kind {
+            Kind::Disk(disk) => disk.read(&path, limit),
+            Kind::Memory(memory) => memory.read(&path, limit),
+        }
+    }
+
+    /// Describes a regular file or a folder; an empty path or `.` is the folder itself.
+    pub fn stat(&self, relative: &Path) -> Result<Stat, FileError> {
+        self.tree().stat(&slashed(relative)?)
+    }
+
+    /// Opens a folder beneath this one; what it gives cannot leave that.
+    pub fn subfolder(&self, relative: &Path) -> Result<Self, FileError> {
+        let path = slashed(relative)?;
+        let kind = match &self.kind {
+            Kind::Disk(disk) => Kind::Disk(Arc::new(disk.subfolder(&path)?)),
+            Kind::Memory(memory) => Kind::Memory(Arc::new(memory.subfolder(&path)?)),
+        };
+        Ok(Self { kind })
+    }
+
+    /// Lists the regular files that `globs` match, sorted by path, or fails when there are more than `limit`.
+    ///
+    /// Hidden names, names that are no UTF-8, links that leave the folder and folders that may not be read are left
+    /// out. A link to a folder is followed, but within what it leads to, such links are not: so a walk always ends.
+    pub fn walk(&self, globs: &Globs, limit: usize) -> Result<Vec<Entry>, FileError> {
+        Ok(walk::walk(self.tree(), globs, limit)?.files)
+    }
+
+    /// Lists the folders, absolute and sorted, in which a file that `globs` match exists or could appear: those that
+    /// a watcher must watch. This folder is always one of them.
+    pub fn folders_under(&self, globs: &Globs) -> Result<Vec<PathBuf>, FileError> {
+        let folders = walk::walk(self.tree(), globs, usize::MAX)?.folders;
+        let absolute = |folder: String| if folder.is_empty() { self.path().into() } else { self.path().join(folder) };
+        Ok(folders.into_iter().map(absolute).collect())
+    }
+
+    fn tree(&self) -> &dyn Tree {
+        match &self.kind {
+            Kind::Disk(disk) => disk.as_ref(),
+            Kind::Memory(memory) => memory.as_ref(),
+        }
+    }
+}
+
+/// Writes a time as MCP's `lastModified` wants it, in UTC and whole seconds.
+pub fn rfc3339(time: SystemTime) -> String {
+    let stamp = jiff::Timestamp::try_from(time).unwrap_or(if time < SystemTime::UNIX_EPOCH {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    });
+    let second = jiff::Timestamp::from_second(stamp.as_second()).unwrap_or(stamp);
+    second.to_string()
+}

@@ -1,0 +1,92 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::error::{FileError, shown};
+use super::folder::Stat;
+use super::path::{join, slashed};
+use super::walk::{Item, Kind, Tree};
+
+/// A folder that exists only here.
+#[derive(Debug)]
+pub(super) struct Memory {
+    path: PathBuf,
+    files: BTreeMap<String, Vec<u8>>,
+    /// Every folder with what it holds: the name of each, and whether it is a folder itself.
+    folders: BTreeMap<String, BTreeSet<(String, bool)>>,
+}
+
+impl Memory {
+    pub(super) fn new(files: BTreeMap<String, Vec<u8>>) -> Self {
+        let named = files.into_iter().filter_map(|(path, bytes)| Some((slashed(Path::new(&path)).ok()?, bytes)));
+        Self::at(PathBuf::from("/"), named.filter(|(path, _)| !path.is_empty()).collect())
+    }
+
+    fn at(path: PathBuf, files: BTreeMap<String, Vec<u8>>) -> Self {
+        let mut folders = BTreeMap::from([(String::new(), BTreeSet::new())]);
+        for file in files.keys() {
+            let mut child = (file.as_str(), false);
+            loop {
+                let (folder, name) = child.0.rsplit_once('/').unwrap_or(("", child.0));
+                folders.entry(folder.to_owned()).or_default().insert((name.to_owned(), child.1));
+                if folder.is_empty() {
+                    break;
+                }
+                child = (folder, true);
+            }
+        }
+        Self { path, files, folders }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FileError> {
+        if self.stat(path)?.is_dir {
+            return Err(FileError::IsFolder { path: shown(path) });
+        }
+        let bytes = self.files.get(path).map(Vec::as_slice).unwrap_or_default();
+        let size = bytes.len() as u64;
+        if size > limit {
+            return Err(FileError::TooLarge { path: shown(path), limit, size });
+        }
+        Ok(bytes.to_vec())
+    }
+
+    pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {
+        if !self.stat(path)?.is_dir {
+            return Err(FileError::NotAFolder { path: shown(path) });
+        }
+        if path.is_empty() {
+            return Ok(Self::at(self.path.clone(), self.files.clone()));
+        }
+        let inside = |(file, bytes): (&String, &Vec<u8>)| {
+            Some((file.strip_prefix(path)?.strip_prefix('/')?.to_owned(), bytes.clone()))
+        };
+        Ok(Self::at(self.path.join(path), self.files.iter().filter_map(inside).collect()))
+    }
+}
+
+impl Tree for Memory {
+    fn stat(&self, path: &str) -> Result<Stat, FileError> {
+        if self.folders.contains_key(path) {
+            return Ok(Stat { size: 0, modified: None, is_dir: true });
+        }
+        let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound { path: shown(path) })?;
+        Ok(Stat { size: bytes.len() as u64, modified: None, is_dir: false })
+    }
+
+    fn list(&self, folder: &str, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
+        let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound { path: shown(folder) })?;
+        for (name, is_dir) in names.iter().filter(|(name, _)| !name.starts_with('.')) {
+            let path = join(folder, name);
+            let kind = if *is_dir { Kind::Folder } else { Kind::File };
+            each(Item { path: &path, kind, stat: &|| self.stat(&path).ok() });
+        }
+        Ok(())
+    }
+
+    fn real(&self, path: &str) -> Option<String> {
+        Some(path.to_owned())
+    }
+}

@@ -1,0 +1,156 @@
+use std::path::Path;
+
+/// What an extension means in a folder of sources, where the usual tables think of films (`.ts`) or know nothing.
+const BY_EXTENSION: &[(&str, &str)] = &[
+    ("adoc", "text/asciidoc"),
+    ("astro", "text/x-astro"),
+    ("bash", "text/x-shellscript"),
+    ("bat", "text/x-bat"),
+    ("c", "text/x-c"),
+    ("cc", "text/x-c++"),
+    ("cjs", "text/javascript"),
+    ("clj", "text/x-clojure"),
+    ("cmake", "text/x-cmake"),
+    ("cpp", "text/x-c++"),
+    ("cs", "text/x-csharp"),
+    ("cts", "text/typescript"),
+    ("dart", "text/x-dart"),
+    ("diff", "text/x-diff"),
+    ("dockerfile", "text/x-dockerfile"),
+    ("ex", "text/x-elixir"),
+    ("exs", "text/x-elixir"),
+    ("fish", "text/x-shellscript"),
+    ("go", "text/x-go"),
+    ("gql", "application/graphql"),
+    ("graphql", "application/graphql"),
+    ("h", "text/x-c"),
+    ("handlebars", "text/x-handlebars-template"),
+    ("hpp", "text/x-c++"),
+    ("hs", "text/x-haskell"),
+    ("ipynb", "application/x-ipynb+json"),
+    ("java", "text/x-java"),
+    ("jl", "text/x-julia"),
+    ("jsonl", "application/jsonl"),
+    ("kt", "text/x-kotlin"),
+    ("kts", "text/x-kotlin"),
+    ("mdx", "text/mdx"),
+    ("mjs", "text/javascript"),
+    ("mk", "text/x-makefile"),
+    ("mod", "text/plain"),
+    ("mts", "text/typescript"),
+    ("ndjson", "application/x-ndjson"),
+    ("nix", "text/x-nix"),
+    ("org", "text/org"),
+    ("patch", "text/x-diff"),
+    ("php", "text/x-php"),
+    ("pl", "text/x-perl"),
+    ("pm", "text/x-perl"),
+    ("proto", "text/x-protobuf"),
+    ("ps1", "text/x-powershell"),
+    ("py", "text/x-python"),
+    ("pyi", "text/x-python"),
+    ("r", "text/x-r"),
+    ("rb", "text/x-ruby"),
+    ("rs", "text/x-rust"),
+    ("rst", "text/x-rst"),
+    ("scala", "text/x-scala"),
+    ("scm", "text/x-scheme"),
+    ("sh", "text/x-shellscript"),
+    ("sql", "application/sql"),
+    ("svelte", "text/x-svelte"),
+    ("swift", "text/x-swift"),
+    ("tex", "text/x-tex"),
+    ("tf", "text/x-terraform"),
+    ("toml", "application/toml"),
+    ("tpl", "text/plain"),
+    ("ts", "text/typescript"),
+    ("tsx", "text/tsx"),
+    ("vue", "text/x-vue"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("zig", "text/x-zig"),
+    ("zsh", "text/x-shellscript"),
+];
+
+/// Files that are known by their whole name.
+const BY_NAME: &[(&str, &str)] = &[
+    ("cmakelists.txt", "text/x-cmake"),
+    ("containerfile", "text/x-dockerfile"),
+    ("dockerfile", "text/x-dockerfile"),
+    ("gemfile", "text/x-ruby"),
+    ("gnumakefile", "text/x-makefile"),
+    ("justfile", "text/plain"),
+    ("license", "text/plain"),
+    ("makefile", "text/x-makefile"),
+    ("rakefile", "text/x-ruby"),
+    ("readme", "text/plain"),
+];
+
+/// Guesses the type of a file by its name and, where that says nothing, by how its content begins.
+pub fn mime_of(path: &str, head: &[u8]) -> &'static str {
+    mime_by_name(path).unwrap_or_else(|| if is_text(head) { "text/plain" } else { "application/octet-stream" })
+}
+
+/// Guesses the type of a file by its name alone, for where nothing is read.
+pub fn mime_by_name(path: &str) -> Option<&'static str> {
+    let path = Path::new(path);
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let own = extension.as_deref().and_then(|extension| lookup(BY_EXTENSION, extension));
+    lookup(BY_NAME, &name).or(own).or_else(|| mime_guess::from_path(path).first_raw())
+}
+
+fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
+    let at = table.binary_search_by_key(&key, |(name, _)| *name).ok()?;
+    table.get(at).map(|(_, mime)| *mime)
+}
+
+/// A head may end in the middle of a character.
+fn is_text(head: &[u8]) -> bool {
+    !head.contains(&0) && std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+
+    #[test]
+    fn the_tables_are_sorted_and_without_doubles() {
+        for table in [BY_EXTENSION, BY_NAME] {
+            assert!(table.is_sorted_by(|a, b| a.0 < b.0), "a name that is out of order is never found");
+        }
+    }
+
+    #[test]
+    fn names_decide_before_content() {
+        for (path, mime) in [
+            ("src/main.rs", "text/x-rust"),
+            ("a/b.ts", "text/typescript"),
+            ("B.TSX", "text/tsx"),
+            ("log.jsonl", "application/jsonl"),
+            ("folio.yaml", "application/yaml"),
+            ("Cargo.toml", "application/toml"),
+            ("docs/a.md", "text/markdown"),
+            ("house.hbs", "text/x-handlebars-template"),
+            ("sub/Makefile", "text/x-makefile"),
+            ("Dockerfile", "text/x-dockerfile"),
+            ("logo.png", "image/png"),
+            ("logo.svg", "image/svg+xml"),
+            ("a.json", "application/json"),
+        ] {
+            assert_eq!(mime_of(path, &[0, 1]), mime);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_decided_by_content() {
+        assert_eq!(mime_of("notes", b"plain"), "text/plain");
+        assert_eq!(mime_of("notes", b""), "text/plain");
+        assert_eq!(mime_of("notes", "caf\u{e9}".as_bytes().split_last().unwrap().1), "text/plain");
+        assert_eq!(mime_of("notes", b"a\0b"), "application/octet-stream");
+        assert_eq!(mime_of("a.unknown", b"\xff\xfe"), "application/octet-stream");
+        assert_eq!(mime_by_name("notes"), None);
+    }
+}

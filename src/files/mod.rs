@@ -1,0 +1,22 @@
+//! Everything beneath one folder: read, described and listed, and nothing outside of it.
+//!
+//! [`Folder`] is the only door to files: paths are relative to it and cannot leave it, whatever links say.
+//! What is not here: what the files mean (load/), and word of their changes (reload/).
+
+mod disk;
+mod error;
+mod folder;
+mod glob;
+mod memory;
+mod mime;
+mod path;
+mod walk;
+
+pub use error::FileError;
+pub use folder::{Entry, Folder, Stat, rfc3339};
+pub use glob::{GlobError, Globs};
+pub use mime::{mime_by_name, mime_of};
+pub use path::normalize;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+use std::path::{Component, Path, PathBuf};
+
+use super::error::{FileError, shown};
+
+/// Resolves `.` and `..` in a relative path by its text alone.
+///
+/// What would leave the folder is [`FileError::Outside`]; what is absolute or holds a NUL, [`FileError::BadName`].
+pub fn normalize(relative: &str) -> Result<PathBuf, FileError> {
+    slashed(Path::new(relative)).map(PathBuf::from)
+}
+
+/// The one spelling of a relative path: its parts joined with `/`, empty for the folder itself.
+pub(super) fn slashed(relative: &Path) -> Result<String, FileError> {
+    let Some(text) = relative.to_str() else {
+        return Err(bad(&relative.to_string_lossy(), "it is no UTF-8"));
+    };
+    if text.contains('\0') {
+        return Err(bad(&text.replace('\0', "\u{fffd}"), "it holds a NUL"));
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for component in relative.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(part) => parts.extend(part.to_str()),
+            Component::ParentDir if parts.pop().is_some() => {}
+            Component::ParentDir => return Err(FileError::Outside { path: text.to_owned() }),
+            Component::RootDir | Component::Prefix(_) => return Err(bad(text, "it is absolute")),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// Says whether `path` is spelled as [`slashed`] spells it and holds no hidden name.
+pub(super) fn is_plain(path: &str) -> bool {
+    !path.contains('\0') && path.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
+}
+
+/// `name` in `folder`, joined with `/`.
+pub(super) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+fn bad(path: &str, why: &'static str) -> FileError {
+    FileError::BadName { path: shown(path), why }
+}

@@ -1,0 +1,461 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+const PLENTY: u64 = 1 << 20;
+
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(dir.path(), path, text.as_bytes());
+    }
+    dir
+}
+
+fn write(root: &Path, path: &str, bytes: &[u8]) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn open(dir: &TempDir) -> Folder {
+    Folder::open(dir.path()).unwrap()
+}
+
+fn read(folder: &Folder, path: &str) -> Result<Vec<u8>, FileError> {
+    folder.read(Path::new(path), PLENTY)
+}
+
+fn paths(folder: &Folder, include: &[&str], exclude: &[&str]) -> Vec<String> {
+    let globs = Globs::new(include, exclude).unwrap();
+    folder.walk(&globs, 1000).unwrap().into_iter().map(|entry| entry.path).collect()
+}
+
+#[test]
+fn a_file_is_read_and_described() {
+    let dir = tree(&[("docs/a.md", "text"), ("empty", "")]);
+    let folder = open(&dir);
+    assert_eq!(read(&folder, "docs/a.md").unwrap(), b"text");
+    assert_eq!(read(&folder, "./docs/x/../a.md").unwrap(), b"text");
+    assert_eq!(read(&folder, "empty").unwrap(), b"");
+    let stat = folder.stat(Path::new("docs/a.md")).unwrap();
+    assert_eq!((stat.size, stat.is_dir), (4, false));
+    assert!(stat.modified.unwrap().elapsed().unwrap() < Duration::from_secs(3600));
+    assert!(folder.stat(Path::new("docs")).unwrap().is_dir);
+    assert!(folder.stat(Path::new("")).unwrap().is_dir);
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let dir = tree(&[("docs/a.md", "text")]);
+    let folder = open(&dir);
+    for (path, words) in [
+        ("docs", "`docs` is a folder"),
+        (".", "`.` is a folder"),
+        ("no", "there is no `no`"),
+        ("docs/a.md/b", "there is no `docs/a.md/b`"),
+        ("../x", "`../x` leaves its folder"),
+        ("docs/../../x", "`docs/../../x` leaves its folder"),
+        ("/etc/passwd", "`passwd` is no path of a folder: it is absolute"),
+        ("a\0b", "`a\u{fffd}b` is no path of a folder: it holds a NUL"),
+    ] {
+        let error = read(&folder, path).unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert!(error.is_missing());
+    }
+    let long = "x".repeat(5000);
+    assert!(matches!(read(&folder, &long), Err(FileError::NotFound { .. })));
+}
+
+#[test]
+fn a_folder_that_cannot_be_opened_says_why_without_its_path() {
+    let dir = tree(&[("file", "")]);
+    let error = |name: &str| Folder::open(&dir.path().join(name)).unwrap_err().to_string();
+    assert_eq!(error("no"), "there is no `no`");
+    assert_eq!(error("file"), "`file` is not a folder");
+}
+
+#[test]
+fn a_file_is_read_up_to_its_limit_and_no_further() {
+    let dir = tree(&[("a", "12345")]);
+    for folder in [open(&dir), Folder::in_memory(BTreeMap::from([("a".to_owned(), b"12345".to_vec())]))] {
+        assert_eq!(folder.read(Path::new("a"), 5).unwrap(), b"12345");
+        let error = folder.read(Path::new("a"), 3).unwrap_err();
+        assert!(matches!(error, FileError::TooLarge { limit: 3, size: 5, .. }));
+        assert!(!error.is_missing());
+    }
+}
+
+#[test]
+fn normalize_resolves_by_text_alone() {
+    assert_eq!(normalize("a/./b//c/../d").unwrap(), Path::new("a/b/d"));
+    assert_eq!(normalize("a/..").unwrap(), Path::new(""));
+    assert!(matches!(normalize("a/../.."), Err(FileError::Outside { .. })));
+    assert!(matches!(normalize("/a"), Err(FileError::BadName { .. })));
+}
+
+#[test]
+fn a_subfolder_cannot_be_left() {
+    let dir = tree(&[("docs/a.md", "a"), ("docs/in/b.md", "b"), ("secret", "s")]);
+    let memory = Folder::in_memory(
+        ["docs/a.md", "docs/in/b.md", "secret"].map(|path| (path.to_owned(), b"a".to_vec())).into_iter().collect(),
+    );
+    for folder in [open(&dir), memory] {
+        let docs = folder.subfolder(Path::new("docs")).unwrap();
+        assert_eq!(docs.path(), folder.path().join("docs"));
+        assert_eq!(read(&docs, "a.md").unwrap(), b"a");
+        assert_eq!(paths(&docs, &["**"], &[]), ["a.md", "in/b.md"]);
+        assert!(matches!(read(&docs, "../secret"), Err(FileError::Outside { .. })));
+        assert!(matches!(folder.subfolder(Path::new("secret")), Err(FileError::NotAFolder { .. })));
+        assert!(matches!(folder.subfolder(Path::new("no")), Err(FileError::NotFound { .. })));
+        assert_eq!(folder.subfolder(Path::new(".")).unwrap().path(), folder.path());
+    }
+}
+
+#[cfg(unix)]
+mod links {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn links_that_stay_are_followed_and_links_that_leave_are_refused() {
+        let dir = tree(&[("root/docs/a.md", "a"), ("outside/secret", "s")]);
+        let root = dir.path().join("root");
+        symlink("docs/a.md", root.join("near")).unwrap();
+        symlink(root.join("docs/a.md"), root.join("near-absolute")).unwrap();
+        symlink("../outside/secret", root.join("far")).unwrap();
+        symlink(dir.path().join("outside/secret"), root.join("far-absolute")).unwrap();
+        symlink("../outside", root.join("folder")).unwrap();
+        symlink("nowhere", root.join("dangling")).unwrap();
+        symlink("self", root.join("self")).unwrap();
+        let folder = Folder::open(&root).unwrap();
+        assert_eq!(read(&folder, "near").unwrap(), b"a");
+        assert_eq!(read(&folder, "near-absolute").unwrap(), b"a");
+        for path in ["far", "far-absolute", "folder/secret"] {
+            assert!(matches!(read(&folder, path), Err(FileError::Outside { .. })), "{path}");
+            assert!(matches!(folder.stat(Path::new(path)), Err(FileError::Outside { .. })), "{path}");
+        }
+        assert!(matches!(folder.subfolder(Path::new("folder")), Err(FileError::Outside { .. })));
+        for path in ["dangling", "self"] {
+            assert!(matches!(read(&folder, path), Err(FileError::NotFound { .. })), "{path}");
+        }
+        assert_eq!(paths(&folder, &["**"], &[]), ["docs/a.md", "near", "near-absolute"]);
+    }
+
+    #[test]
+    fn a_mounted_config_map_is_read_before_and_after_its_swap() {
+        let dir = tree(&[("..one/folio.yaml", "1"), ("..two/folio.yaml", "2")]);
+        symlink("..one", dir.path().join("..data")).unwrap();
+        symlink("..data/folio.yaml", dir.path().join("folio.yaml")).unwrap();
+        let folder = open(&dir);
+        assert_eq!(read(&folder, "folio.yaml").unwrap(), b"1");
+        symlink("..two", dir.path().join("..tmp")).unwrap();
+        fs::rename(dir.path().join("..tmp"), dir.path().join("..data")).unwrap();
+        assert_eq!(read(&folder, "folio.yaml").unwrap(), b"2");
+        assert_eq!(paths(&folder, &["*"], &[]), ["folio.yaml"]);
+    }
+
+    #[test]
+    fn the_root_itself_may_be_a_link() {
+        let dir = tree(&[("real/a", "a")]);
+        symlink("real", dir.path().join("link")).unwrap();
+        let folder = Folder::open(&dir.path().join("link")).unwrap();
+        assert_eq!(folder.path(), fs::canonicalize(dir.path().join("real")).unwrap());
+        assert_eq!(read(&folder, "a").unwrap(), b"a");
+    }
+
+    #[test]
+    fn a_subfolder_reached_through_a_link_knows_its_real_path() {
+        let dir = tree(&[("real/a", "a")]);
+        symlink("real", dir.path().join("link")).unwrap();
+        let folder = open(&dir);
+        let sub = folder.subfolder(Path::new("link")).unwrap();
+        assert_eq!(sub.path(), folder.path().join("real"));
+    }
+
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_its_writer() {
+        let dir = tree(&[]);
+        let here = fs::File::open(dir.path()).unwrap();
+        rustix::fs::mknodat(&here, "pipe", rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        let folder = open(&dir);
+        for path in ["pipe", "socket"] {
+            assert!(matches!(read(&folder, path), Err(FileError::NotAFile { .. })), "{path}");
+            assert!(matches!(folder.stat(Path::new(path)), Err(FileError::NotAFile { .. })), "{path}");
+        }
+        assert!(paths(&folder, &["*"], &[]).is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_hides_its_size_is_still_limited() {
+        let folder = Folder::open(Path::new("/proc/self")).unwrap();
+        assert!(read(&folder, "status").unwrap().starts_with(b"Name:"));
+        assert!(matches!(folder.read(Path::new("status"), 10), Err(FileError::TooLarge { limit: 10, .. })));
+    }
+
+    #[test]
+    fn loops_of_links_end() {
+        let dir = tree(&[("a/x", ""), ("b/y", "")]);
+        for (to, at) in [(".", "a/self"), ("..", "a/up"), ("../b", "a/b"), ("../a", "b/a"), (".", "here")] {
+            symlink(to, dir.path().join(at)).unwrap();
+        }
+        // `b/a` leads to a folder with a link to `b`, which is not followed a second time.
+        assert_eq!(paths(&open(&dir), &["**"], &[]), ["a/b/y", "a/x", "b/a/x", "b/y"]);
+    }
+
+    #[test]
+    fn many_folders_that_link_to_one_another_are_not_walked_in_every_order() {
+        let dir = tree(&[]);
+        for at in 0..12 {
+            let folder = dir.path().join(format!("p{at}"));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("file"), "").unwrap();
+            for to in 0..12 {
+                symlink(format!("../p{to}"), folder.join(format!("to{to}"))).unwrap();
+            }
+        }
+        // Its own, and one through each link to another: not the twelve faculty that there are.
+        assert_eq!(paths(&open(&dir), &["**/file"], &[]).len(), 12 + 12 * 11);
+    }
+
+    #[test]
+    fn names_that_are_no_utf8_are_left_out() {
+        let dir = tree(&[("a", "")]);
+        if fs::write(dir.path().join(std::ffi::OsStr::from_bytes(b"b\xff")), "").is_ok() {
+            assert_eq!(paths(&open(&dir), &["**"], &[]), ["a"]);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_may_not_be_read_is_left_out_of_a_walk() {
+        let dir = tree(&[("a/x", ""), ("b/y", "")]);
+        fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(0o000)).unwrap();
+        let folder = open(&dir);
+        // The superuser may read it all the same.
+        if fs::read_dir(dir.path().join("a")).is_err() {
+            assert!(matches!(read(&folder, "a/x"), Err(FileError::Denied { .. })));
+            assert_eq!(paths(&folder, &["**"], &[]), ["b/y"]);
+        }
+        fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn a_walk_lists_what_is_included_and_not_excluded_or_hidden() {
+    let dir = tree(&[
+        ("src/main.rs", ""),
+        ("src/a/b.rs", ""),
+        ("src/a/b.txt", ""),
+        ("src/target/x.rs", ""),
+        (".git/c.rs", ""),
+        ("src/.d.rs", ""),
+        ("a-b", ""),
+        ("a/b", ""),
+    ]);
+    let folder = open(&dir);
+    assert_eq!(paths(&folder, &["**/*.rs"], &["**/target/**"]), ["src/a/b.rs", "src/main.rs"]);
+    assert_eq!(paths(&folder, &["src/*"], &[]), ["src/main.rs"]);
+    assert_eq!(paths(&folder, &["src/{main,a/b}.{rs,txt}"], &[]), ["src/a/b.rs", "src/a/b.txt", "src/main.rs"]);
+    assert_eq!(paths(&folder, &["./src/x/../a/"], &[]), ["src/a/b.rs", "src/a/b.txt"]);
+    assert_eq!(paths(&folder, &["a*", "a/*"], &[]), ["a-b", "a/b"]);
+    assert!(paths(&folder, &[".git/*", "src/.d.rs"], &[]).is_empty());
+    assert!(paths(&folder, &[], &[]).is_empty());
+}
+
+#[test]
+fn a_walk_gives_size_and_time() {
+    let dir = tree(&[("a", "123")]);
+    let found = open(&dir).walk(&Globs::new(&["*"], &[]).unwrap(), 1).unwrap();
+    assert_eq!(found[0].size, 3);
+    assert_eq!(found[0].modified, fs::metadata(dir.path().join("a")).unwrap().modified().ok());
+}
+
+#[test]
+fn a_walk_stops_at_its_limit() {
+    let dir = tree(&[("a", ""), ("b", ""), ("c/d", "")]);
+    let globs = Globs::new(&["**"], &[]).unwrap();
+    assert_eq!(open(&dir).walk(&globs, 3).unwrap().len(), 3);
+    let error = open(&dir).walk(&globs, 2).unwrap_err();
+    assert_eq!(error.to_string(), "there are more than 2 matching files");
+}
+
+#[test]
+fn the_folders_to_watch_are_those_in_which_a_match_could_appear() {
+    let dir = tree(&[("docs/a/x", ""), ("docs/b/c/x", ""), ("src/target/x", ""), ("src/y/x", ""), (".git/x", "")]);
+    let folder = open(&dir);
+    let under = |include: &[&str], exclude: &[&str]| -> Vec<String> {
+        let found = folder.folders_under(&Globs::new(include, exclude).unwrap()).unwrap();
+        let relative = |path: &std::path::PathBuf| path.strip_prefix(folder.path()).unwrap().display().to_string();
+        found.iter().map(relative).collect()
+    };
+    assert_eq!(under(&["docs/*.md"], &[]), ["", "docs"]);
+    assert_eq!(under(&["docs/*/*.md"], &[]), ["", "docs", "docs/a", "docs/b"]);
+    assert_eq!(under(&["{src,none}/**/*.md"], &["**/target/**"]), ["", "src", "src/y"]);
+    // How deep a class reaches is not looked into: all but what is hidden.
+    assert_eq!(under(&["[s]rc/*"], &[]).len(), 8);
+    assert_eq!(under(&["not/yet/*.md"], &[]), [""]);
+}
+
+#[test]
+fn only_the_plain_spelling_of_a_path_matches() {
+    let globs = Globs::new(&["**"], &["secret/**"]).unwrap();
+    assert!(globs.matches("open/a"));
+    for path in ["secret/a", "open/../secret/a", "./secret/a", "open//a", "/open/a", "open/a/", "", ".a", "a/.b", "a\0"]
+    {
+        assert!(!globs.matches(path), "{path:?}");
+    }
+}
+
+#[test]
+fn a_star_stops_at_a_slash_and_braces_choose() {
+    let globs = Globs::new(&["*.{md,txt}", "deep/**"], &["x.md"]).unwrap();
+    for (path, matched) in
+        [("a.md", true), ("a.txt", true), ("a/b.md", false), ("x.md", false), ("deep/a/b", true), ("deep", false)]
+    {
+        assert_eq!(globs.matches(path), matched, "{path}");
+    }
+}
+
+#[test]
+fn a_malformed_pattern_is_named_by_its_place() {
+    for (pattern, message) in [
+        ("", "a pattern may not be empty"),
+        ("/etc/*", "a pattern may not be absolute"),
+        ("../*", "the pattern leaves its folder"),
+        ("*/../../x", "`..` may not follow a wildcard"),
+        ("a[", "unclosed character class; missing ']'"),
+        ("{a", "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"),
+        (&"x".repeat(1025), "a pattern may not be longer than 1024 bytes"),
+    ] {
+        let wrong = Globs::new(&["fine", pattern], &[]).unwrap_err();
+        assert_eq!(wrong, GlobError { pattern: 1, excluded: false, message: message.to_owned() });
+        let wrong = Globs::new(&["fine"], &[pattern]).unwrap_err();
+        assert_eq!(wrong, GlobError { pattern: 0, excluded: true, message: message.to_owned() });
+    }
+}
+
+#[test]
+fn a_pattern_nested_without_end_is_refused_or_compiled_but_never_fatal() {
+    let deep = format!("{}a{}", "{".repeat(500), "}".repeat(500));
+    let _ = Globs::new(&[&deep], &[&deep]);
+}
+
+#[test]
+fn the_base_of_a_pattern_is_its_literal_folder() {
+    for (pattern, base, is_glob) in [
+        ("prompts/*.md", "prompts", true),
+        ("a/b/**/c", "a/b", true),
+        ("a/b{c,d}/e", "a", true),
+        ("*.md", "", true),
+        ("a/b.md", "a", false),
+        ("b.md", "", false),
+    ] {
+        assert_eq!((Globs::base(pattern), Globs::is_glob(pattern)), (base, is_glob), "{pattern}");
+    }
+}
+
+#[test]
+fn times_are_written_in_whole_seconds_of_utc() {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+    assert_eq!(rfc3339(time), "2023-11-14T22:13:20Z");
+    assert_eq!(rfc3339(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "1969-12-31T23:59:59Z");
+}
+
+/// Small trees in which names clash, nest and hide; a file is never also a folder.
+fn trees() -> impl Strategy<Value = BTreeMap<String, Vec<u8>>> {
+    let name = prop::sample::select(vec!["a", "b", "c.md", ".h", "a b", "\u{e9}", "a-"]);
+    let path = prop::collection::vec(name, 1..4).prop_map(|names| names.join("/"));
+    let bytes = prop::collection::vec(any::<u8>(), 0..4);
+    prop::collection::btree_map(path, bytes, 0..12).prop_map(|mut files| {
+        let all: Vec<String> = files.keys().cloned().collect();
+        files.retain(|path, _| !all.iter().any(|other| other.starts_with(&format!("{path}/"))));
+        files
+    })
+}
+
+fn asked() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["a", "b", "c.md", ".h", "a b", "\u{e9}", "a-", "..", ".", "", "a\0"]);
+    prop::collection::vec(name, 0..5).prop_map(|names| names.join("/"))
+}
+
+fn patterns() -> impl Strategy<Value = Vec<String>> {
+    let part = prop::sample::select(vec![
+        "a", "b", "*", "**", "c.md", "*.md", "{a,b}", "[ab]", "?", "a*", "{a/b,b}", "{a/**,b}", "\\a", "{,a}", "..",
+        ".",
+    ]);
+    let pattern = prop::collection::vec(part, 1..4).prop_map(|parts| parts.join("/"));
+    prop::collection::vec(pattern, 0..3)
+}
+
+/// An outcome without what differs by nature.
+fn shown<T: std::fmt::Debug>(outcome: Result<T, FileError>) -> String {
+    outcome.map_or_else(|error| error.to_string(), |value| format!("{value:?}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_folder_in_memory_behaves_as_one_on_disk(
+        files in trees(),
+        asked in prop::collection::vec(asked(), 8),
+        include in patterns(),
+        exclude in patterns(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(path, bytes)| write(dir.path(), path, bytes));
+        let disk = open(&dir);
+        let memory = Folder::in_memory(files);
+        let stat = |folder: &Folder, path: &str| {
+            shown(folder.stat(Path::new(path)).map(|stat| (stat.size, stat.is_dir)))
+        };
+        for path in &asked {
+            prop_assert_eq!(shown(disk.read(Path::new(path), 2)), shown(memory.read(Path::new(path), 2)));
+            prop_assert_eq!(stat(&disk, path), stat(&memory, path));
+            let inside = |folder: &Folder| shown(folder.subfolder(Path::new(path)).and_then(|sub| listed(&sub, &["**"], &[])));
+            prop_assert_eq!(inside(&disk), inside(&memory));
+        }
+        let include: Vec<&str> = include.iter().map(String::as_str).collect();
+        let exclude: Vec<&str> = exclude.iter().map(String::as_str).collect();
+        if Globs::new(&include, &exclude).is_ok() {
+            prop_assert_eq!(shown(listed(&disk, &include, &exclude)), shown(listed(&memory, &include, &exclude)));
+        }
+    }
+}
+
+fn listed(folder: &Folder, include: &[&str], exclude: &[&str]) -> Result<Vec<(String, u64)>, FileError> {
+    let found = folder.walk(&Globs::new(include, exclude).unwrap(), 1000)?;
+    Ok(found.into_iter().map(|entry| (entry.path, entry.size)).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_walk_passes_over_no_folder_that_holds_a_match(files in trees(), include in patterns(), exclude in patterns()) {
+        let include: Vec<&str> = include.iter().map(String::as_str).collect();
+        let exclude: Vec<&str> = exclude.iter().map(String::as_str).collect();
+        let Ok(globs) = Globs::new(&include, &exclude) else { return Ok(()) };
+        let naive: Vec<String> = files.keys().filter(|path| globs.matches(path)).cloned().collect();
+        let walked = Folder::in_memory(files).walk(&globs, 1000).unwrap();
+        prop_assert_eq!(walked.into_iter().map(|entry| entry.path).collect::<Vec<_>>(), naive);
+    }
+
+    #[test]
+    fn no_text_makes_patterns_or_types_panic(text in any::<String>(), path in any::<String>()) {
+        let _ = Globs::new(&[&text], &[&text]).map(|globs| globs.matches(&path));
+        let _ = (Globs::base(&text), mime_of(&text, path.as_bytes()), normalize(&text));
+    }
+}

@@ -1,0 +1,91 @@
+//! `include`: fragments and prompt files.
+
+use std::path::{Path, PathBuf};
+
+use super::Written;
+use super::paths::stem;
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, FileId, Span};
+use crate::manifest::{Fragment, Prompt};
+use crate::notation::TextOrFile;
+use crate::yaml::{At, Spanned, parse, parse_front_matter, read};
+
+/// Reads an included file. `None` where it holds no entries.
+pub(super) fn load(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<Written> {
+    let path = &file.value;
+    if path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md")) {
+        return None;
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if !matches!(extension, "yaml" | "yml" | "md") {
+        let words = format!("`{}` is neither a fragment (`.yaml`) nor a prompt file (`.md`)", path.display());
+        compiler.error(Code::BadValue, file.at, words);
+        return None;
+    }
+    let text = compiler.text_file(&Spanned::new(path.to_string_lossy().into_owned(), file.at))?;
+    let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut written = Written { base, ..Written::default() };
+    if extension == "md" {
+        let (name, prompt) = prompt_file(text.at.file(), path, compiler)?;
+        written.prompts.insert(name, prompt);
+    } else {
+        fragment(text.at.file(), &mut written, compiler);
+    }
+    Some(written)
+}
+
+fn fragment(file: FileId, written: &mut Written, compiler: &mut Compiler<'_>) -> Option<()> {
+    let document = parse(file, &mut compiler.findings.report)?;
+    if document.is_empty() {
+        return None;
+    }
+    let fragment: Fragment = read(&document, &mut compiler.findings.report)?;
+    compiler.findings.documents.add(document);
+    if let Some(version) = fragment.folio.filter(|version| version.value != 1) {
+        compiler.error(Code::Version, version.at, format!("this folio reads version 1, not {}", version.value));
+    }
+    written.prompts = fragment.prompts;
+    written.resources = fragment.resources;
+    written.tools = fragment.tools;
+    written.tests = fragment.tests;
+    Some(())
+}
+
+/// A prompt whose text is the body of a file, and whose other keys are its front matter.
+fn prompt_file(file: FileId, path: &Path, compiler: &mut Compiler<'_>) -> Option<(Spanned<String>, Spanned<Prompt>)> {
+    let report = &mut compiler.findings.report;
+    let (prompt, at, body) = match parse_front_matter(file, report) {
+        None => (Prompt::default(), At::start_of(file), 0),
+        Some((None, _)) => return None,
+        Some((Some(document), body)) => {
+            let prompt = read(&document, report).unwrap_or_default();
+            (prompt, compiler.findings.documents.add(document), body)
+        }
+    };
+    let mut prompt: Prompt = prompt;
+    if let Some(text) = &prompt.text {
+        compiler
+            .error(Code::Conflict, text.at, "the text of a prompt file is its body")
+            .help("move this below the front matter");
+    }
+    if let Some(messages) = &prompt.messages {
+        compiler
+            .error(Code::Conflict, messages.at, "the text of a prompt file is its body, so it has no `messages`")
+            .help("write a prompt with several messages in YAML");
+        prompt.messages = None;
+    }
+    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let body = skip_blank_lines(&whole, body);
+    let text = whole.get(body..).unwrap_or_default().to_owned();
+    if text.trim().is_empty() && prompt.text.is_none() {
+        compiler.error(Code::MissingKey, Span::new(file, body, body), "this prompt file has no text");
+    }
+    prompt.text = Some(Spanned::new(TextOrFile::Text(text), At::text_from(file, body)));
+    let name = Spanned::new(stem(path), At::start_of(file));
+    Some((name, Spanned::new(prompt, at)))
+}
+
+fn skip_blank_lines(text: &str, from: usize) -> usize {
+    let blank = text.get(from..).unwrap_or_default().split_inclusive('\n').take_while(|line| line.trim().is_empty());
+    from + blank.map(str::len).sum::<usize>()
+}

@@ -1,0 +1,291 @@
+//! Packs: the served folder, and the folders that it takes in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::environment::{self, Variables};
+use super::{LoadedPack, Place, ProcessEnvironment, Written, fragment, paths};
+use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE, Pack};
+use crate::diagnostic::{Code, FileId, Span};
+use crate::files::{FileError, Folder};
+use crate::manifest::{Manifest, PackRef};
+use crate::notation::Named;
+use crate::template::{Engine, Fault, Place as TemplatePlace};
+use crate::yaml::{At, Spanned, parse, read};
+
+/// How deep packs may take in packs.
+const DEPTH: usize = 16;
+
+/// A pack that is about to be read.
+struct Request<'a> {
+    folder: Folder,
+    names: Vec<&'a str>,
+    shown: String,
+    prefix: String,
+    grants: Grants,
+    /// The variables that it may read, and those of them that are secrets whatever it says.
+    values: &'a ProcessEnvironment,
+    secrets: &'a [String],
+    search_path: Option<String>,
+    /// What took it in, where something did.
+    taken_in: Option<Span>,
+    /// The folders that are being read around it, outermost first.
+    around: Vec<PathBuf>,
+}
+
+/// Loads the served pack and all that it takes in.
+pub(super) fn load(place: &Place, environment: &ProcessEnvironment, findings: &mut Findings) -> Vec<LoadedPack> {
+    for name in place.names() {
+        findings.reads.file(place.path().join(name));
+    }
+    let folder = match place.open() {
+        Ok(folder) => folder,
+        Err(error) => {
+            findings.report.error(Code::Unreadable, None, format!("the folder of the manifest: {error}"));
+            return Vec::new();
+        }
+    };
+    let request = Request {
+        folder,
+        names: place.names(),
+        shown: place.shown().to_owned(),
+        prefix: String::new(),
+        grants: Grants::All,
+        values: environment,
+        secrets: &[],
+        search_path: environment.get("PATH").cloned(),
+        taken_in: None,
+        around: Vec::new(),
+    };
+    let mut packs = Vec::new();
+    load_pack(request, findings, &mut packs);
+    packs
+}
+
+fn load_pack(request: Request<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<At> {
+    let file = manifest_file(&request, findings)?;
+    let document = parse(file, &mut findings.report)?;
+    let mut manifest: Manifest = read(&document, &mut findings.report)?;
+    let at = findings.documents.add(document);
+    check_version(&manifest, file, findings);
+    let Variables { environment, unset } =
+        environment::variables(&manifest, (request.values, request.secrets), findings);
+    let mut pack = new_pack(&request, &manifest, environment);
+    load_partials(&manifest, &mut pack, findings);
+    let mut files = vec![own_entries(&mut manifest)];
+    files.extend(included(&manifest, &pack, &request, findings));
+    let inner = std::mem::take(&mut manifest.packs);
+    packs.push(LoadedPack {
+        pack,
+        prefix: request.prefix.clone(),
+        at,
+        server: manifest.server,
+        http: manifest.http,
+        skills: manifest.skills,
+        files,
+        unset,
+    });
+    load_inner(&inner, packs.len() - 1, &request, findings, packs);
+    Some(at)
+}
+
+/// Reads the manifest of a pack under the first of its names that is there.
+fn manifest_file(request: &Request<'_>, findings: &mut Findings) -> Option<FileId> {
+    let mut missing = None;
+    for name in &request.names {
+        findings.reads.file(request.folder.path().join(name));
+        let shown = format!("{}{name}", request.shown);
+        match request.folder.read(Path::new(name), MAX_FILE) {
+            Ok(bytes) => return findings.decode(&bytes, &shown),
+            Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
+            Err(error) => {
+                findings.report.error(Code::Unreadable, request.taken_in, format!("{shown}: {error}"));
+                return None;
+            }
+        }
+    }
+    let words = format!("there is no {} in `{}`", request.names.join(" or "), request.shown.trim_end_matches('/'));
+    findings.report.error(Code::NotFound, request.taken_in, words);
+    None
+}
+
+fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
+    match &manifest.folio {
+        None => {
+            findings
+                .report
+                .error(Code::MissingKey, Span::start_of(file), "a manifest begins with `folio: 1`")
+                .help("add `folio: 1`, the version of this language");
+        }
+        Some(version) if version.value != 1 => {
+            findings
+                .report
+                .error(Code::Version, version.at.span(), format!("this folio reads version 1, not {}", version.value))
+                .help("a newer folio may read it");
+        }
+        Some(_) => {}
+    }
+}
+
+fn new_pack(request: &Request<'_>, manifest: &Manifest, env: Environment) -> Pack {
+    let server = manifest.server.as_ref();
+    let text = |value: Option<&str>| value.map_or(Value::Null, Value::from);
+    Pack {
+        folder: request.folder.clone(),
+        shown: request.shown.clone(),
+        engine: Engine::new(Vec::new()).0,
+        partials: BTreeMap::new(),
+        grants: request.grants.clone(),
+        env,
+        server: json!({
+            "name": text(server.and_then(|server| server.name.as_ref()).map(|name| name.value.as_str())),
+            "title": text(server.and_then(|server| server.title.as_deref())),
+            "version": text(server.and_then(|server| server.version.as_ref()).map(|version| version.0.as_str())),
+        }),
+        connections: manifest.connections.clone(),
+        search_path: request.search_path.clone(),
+    }
+}
+
+fn own_entries(manifest: &mut Manifest) -> Written {
+    Written {
+        base: PathBuf::new(),
+        prompts: std::mem::take(&mut manifest.prompts),
+        resources: std::mem::take(&mut manifest.resources),
+        tools: std::mem::take(&mut manifest.tools),
+        tests: std::mem::take(&mut manifest.tests),
+    }
+}
+
+fn included(manifest: &Manifest, pack: &Pack, request: &Request<'_>, findings: &mut Findings) -> Vec<Written> {
+    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    let files = paths::files(manifest.include.as_ref(), &mut compiler);
+    let own = |path: &Path| request.names.iter().any(|name| Path::new(name) == path);
+    files.iter().filter(|file| !own(&file.value)).filter_map(|file| fragment::load(file, &mut compiler)).collect()
+}
+
+/// Reads the partials, which every template of the pack may then use.
+fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) {
+    if manifest.partials.is_none() {
+        return;
+    }
+    let mut texts: Vec<(String, String)> = Vec::new();
+    let mut partials: BTreeMap<String, FileId> = BTreeMap::new();
+    let mut compiler = Compiler::new(findings, pack, Path::new(""));
+    for file in paths::files(manifest.partials.as_ref(), &mut compiler) {
+        let name = paths::stem(&file.value);
+        let shown = file.value.to_string_lossy().into_owned();
+        let Some(text) = compiler.text_file(&Spanned::new(shown, file.at)) else { continue };
+        if let Some(first) = partials.get(&name) {
+            let first = Span::start_of(*first);
+            compiler
+                .error(Code::Duplicate, Span::start_of(text.at.file()), format!("a second partial is named `{name}`"))
+                .note(first, "the first");
+            continue;
+        }
+        partials.insert(name.clone(), text.at.file());
+        texts.push((name, text.value));
+    }
+    let (engine, faults) = Engine::new(texts);
+    for fault in one_of_each_circle(faults) {
+        let span = match &fault.place {
+            TemplatePlace::Partial { name, range, .. } => {
+                partials.get(name).map(|file| Span::new(*file, range.start, range.end))
+            }
+            TemplatePlace::Here(_) => None,
+        };
+        let diagnostic = findings.report.error(fault.code, span, fault.message);
+        if let Some(help) = fault.help {
+            diagnostic.help(help);
+        }
+    }
+    pack.engine = engine;
+    pack.partials = partials;
+}
+
+/// A circle is found from each of its partials, and is one mistake.
+fn one_of_each_circle(mut faults: Vec<Fault>) -> Vec<Fault> {
+    let mut circles: Vec<String> = Vec::new();
+    faults.retain(|fault| {
+        let TemplatePlace::Partial { name, .. } = &fault.place else { return true };
+        let known = fault.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
+        if fault.code == Code::Cycle && !known {
+            circles.push(fault.message.clone());
+        }
+        !known
+    });
+    faults
+}
+
+fn load_inner(
+    inner: &Named<Spanned<PackRef>>,
+    outer: usize,
+    request: &Request<'_>,
+    findings: &mut Findings,
+    packs: &mut Vec<LoadedPack>,
+) {
+    for (key, reference) in inner {
+        let Some(importer) = packs.get(outer) else { return };
+        let Some((path, folder)) = open_inner(reference, &importer.pack, findings) else { continue };
+        let mut around = request.around.clone();
+        around.push(request.folder.path().to_owned());
+        if around.iter().any(|outer| outer == folder.path()) || around.len() > DEPTH {
+            findings.report.error(Code::Cycle, path.at.span(), "this pack takes in itself, directly or around");
+            continue;
+        }
+        let (values, secrets) = environment::handed(&reference.env, &importer.pack, findings);
+        let wanted: BTreeSet<String> =
+            reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
+        let request = Request {
+            shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
+            names: super::place::NAMES.to_vec(),
+            prefix: join(&request.prefix, reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value)),
+            grants: importer.pack.grants.narrowed(wanted),
+            values: &values,
+            secrets: &secrets,
+            search_path: request.search_path.clone(),
+            taken_in: Some(path.at.span()),
+            around,
+            folder,
+        };
+        let at = packs.len();
+        let manifest = load_pack(request, findings, packs);
+        if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
+            environment::warn_of_undeclared(&reference.env, &pack.pack.env, manifest, findings);
+        }
+    }
+}
+
+fn open_inner(
+    reference: &Spanned<PackRef>,
+    importer: &Pack,
+    findings: &mut Findings,
+) -> Option<(Spanned<String>, Folder)> {
+    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+    let Some(path) = &reference.path else {
+        compiler
+            .error(Code::MissingKey, reference.at, "a pack needs a `path`")
+            .help("the folder that holds its folio.yaml");
+        return None;
+    };
+    let relative = compiler.path(path, path.at)?;
+    compiler.findings.reads.file(importer.folder.path().join(&relative));
+    match importer.folder.subfolder(&relative) {
+        Ok(folder) => Some((path.clone(), folder)),
+        Err(error) => {
+            compiler.error(Code::NotFound, path.at, error.to_string());
+            None
+        }
+    }
+}
+
+/// Prefixes are joined to names, and to one another, with `-`.
+fn join(outer: &str, inner: &str) -> String {
+    match (outer, inner) {
+        ("", inner) => inner.to_owned(),
+        (outer, "") => outer.to_owned(),
+        (outer, inner) => format!("{outer}-{inner}"),
+    }
+}

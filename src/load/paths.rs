@@ -1,0 +1,68 @@
+//! Paths and globs of `include` and `partials`: the files that they mean, in order.
+
+use std::path::{Path, PathBuf};
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::files::Globs;
+use crate::manifest::OneOrManyPaths;
+use crate::yaml::Spanned;
+
+/// How many files one glob may name.
+const MANY: usize = 200_000;
+
+/// The files that paths and globs name, relative to the pack's folder, each once, with the path that named it.
+pub(super) fn files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
+    let mut found: Vec<Spanned<PathBuf>> = Vec::new();
+    for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
+        let named = if Globs::is_glob(written) { by_glob(written, compiler) } else { by_path(written, compiler) };
+        for path in named {
+            if !found.iter().any(|earlier| earlier.value == path) {
+                found.push(Spanned::new(path, written.at));
+            }
+        }
+    }
+    found
+}
+
+fn by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
+    compiler.file(written, written.at).into_iter().collect()
+}
+
+fn by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
+    if compiler.path(written, written.at).is_none() {
+        return Vec::new();
+    }
+    let globs = match Globs::new(&[written.as_str()], &[]) {
+        Ok(globs) => globs,
+        Err(error) => {
+            compiler.error(Code::Glob, written.at, error.message);
+            return Vec::new();
+        }
+    };
+    let folder = compiler.pack.folder.clone();
+    watch(&globs, compiler);
+    match folder.walk(&globs, MANY) {
+        Ok(entries) if entries.is_empty() => {
+            compiler.warning(Code::Glob, written.at, format!("`{}` matches no file", written.value));
+            Vec::new()
+        }
+        Ok(entries) => entries.into_iter().map(|entry| PathBuf::from(entry.path)).collect(),
+        Err(error) => {
+            compiler.error(Code::Unreadable, written.at, error.to_string());
+            Vec::new()
+        }
+    }
+}
+
+/// Watches the folders in which a file could appear that the globs match.
+pub(super) fn watch(globs: &Globs, compiler: &mut Compiler<'_>) {
+    for folder in compiler.pack.folder.folders_under(globs).unwrap_or_default() {
+        compiler.findings.reads.folder(folder);
+    }
+}
+
+/// The name that a file's stem gives to a prompt or a partial.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,32 @@
+//! `http`: how the server listens.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::notation::Duration;
+use crate::yaml::Spanned;
+
+/// How the server listens over HTTP.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Http {
+    /// The address and port; `127.0.0.1:8080` until told otherwise.
+    pub listen: Option<Spanned<String>>,
+    /// The path of the endpoint; `/mcp` until told otherwise.
+    pub path: Option<Spanned<String>>,
+    /// Origins of web pages that may call it, beside those of this machine.
+    pub allowed_origins: Option<Vec<Spanned<String>>>,
+    /// Names under which it may be called, beside those of this machine.
+    pub allowed_hosts: Option<Vec<Spanned<String>>>,
+    /// A bearer token that callers must show; exactly one `{{env.NAME}}`.
+    pub token: Option<Spanned<String>>,
+    /// Serves the HTTP+SSE transport of 2024-11-05 as well.
+    pub sse: Option<Spanned<bool>>,
+    /// How many sessions there may be.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub max_sessions: Option<Spanned<u32>>,
+    /// How long a session may be silent before it ends.
+    pub session_idle: Option<Duration>,
+    /// How often a session's client is asked whether it is there.
+    pub ping: Option<Spanned<Duration>>,
+}

@@ -1,0 +1,173 @@
+//! What was written: the manifest, key for key. No I/O and no rules.
+//!
+//! The doc comments here are documentation for authors: they become the JSON Schema and the editor's hover texts.
+//! Fields are optional wherever a missing one has to be reported with its place; what must be there is said by
+//! catalog/. What is not here: single values (notation/) and actions (action/).
+
+mod argument;
+mod http;
+mod prompt;
+mod reference;
+mod resource;
+mod schema;
+mod server;
+mod test;
+mod tool;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::notation::{Connection, Named, Scalar, by_kind};
+use crate::yaml::Spanned;
+
+pub use argument::{Argument, Arguments, Complete, CompleteBody, KEYWORDS, Within};
+pub use http::Http;
+pub use prompt::{Message, Prompt};
+pub use resource::Resource;
+pub use server::{EnvEntry, EnvVariable, Server};
+pub use test::{Expect, Test};
+pub use tool::{ContentResult, RateLimit, ResultSpec, Task, Tool, ToolAnnotations};
+
+/// A folio manifest: an MCP server, written in YAML.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Manifest {
+    /// The version of this language: 1.
+    #[schemars(with = "u32", range(min = 1, max = 1), extend("x-required" = true))]
+    pub folio: Option<Spanned<i64>>,
+    /// What the server is called and says of itself.
+    #[schemars(with = "Server", extend("x-required" = true))]
+    pub server: Option<Spanned<Server>>,
+    /// Every environment variable that the manifest may read, as `{{env.NAME}}`.
+    #[schemars(with = "IndexMap<String, EnvVariable>")]
+    pub env: Named<Spanned<EnvEntry>>,
+    /// More of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob.
+    #[schemars(with = "OneOrManyPaths")]
+    pub include: Option<OneOrManyPaths>,
+    /// Files of partials, by path or glob; each is named by its stem: `{{> house-style}}`.
+    #[schemars(with = "OneOrManyPaths")]
+    pub partials: Option<OneOrManyPaths>,
+    /// Other folders with a manifest, and what they may do here.
+    #[schemars(with = "IndexMap<String, PackRef>")]
+    pub packs: Named<Spanned<PackRef>>,
+    /// Shared bases of HTTP requests: `http: { use: NAME, url: /path }`.
+    #[schemars(with = "IndexMap<String, Connection>")]
+    pub connections: Named<Spanned<Connection>>,
+    /// Prompts, by name.
+    #[schemars(with = "IndexMap<String, Prompt>")]
+    pub prompts: Named<Spanned<Prompt>>,
+    /// Resources, by name.
+    #[schemars(with = "IndexMap<String, Resource>")]
+    pub resources: Named<Spanned<Resource>>,
+    /// Tools, by name.
+    #[schemars(with = "IndexMap<String, Tool>")]
+    pub tools: Named<Spanned<Tool>>,
+    /// A folder of agent skills.
+    pub skills: Option<Spanned<Skills>>,
+    /// How it listens when it is served over HTTP; flags override it.
+    pub http: Option<Spanned<Http>>,
+    /// Tests of the entries, by name.
+    #[schemars(with = "IndexMap<String, Test>")]
+    pub tests: Named<Spanned<Test>>,
+}
+
+/// The JSON Schema of the manifest, as editors take it: draft 2020-12, pretty, with a final newline.
+pub fn schema() -> String {
+    schema::text()
+}
+
+/// The reference of the language, as Markdown with a final newline.
+pub fn reference() -> String {
+    reference::text(&serde_json::from_str(&schema()).unwrap_or_default())
+}
+
+/// A fragment: more entries of the manifest that includes it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fragment {
+    /// The version of this language, which may be left out in a fragment.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1))]
+    pub folio: Option<Spanned<i64>>,
+    /// Prompts, by name.
+    #[schemars(with = "IndexMap<String, Prompt>")]
+    pub prompts: Named<Spanned<Prompt>>,
+    /// Resources, by name.
+    #[schemars(with = "IndexMap<String, Resource>")]
+    pub resources: Named<Spanned<Resource>>,
+    /// Tools, by name.
+    #[schemars(with = "IndexMap<String, Tool>")]
+    pub tools: Named<Spanned<Tool>>,
+    /// Tests of the entries, by name.
+    #[schemars(with = "IndexMap<String, Test>")]
+    pub tests: Named<Spanned<Test>>,
+}
+
+by_kind! {
+    /// A path or a glob, or several.
+    pub enum OneOrManyPaths {
+        "text" => One(Spanned<String>),
+        "list" => Many(Vec<Spanned<String>>),
+    }
+}
+
+impl OneOrManyPaths {
+    /// The paths, however they were written.
+    pub fn items(&self) -> &[Spanned<String>] {
+        match self {
+            OneOrManyPaths::One(one) => std::slice::from_ref(one),
+            OneOrManyPaths::Many(many) => many,
+        }
+    }
+}
+
+/// Another folder with a manifest, whose entries become entries here.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct PackRef {
+    /// The folder, relative to this file.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub path: Option<Spanned<String>>,
+    /// What its names begin with, joined by `-`; its key until told otherwise, `""` for nothing.
+    pub prefix: Option<Spanned<String>>,
+    /// What it may do: without a grant it may not act, and loads its texts.
+    pub allow: Option<Vec<Spanned<Grant>>>,
+    /// The variables that it may read: templates by name, `{ TOKEN: "{{env.MY_TOKEN}}" }`.
+    #[schemars(with = "IndexMap<String, Scalar>")]
+    pub env: Named<Spanned<Scalar>>,
+}
+
+/// A right to act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Grant {
+    /// Programs.
+    Exec,
+    /// Scripts.
+    Script,
+    /// HTTP requests.
+    Http,
+    /// Questions to the client.
+    Ask,
+}
+
+impl Grant {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Grant::Exec => "exec",
+            Grant::Script => "script",
+            Grant::Http => "http",
+            Grant::Ask => "ask",
+        }
+    }
+}
+
+/// A folder of agent skills.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Skills {
+    /// The folder; each folder in it with a SKILL.md is a skill.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub dir: Option<Spanned<String>>,
+}

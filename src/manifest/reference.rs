@@ -1,0 +1,209 @@
+//! The reference of the language as Markdown, from the schema and the tables of actions, helpers and codes.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::action::TABLE;
+use crate::diagnostic::Code;
+use crate::template::helpers;
+
+const HEAD: &str = "\
+# Reference of the manifest language
+
+Everything that a `folio.yaml` may say. This page is made from the types that read a manifest, and a test holds it to \
+them; [folio.schema.json](folio.schema.json) says the same to editors.
+
+A manifest is a [Manifest](#manifest). A file that it includes holds the maps of a [Fragment](#fragment) (`.yaml`), or \
+the keys of a [Prompt](#prompt) between two lines of `---` with the prompt's text below them (`.md`). Keys that begin \
+with `x-` are the author's own, wherever they stand.
+
+- [Scope](#scope): what `{{…}}` may name
+- [Actions](#actions): what `run` may hold
+- [Helpers](#helpers): what else `{{…}}` may hold
+- [Diagnostics](#diagnostics): what `folio check` may say
+- [Tables](#tables): every key
+";
+
+/// What templates see; held by the checks of templates themselves.
+const SCOPE: &str = "
+## Scope
+
+Templates are texts, messages and blocks, and every text inside `run` and `result`. Names, titles, descriptions, schemas \
+and the text of a script are none.
+
+| in scope | where |
+|---|---|
+| the arguments, by name and as `arguments.NAME` | everywhere that there are arguments; an absent one is null |
+| `env.NAME` | where it is declared under `env` |
+| `server.name`, `server.title`, `server.version` | everywhere |
+| `result` | in `result`: what `select` found, else the outcome; in the text of a prompt: the outcome of its action |
+| `this` | in `each`: the item |
+
+The outcome of `exec` and `script` has `stdout`, `stderr`, `exit` and `json`; that of `http` has `status`, `headers`, \
+`body` and `json`. A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+";
+
+/// How values are written that JSON has no type for.
+const VALUES: &str = "\
+**Durations** are written `250ms`, `10s`, `5m` or `1h`; **sizes** `64KiB` or `1MiB`. A text in which `{{…}}` may stand \
+is called a template; a **scalar** is a text, a number, `true` or `false`, taken as the text that was written.
+";
+
+/// What these are called, by how their patterns end.
+const QUANTITIES: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB)$", "size")];
+
+/// The whole page.
+pub(super) fn text(schema: &Value) -> String {
+    let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut page = [HEAD, SCOPE].concat();
+    actions(&mut page);
+    helper_table(&mut page);
+    codes(&mut page);
+    let _ = write!(page, "\n## Tables\n\n{VALUES}");
+    for (name, definition) in &definitions {
+        if let Some(properties) = definition.get("properties").and_then(Value::as_object) {
+            table(&mut page, name, definition, properties, &Types { definitions: &definitions });
+        }
+    }
+    page
+}
+
+fn actions(page: &mut String) {
+    page.push_str(
+        "\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | |\n|---|---|---|\n",
+    );
+    for row in TABLE {
+        let state = if row.runs { "" } else { "checked, not run by this version: serving is refused" };
+        let _ = writeln!(page, "| `{}` | {} | {state} |", row.key, cell(row.description));
+    }
+}
+
+fn helper_table(page: &mut String) {
+    page.push_str("\n## Helpers\n\n| helper | written | does |\n|---|---|---|\n");
+    for helper in helpers() {
+        let _ = writeln!(page, "| `{}` | `{}` | {} |", helper.name, bar(helper.usage), cell(helper.description));
+    }
+}
+
+fn codes(page: &mut String) {
+    page.push_str("\n## Diagnostics\n\n| code | means |\n|---|---|\n");
+    for code in Code::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", code.as_str(), cell(code.explanation()));
+    }
+}
+
+fn table(page: &mut String, name: &str, definition: &Value, properties: &Map<String, Value>, types: &Types<'_>) {
+    let _ = write!(page, "\n### {name}\n\n");
+    if let Some(description) = words(definition) {
+        let _ = write!(page, "{description}\n\n");
+    }
+    let required: Vec<&str> =
+        definition.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let (told, plain): (Vec<_>, Vec<_>) = properties.iter().partition(|(_, property)| words(property).is_some());
+    page.push_str("| key | value | |\n|---|---|---|\n");
+    for (key, property) in told {
+        let must = if required.contains(&key.as_str()) { "**Required.** " } else { "" };
+        let description = cell(words(property).unwrap_or_default());
+        let _ = writeln!(page, "| `{key}` | {} | {must}{description} |", types.of(property));
+    }
+    if !plain.is_empty() {
+        let keys: Vec<String> = plain.iter().map(|(key, _)| format!("`{key}`")).collect();
+        let _ = write!(page, "\nAs in JSON Schema: {}.\n", keys.join(", "));
+    }
+}
+
+fn words(schema: &Value) -> Option<&str> {
+    schema.get("description").and_then(Value::as_str)
+}
+
+/// The words that stand for a schema.
+struct Types<'a> {
+    definitions: &'a Map<String, Value>,
+}
+
+impl Types<'_> {
+    fn of(&self, schema: &Value) -> String {
+        let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
+        if let Some((_, name)) = QUANTITIES.iter().find(|(end, _)| pattern.ends_with(end)) {
+            return (*name).to_owned();
+        }
+        let mut shown = self.kind(schema);
+        for (key, sign) in [("minimum", "≥"), ("maximum", "≤"), ("pattern", "as")] {
+            match schema.get(key) {
+                Some(Value::String(pattern)) => drop(write!(shown, " {sign} `{}`", bar(pattern))),
+                Some(bound) => drop(write!(shown, " {sign} {bound}")),
+                None => {}
+            }
+        }
+        shown
+    }
+
+    fn kind(&self, schema: &Value) -> String {
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            return self.named(name.rsplit('/').next().unwrap_or_default());
+        }
+        if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Value::as_array) {
+            let shown: Vec<String> = choices.iter().map(|choice| self.of(choice)).collect();
+            return shown.join(" or ");
+        }
+        if let Some(value) = schema.get("const") {
+            return literal(value);
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            return values.iter().map(literal).collect::<Vec<_>>().join(" or ");
+        }
+        match schema.get("type") {
+            Some(Value::String(kind)) => self.simple(kind, schema),
+            // What YAML writes without quotes, whatever it would be in JSON.
+            Some(Value::Array(kinds)) if kinds.len() == 3 => "scalar".to_owned(),
+            Some(Value::Array(kinds)) => {
+                let kinds = kinds.iter().filter_map(Value::as_str);
+                kinds.map(|kind| self.simple(kind, schema)).collect::<Vec<_>>().join(" or ")
+            }
+            _ => "anything".to_owned(),
+        }
+    }
+
+    fn simple(&self, kind: &str, schema: &Value) -> String {
+        match kind {
+            "string" => "text".to_owned(),
+            "boolean" => "true or false".to_owned(),
+            "array" => match schema.get("items").map(|items| self.of(items)) {
+                Some(items) if items.contains(" or ") => format!("list of ({items})"),
+                Some(items) => format!("list of {items}"),
+                None => "list".to_owned(),
+            },
+            "object" => match schema.get("additionalProperties") {
+                Some(values @ Value::Object(_)) => format!("map of {}", self.of(values)),
+                Some(Value::Bool(false)) => "`{}`".to_owned(),
+                _ => "map".to_owned(),
+            },
+            other => other.to_owned(),
+        }
+    }
+
+    /// A link to what has keys of its own; what has none is said in place.
+    fn named(&self, name: &str) -> String {
+        match self.definitions.get(name) {
+            Some(definition) if definition.get("properties").is_some() => {
+                format!("[{name}](#{})", name.to_ascii_lowercase())
+            }
+            Some(definition) => self.of(definition),
+            None => name.to_owned(),
+        }
+    }
+}
+
+fn literal(value: &Value) -> String {
+    format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// One line of a table.
+fn cell(text: &str) -> String {
+    bar(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn bar(text: &str) -> String {
+    text.replace('|', "\\|")
+}

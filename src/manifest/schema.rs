@@ -1,0 +1,98 @@
+//! The JSON Schema of the manifest, from the types.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::{Fragment, Manifest};
+
+/// The schema's text.
+pub(super) fn text() -> String {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = root(&mut generator);
+    RecursiveTransform(tidy).transform(&mut schema);
+    let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    format!("{text}\n")
+}
+
+fn root(generator: &mut SchemaGenerator) -> Schema {
+    let manifest = generator.subschema_for::<Manifest>();
+    let fragment = generator.subschema_for::<Fragment>();
+    let definitions: Map<String, Value> = generator.take_definitions(true);
+    let mut schema = Schema::default();
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".to_owned(), json!("folio manifest"));
+    schema.insert("if".to_owned(), entries_alone());
+    schema.insert("then".to_owned(), fragment.to_value());
+    schema.insert("else".to_owned(), manifest.to_value());
+    schema.insert("$defs".to_owned(), Value::Object(definitions));
+    schema
+}
+
+/// A file is a fragment where it has entries and neither `folio` nor `server`; else it is, or becomes, a manifest.
+fn entries_alone() -> Value {
+    let has = |keys: &[&str]| -> Vec<Value> { keys.iter().map(|key| json!({ "required": [key] })).collect() };
+    json!({
+        "not": { "anyOf": has(&["folio", "server"]) },
+        "anyOf": has(&["prompts", "resources", "tools", "tests"]),
+    })
+}
+
+/// Takes out what says nothing to an author: sizes of integers, defaults that are nothing, and the `null` that every
+/// key which may be left out would otherwise take.
+fn tidy(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let sized =
+        |format: &str| format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float");
+    if object.get("format").and_then(Value::as_str).is_some_and(sized) {
+        object.remove("format");
+    }
+    object.remove("default");
+    gather_required(object);
+    if object.get("additionalProperties") == Some(&Value::Bool(false)) {
+        // Keys that begin so are the author's own, wherever they stand.
+        object.insert("patternProperties".to_owned(), json!({ "^x-": true }));
+    }
+    drop_null_type(object);
+    drop_null_choice(object);
+}
+
+/// Every field is optional to serde, as a missing one is reported with its place; what must be there says so itself.
+fn gather_required(object: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
+    let mut required = Vec::new();
+    for (name, property) in properties {
+        if property.as_object_mut().and_then(|property| property.remove("x-required")).is_some() {
+            required.push(Value::from(name.clone()));
+        }
+    }
+    if !required.is_empty() {
+        object.insert("required".to_owned(), Value::Array(required));
+    }
+}
+
+fn drop_null_type(object: &mut Map<String, Value>) {
+    let Some(Value::Array(types)) = object.get_mut("type") else { return };
+    types.retain(|kind| kind != "null");
+    if let [only] = types.as_slice() {
+        let only = only.clone();
+        object.insert("type".to_owned(), only);
+    }
+}
+
+fn drop_null_choice(object: &mut Map<String, Value>) {
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
+    choices.retain(|choice| choice != &json!({ "type": "null" }));
+    if let [Value::Object(only)] = choices.as_slice() {
+        let only = only.clone();
+        object.remove("anyOf");
+        for (key, value) in only {
+            // What the key itself says of its value is nearer to the author.
+            object.entry(key).or_insert(value);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! How single values are written: a text or a file, durations and sizes, blocks of content, icons.
+//!
+//! The types are read by serde and give the JSON Schema that editors use; their doc comments are documentation for
+//! authors. What is not here: the entries that hold them (manifest/, action/) and what they mean (catalog/).
+
+mod block;
+mod quantity;
+mod reference;
+mod request;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::yaml::Spanned;
+
+pub use block::{
+    Annotations, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody, ResourceLinkBody, Role,
+};
+pub use quantity::{Duration, Size};
+pub use reference::{Reference, ReferenceKeys};
+pub use request::{Auth, Basic, Connection, NameValue, OAuth2, Retry};
+
+/// A map keyed by name, in the order written, each name with its place.
+pub type Named<T> = IndexMap<Spanned<String>, T>;
+
+/// Declares an enum whose variant is chosen by the kind of YAML that stands there, with its JSON Schema.
+macro_rules! by_kind {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
+        #[allow(missing_docs, reason = "a variant is named for what its kind of YAML holds")]
+        $(#[$meta])*
+        #[derive(Debug, Clone, serde::Deserialize)]
+        #[serde(rename = "$kind")]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $kind)] $variant($type),)+ }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "anyOf": [$(generator.subschema_for::<$type>()),+] })
+            }
+        }
+    };
+}
+pub(crate) use by_kind;
+
+/// The content of a file instead of a value written in place.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FileRef {
+    /// The path of the file, relative to this one. It cannot leave the pack's folder.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub file: Option<Spanned<String>>,
+}
+
+by_kind! {
+    /// A text, or a file that holds it.
+    pub enum TextOrFile {
+        "text" => Text(String),
+        "map" => File(FileRef),
+    }
+}
+
+by_kind! {
+    /// One text, or several.
+    pub enum OneOrMany {
+        "scalar" => One(Spanned<Scalar>),
+        "list" => Many(Vec<Spanned<Scalar>>),
+    }
+}
+
+impl OneOrMany {
+    /// The items, however they were written.
+    pub fn items(&self) -> &[Spanned<Scalar>] {
+        match self {
+            OneOrMany::One(one) => std::slice::from_ref(one),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+/// A text, a number or a boolean, taken as it is spelled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Scalar(pub String);
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scalar".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+/// A JSON value written in place, or `{ file: … }` for the file that holds it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Json(pub Value);
+
+impl Json {
+    /// The path, where the value is exactly `{ file: PATH }`.
+    pub fn file(&self) -> Option<&str> {
+        match &self.0 {
+            Value::Object(map) if map.len() == 1 => map.get("file").and_then(Value::as_str),
+            _ => None,
+        }
+    }
+}
+
+impl JsonSchema for Json {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Json".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!(true)
+    }
+}
+
+/// A picture that stands for a prompt, a resource, a tool or the server.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Icon {
+    /// Where it is: an `https:` or a `data:` URI.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub src: Option<Spanned<String>>,
+    /// Its type, such as `image/png`.
+    pub mime_type: Option<String>,
+    /// Its sizes, such as `48x48`, or `any`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub sizes: Option<Vec<String>>,
+    /// The theme that it is for.
+    pub theme: Option<Theme>,
+}
+
+/// What an icon is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// A light background.
+    Light,
+    /// A dark background.
+    Dark,
+}
+
+/// For how long and for whom clients may keep what they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody's cache may keep it.
+    Public,
+    /// Only the caller's own.
+    Private,
+}
+
+/// Whether a text is `[A-Za-z_][A-Za-z0-9_]*`, as the names of arguments, steps and variables are.
+pub fn is_identifier(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|next| next.is_ascii_alphanumeric() || next == '_')
+}

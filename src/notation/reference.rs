@@ -1,0 +1,38 @@
+//! Another entry of the same server, named with or without arguments.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Json, Named, by_kind};
+use crate::yaml::{At, Spanned};
+
+by_kind! {
+    /// The name of an entry of this server, or its name with arguments.
+    pub enum Reference {
+        "text" => Name(String),
+        "map" => Keys(ReferenceKeys),
+    }
+}
+
+impl Reference {
+    /// The name with its place, where there is one; `at` is that of the reference.
+    pub fn name(&self, at: At) -> Option<Spanned<String>> {
+        match self {
+            Reference::Name(name) => Some(Spanned::new(name.clone(), at)),
+            Reference::Keys(keys) => keys.name.clone(),
+        }
+    }
+}
+
+/// An entry of this server, with arguments.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReferenceKeys {
+    /// Its name.
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub name: Option<Spanned<String>>,
+    /// Its arguments. A string that is exactly one `{{…}}` keeps the value's type.
+    #[schemars(with = "IndexMap<String, Json>")]
+    pub arguments: Named<Spanned<Json>>,
+}

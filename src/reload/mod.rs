@@ -1,0 +1,141 @@
+//! Keeps what is served current: watches, waits for quiet, loads, hands over; or keeps the last good.
+//!
+//! The system's word of changes only rings a bell. What changed is found by stamps of the files themselves, and a
+//! load whose files moved underneath it is thrown away, so that nothing is ever published that nobody wrote.
+//! What is not here: how a manifest is read (load/), what a catalog is (catalog/), who is told about a new one
+//! (server/). This room is generic over a [`Load`].
+
+mod bell;
+mod keeper;
+mod plan;
+mod poll;
+mod run;
+mod stamp;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use bell::Listen;
+
+/// What is loaded anew after each change. Both functions run on a blocking thread, never two at once; one that
+/// panics is logged, and the watch goes on.
+pub trait Load: Send + 'static {
+    /// What a load yields: a new catalog, or the report why there is none.
+    type Outcome: Send + 'static;
+
+    /// Reads everything anew, touching nothing that is served. A load that fails names what it looked at all the
+    /// same, and the files that were watched before where it did not get as far as them: that is how the mending
+    /// is noticed.
+    fn load(&mut self) -> Loaded<Self::Outcome>;
+
+    /// Hands the outcome over: one pointer, or one report. Called only if no file changed while it was read, or if
+    /// they would not stand still within [`Options::at_most`].
+    fn publish(&mut self, outcome: Self::Outcome, round: Round);
+}
+
+/// What a load came to, and where to look from now on.
+#[derive(Debug)]
+pub struct Loaded<T> {
+    /// What will be published.
+    pub outcome: T,
+    /// Everything that it was made of.
+    pub watch: WatchSet,
+}
+
+/// How a load came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round {
+    /// Somebody asked for it, by [`Watching::reload_now`] or SIGHUP: they await an answer even if nothing changed.
+    pub asked: bool,
+    /// How long the load took.
+    pub took: Duration,
+}
+
+/// Everything that was looked at: absolute paths, written as they were opened, through whatever links. Paths that
+/// do not exist belong here too: their coming is noticed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchSet {
+    /// Watched for their content.
+    pub files: BTreeSet<PathBuf>,
+    /// Watched for the names of what is directly in them, hidden ones aside.
+    pub folders: BTreeSet<PathBuf>,
+}
+
+/// The load that was done before there was a watch.
+#[derive(Debug, Clone)]
+pub struct First {
+    /// When it began to read. What changed since is loaded again at once, so that nothing written meanwhile is lost.
+    pub began: SystemTime,
+    /// What it looked at.
+    pub watch: WatchSet,
+}
+
+/// How to watch.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Look at the files this often, rather than be told by the system.
+    pub poll: Option<Duration>,
+    /// How long nothing may have moved before a load.
+    pub quiet: Duration,
+    /// How long a load may be put off while files keep moving.
+    pub at_most: Duration,
+    /// Whether SIGHUP asks for a load. Where it does not, it ends the process as usual.
+    pub hangup: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { poll: None, quiet: Duration::from_millis(100), at_most: Duration::from_secs(1), hangup: true }
+    }
+}
+
+/// How often a watch has done what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often the files were compared with what is served, whatever came of it.
+    pub checks: u64,
+    /// How often a load was published.
+    pub loads: u64,
+}
+
+/// A watch under way. It goes on, even when this is dropped, until its token is cancelled.
+#[derive(Debug)]
+pub struct Watching {
+    asked: Arc<Notify>,
+    tally: watch::Receiver<Tally>,
+    task: JoinHandle<()>,
+}
+
+impl Watching {
+    /// Asks for a load now, whether or not a file has changed. Several requests during one load are one.
+    pub fn reload_now(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Counts what has been done; it wakes those who wait for more.
+    pub fn tally(&self) -> watch::Receiver<Tally> {
+        self.tally.clone()
+    }
+
+    /// Waits until the watch has stopped, after its token was cancelled.
+    pub async fn stopped(self) {
+        // Failing means that the runtime is going down, and the task with it.
+        let _ = self.task.await;
+    }
+}
+
+/// Begins to watch what `first` looked at, and loads anew with `load` whenever it changes. To be called within a
+/// tokio runtime; returns at once. Where the system cannot tell about changes, says so in one line and polls.
+pub fn watch<L: Load>(load: L, first: First, options: Options, shutdown: CancellationToken) -> Watching {
+    let listen: Listen = Box::new(bell::listen);
+    run::start(load, first, run::Means { options, shutdown, listen })
+}

@@ -1,0 +1,248 @@
+//! Whether a schema is one: each keyword against what it takes, with the exact place of every mistake.
+//!
+//! The meta-schema would say the same as a heap of `anyOf`; these words are for the author.
+
+use jsonschema::Draft;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::nearest;
+
+use super::keyword::{Takes, draft_named, find};
+use super::{pointer, words};
+
+/// How deeply schemas may nest.
+pub(super) const MAX_DEPTH: usize = 64;
+/// How many schemas one document and the files behind it may hold.
+pub(super) const MAX_SUBSCHEMAS: usize = 10_000;
+
+const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
+
+/// A mistake at a place from the schema on that was checked.
+pub(super) struct Mistake {
+    pub(super) tail: String,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl Mistake {
+    fn new(tail: impl Into<String>, message: impl Into<String>) -> Mistake {
+        Mistake { tail: tail.into(), message: message.into(), help: None }
+    }
+
+    fn help(mut self, help: Option<String>) -> Mistake {
+        self.help = help;
+        self
+    }
+}
+
+/// Whether a value nests no deeper than `limit`; without recursion, as it guards what recurses.
+pub(super) fn nests_within(value: &Value, limit: usize) -> bool {
+    let mut stack = vec![(value, 0)];
+    while let Some((value, depth)) = stack.pop() {
+        if depth > limit {
+            return false;
+        }
+        match value {
+            Value::Array(list) => stack.extend(list.iter().map(|inner| (inner, depth + 1))),
+            Value::Object(map) => stack.extend(map.values().map(|inner| (inner, depth + 1))),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// The mistakes of one schema itself; not of those that stand in it, nor of its patterns.
+pub(super) fn mistakes(schema: &Value, draft: Draft) -> Vec<Mistake> {
+    match schema {
+        Value::Bool(_) => Vec::new(),
+        Value::Object(schema) => {
+            let known = schema.iter().filter_map(|(name, value)| Some((name, value, find(name, draft)?)));
+            known
+                .flat_map(|(name, value, keyword)| {
+                    let tail = pointer::join("", name);
+                    Checked { name, value, tail, draft }.mistakes(keyword.takes)
+                })
+                .collect()
+        }
+        other => {
+            vec![Mistake::new("", format!("a schema is an object, or true or false, not {}", words::shown(other)))]
+        }
+    }
+}
+
+struct Checked<'v> {
+    name: &'v str,
+    value: &'v Value,
+    tail: String,
+    draft: Draft,
+}
+
+impl Checked<'_> {
+    fn mistakes(&self, takes: Takes) -> Vec<Mistake> {
+        match takes {
+            Takes::Anything => Vec::new(),
+            Takes::Schema => self.schema(),
+            Takes::SchemaOrList => self.schema_or_list(),
+            Takes::Schemas => self.schemas(),
+            Takes::SchemaMap | Takes::PatternMap => self.map("a map of names to schemas", |_, _| Vec::new()),
+            Takes::Dependencies => self.map("a map of names to schemas or lists of names", |tail, value| {
+                if value.is_array() { self.names(tail, value) } else { Vec::new() }
+            }),
+            Takes::Types => self.types(),
+            Takes::Count => self.unless(is_count(self.value), "a whole number of 0 or more"),
+            Takes::Limit if self.draft == Draft::Draft4 => self.unless(self.value.is_boolean(), "true or false"),
+            Takes::Number | Takes::Limit => self.number(),
+            Takes::Positive => {
+                self.unless(self.value.as_f64().is_some_and(|number| number > 0.0), "a number greater than 0")
+            }
+            Takes::Text => self.text(),
+            Takes::Pattern => self.unless(self.value.is_string(), "a regular expression"),
+            Takes::Flag => self.unless(self.value.is_boolean(), "true or false"),
+            Takes::Names => self.names(self.tail.clone(), self.value),
+            Takes::NamesMap => self.map("a map of names to lists of names", |tail, value| self.names(tail, value)),
+            Takes::Choices => self.choices(),
+            Takes::List => self.unless(self.value.is_array(), "a list"),
+        }
+    }
+
+    fn wrong(&self, takes: &str) -> Mistake {
+        Mistake::new(&self.tail, format!("`{}` takes {takes}, not {}", self.name, words::shown(self.value)))
+    }
+
+    fn unless(&self, right: bool, takes: &str) -> Vec<Mistake> {
+        if right { Vec::new() } else { vec![self.wrong(takes)] }
+    }
+
+    fn schema(&self) -> Vec<Mistake> {
+        if self.value.is_object() || self.value.is_boolean() {
+            return Vec::new();
+        }
+        let help = self.value.as_str().filter(|text| TYPES.contains(text));
+        vec![self.wrong("a schema").help(help.map(|name| format!("write `{{ type: {name} }}`")))]
+    }
+
+    fn schema_or_list(&self) -> Vec<Mistake> {
+        match (self.value, self.draft) {
+            (Value::Array(_), Draft::Draft202012) => {
+                let help = "schemas by position stand in `prefixItems`; `items` is for all that follow";
+                vec![self.wrong("one schema").help(Some(help.to_owned()))]
+            }
+            (Value::Array(_), _) => Vec::new(),
+            _ => self.schema(),
+        }
+    }
+
+    fn schemas(&self) -> Vec<Mistake> {
+        let right = self.value.as_array().is_some_and(|list| !list.is_empty());
+        self.unless(right, "a list of at least one schema")
+    }
+
+    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<Mistake>) -> Vec<Mistake> {
+        let Some(map) = self.value.as_object() else { return vec![self.wrong(takes)] };
+        map.iter().flat_map(|(key, value)| each(pointer::join(&self.tail, key), value)).collect()
+    }
+
+    fn types(&self) -> Vec<Mistake> {
+        match self.value {
+            Value::String(name) => unknown_type(&self.tail, name).into_iter().collect(),
+            Value::Array(list) if !list.is_empty() => {
+                let mut mistakes = Vec::new();
+                for (index, value) in list.iter().enumerate() {
+                    let tail = format!("{}/{index}", self.tail);
+                    if list.iter().take(index).any(|earlier| earlier == value) {
+                        mistakes.push(Mistake::new(tail, format!("{} stands twice", words::shown(value))));
+                    } else if let Value::String(name) = value {
+                        mistakes.extend(unknown_type(&tail, name));
+                    } else {
+                        mistakes.push(not_a_type(tail, value));
+                    }
+                }
+                mistakes
+            }
+            Value::Null => vec![not_a_type(self.tail.clone(), self.value)],
+            _ => vec![self.wrong("a type or a list of types")],
+        }
+    }
+
+    fn number(&self) -> Vec<Mistake> {
+        let exclusive = self.value.is_boolean() && self.name.starts_with("exclusive");
+        let help = exclusive.then(|| format!("write the limit itself: `{}: 10`", self.name));
+        if self.value.is_number() { Vec::new() } else { vec![self.wrong("a number").help(help)] }
+    }
+
+    fn text(&self) -> Vec<Mistake> {
+        let Some(text) = self.value.as_str() else { return vec![self.wrong("a text")] };
+        if self.name == "$schema" && draft_named(text).is_none() {
+            let message = format!("the draft {} is not supported", words::name(text));
+            let help = "leave `$schema` out for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are known";
+            return vec![Mistake::new(&self.tail, message).help(Some(help.to_owned()))];
+        }
+        Vec::new()
+    }
+
+    fn names(&self, tail: String, value: &Value) -> Vec<Mistake> {
+        let Some(list) = value.as_array() else {
+            let mistake =
+                Mistake::new(tail, format!("`{}` takes a list of names, not {}", self.name, words::shown(value)));
+            let help = "it stands beside `properties` and lists the names of those that must be there";
+            return vec![mistake.help((self.name == "required").then(|| help.to_owned()))];
+        };
+        let mut mistakes = Vec::new();
+        for (index, name) in list.iter().enumerate() {
+            let tail = format!("{tail}/{index}");
+            if !name.is_string() {
+                mistakes.push(Mistake::new(tail, format!("a name is a text, not {}", words::shown(name))));
+            } else if list.iter().take(index).any(|earlier| earlier == name) {
+                mistakes.push(Mistake::new(tail, format!("{} stands twice", words::shown(name))));
+            }
+        }
+        mistakes
+    }
+
+    fn choices(&self) -> Vec<Mistake> {
+        match self.value.as_array() {
+            None => vec![self.wrong("a list of values")],
+            Some(list) if list.is_empty() => {
+                vec![Mistake::new(&self.tail, "an empty `enum` allows no value at all")]
+            }
+            Some(_) => Vec::new(),
+        }
+    }
+}
+
+fn is_count(value: &Value) -> bool {
+    let exact = |number: f64| (0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0;
+    value.as_u64().is_some() || (value.is_f64() && value.as_f64().is_some_and(exact))
+}
+
+fn not_a_type(tail: String, value: &Value) -> Mistake {
+    let help = value.is_null().then(|| "write the type in quotes: `\"null\"`".to_owned());
+    Mistake::new(tail, format!("{} is not the name of a type", words::shown(value))).help(help)
+}
+
+fn unknown_type(tail: &str, name: &str) -> Option<Mistake> {
+    if TYPES.contains(&name) {
+        return None;
+    }
+    let meant = match name.to_ascii_lowercase().as_str() {
+        "str" | "text" => Some("string"),
+        "int" | "long" => Some("integer"),
+        "float" | "double" | "decimal" => Some("number"),
+        "bool" => Some("boolean"),
+        "list" | "tuple" => Some("array"),
+        "dict" | "map" | "record" => Some("object"),
+        "none" | "nil" => Some("null"),
+        _ => nearest(name, TYPES.iter().copied()),
+    };
+    let message = format!("{} is not a type; the types are {}", words::name(name), TYPES.join(", "));
+    Some(Mistake::new(tail, message).help(meant.map(|meant| format!("did you mean `{meant}`?"))))
+}
+
+/// Whether `schema` is one that says which values of a type it takes.
+pub(super) fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(name)) => vec![name.as_str()],
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,133 @@
+//! A schema that is ready to be held against values.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value, json};
+
+use super::coerce::{self, Coerced};
+use super::explain::{self, Explainer};
+use super::{Refs, SchemaFault, Violation, bundle, check, pattern, plain, secret, words};
+
+/// How deeply a value may nest; what JSON parsers take at most.
+const MAX_VALUE_DEPTH: usize = 128;
+
+/// A schema without mistakes, in one document that needs no other.
+///
+/// Where nothing stands in it that its compiler could refuse, it is compiled when it is first needed.
+pub struct Schema {
+    json: Arc<Map<String, Value>>,
+    root: Arc<Value>,
+    draft: Draft,
+    secrets: HashSet<String>,
+    validator: OnceLock<Option<Validator>>,
+}
+
+impl Schema {
+    /// Checks a schema with all that it refers to, and makes it ready.
+    ///
+    /// # Errors
+    /// All its mistakes, each with its place.
+    pub fn compile(json: &Value, refs: &Refs<'_>) -> Result<Schema, Vec<SchemaFault>> {
+        if plain::is_of_types_alone(json) {
+            return Ok(Schema {
+                json: Arc::new(as_map(json)),
+                secrets: HashSet::new(),
+                root: Arc::new(json.clone()),
+                draft: Draft::Draft202012,
+                validator: OnceLock::new(),
+            });
+        }
+        let bundled = bundle::gather(json, refs)?;
+        let schema = Schema {
+            json: Arc::new(as_map(&bundled.json)),
+            secrets: secret::names(&bundled.json, bundled.draft),
+            root: Arc::new(bundled.json),
+            draft: bundled.draft,
+            validator: OnceLock::new(),
+        };
+        if !bundled.plain {
+            let validator = pattern::build(&schema.root, schema.draft).map_err(|error| {
+                let faults = pattern::faults(&schema.root, schema.draft);
+                if faults.is_empty() { vec![explain::fault(&error)] } else { faults }
+            })?;
+            let _ = schema.validator.set(Some(validator));
+        }
+        Ok(schema)
+    }
+
+    /// Never shows the values of properties of these names, besides those that the schema itself marks
+    /// (`writeOnly: true`, `format: password`).
+    #[must_use]
+    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Schema {
+        self.secrets.extend(names.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// The schema as clients are given it: self-contained. `true` is `{}`, and `false` is `{"not": {}}`.
+    pub fn json(&self) -> &Arc<Map<String, Value>> {
+        &self.json
+    }
+
+    /// Whether a value is as the schema wants it.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        check::nests_within(value, MAX_VALUE_DEPTH)
+            && self.validator().is_some_and(|validator| validator.is_valid(value))
+    }
+
+    /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        if !check::nests_within(value, MAX_VALUE_DEPTH) {
+            return vec![whole(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))];
+        }
+        let Some(validator) = self.validator() else {
+            return vec![whole("the value cannot be checked: its schema could not be compiled".to_owned())];
+        };
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        let mut explainer = Explainer::new(&self.root, value, &self.secrets);
+        for error in validator.iter_errors(value) {
+            explainer.explain(&error);
+        }
+        explainer.finish()
+    }
+
+    /// The value that a text means, by the type declared for the top-level property `name`.
+    /// A property that is not declared is a text.
+    pub fn coerce(&self, name: &str, text: &str) -> Coerced {
+        let property = self.root.get("properties").and_then(|properties| properties.get(name));
+        match property {
+            Some(property) => coerce::coerce_within(&self.root, property, text),
+            None => Coerced::Value(Value::String(text.to_owned())),
+        }
+    }
+
+    /// Fills in the defaults of the top-level properties that are absent.
+    pub fn fill_defaults(&self, arguments: &mut Map<String, Value>) {
+        coerce::fill_defaults(&self.root, arguments);
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        self.validator.get_or_init(|| pattern::build(&self.root, self.draft).ok()).as_ref()
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Schema").field("json", &words::shown(&self.root)).finish_non_exhaustive()
+    }
+}
+
+fn as_map(json: &Value) -> Map<String, Value> {
+    match json {
+        Value::Object(map) => map.clone(),
+        Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
+        _ => Map::new(),
+    }
+}
+
+fn whole(message: String) -> Violation {
+    Violation { pointer: String::new(), name: None, message }
+}

@@ -1,0 +1,275 @@
+//! The compiler's errors in words: where, what is allowed, and what was got, as far as that may be shown.
+
+use std::collections::{HashMap, HashSet};
+
+use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind as Kind};
+use serde_json::{Map, Value};
+
+use crate::diagnostic::nearest;
+
+use super::{SchemaFault, Violation, branch, pointer, secret, words};
+
+/// How many violations are listed.
+const MOST: usize = 20;
+/// How many are put into words, to list the first of them in the order of the schema.
+const GATHERED: usize = 200;
+
+/// Turns the errors of one value into violations.
+pub(super) struct Explainer<'v> {
+    root: &'v Value,
+    value: &'v Value,
+    secrets: &'v HashSet<String>,
+    found: Vec<Violation>,
+    more: usize,
+}
+
+impl<'v> Explainer<'v> {
+    pub(super) fn new(root: &'v Value, value: &'v Value, secrets: &'v HashSet<String>) -> Explainer<'v> {
+        Explainer { root, value, secrets, found: Vec::new(), more: 0 }
+    }
+
+    /// Adds what one error says.
+    pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
+        if self.found.len() >= GATHERED {
+            self.more += 1;
+            return;
+        }
+        match error.kind() {
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.branches(error, context),
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                self.unexpected(error, unexpected);
+            }
+            Kind::FalseSchema => match self.closed(error) {
+                Some(unexpected) => self.unexpected(error, &unexpected),
+                None => self.push(error.instance_path().as_str().to_owned(), self.allowed(error)),
+            },
+            Kind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                self.push(pointer::join(error.instance_path().as_str(), name), "is required".to_owned());
+            }
+            Kind::PropertyNames { error: inner } => {
+                let key = words::name(inner.instance().as_str().unwrap_or_default());
+                let at = error.instance_path().as_str().to_owned();
+                self.push(at, format!("has the key {key}, but each key {}", self.allowed(inner)));
+            }
+            _ => self.push(error.instance_path().as_str().to_owned(), self.allowed(error)),
+        }
+    }
+
+    /// All that was found, in the order of the schema's properties, and how much more there is.
+    pub(super) fn finish(mut self) -> Vec<Violation> {
+        let properties = self.root.get("properties").and_then(Value::as_object);
+        let order: HashMap<&str, usize> =
+            properties.into_iter().flat_map(Map::keys).enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        self.found.sort_by_key(|violation| {
+            violation.name.as_deref().map_or(0, |name| order.get(name).copied().unwrap_or(usize::MAX))
+        });
+        if self.found.len() > MOST {
+            self.more += self.found.len() - MOST;
+            self.found.truncate(MOST);
+        }
+        if self.more > 0 {
+            let message = format!("and {} more", self.more);
+            self.found.push(Violation { pointer: String::new(), name: None, message });
+        }
+        self.found
+    }
+
+    fn push(&mut self, pointer: String, what: String) {
+        let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
+        let message = format!("{} {what}", self.place(&pointer));
+        let violation = Violation { pointer, name, message };
+        if !self.found.contains(&violation) {
+            self.found.push(violation);
+        }
+    }
+
+    fn branches(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
+        if let Some(allowed) = branch::merged(error, context) {
+            return self.push(error.instance_path().as_str().to_owned(), format!("{allowed}{}", self.got(error)));
+        }
+        for inner in branch::best(context) {
+            self.explain(inner);
+        }
+    }
+
+    /// The keys of an object that may have none: the compiler gives the path of the object, and its first value.
+    fn closed(&self, error: &ValidationError<'_>) -> Option<Vec<String>> {
+        let object = self.value.pointer(error.instance_path().as_str())?;
+        let is_outer = error.schema_path().as_str().ends_with("/additionalProperties") && object != &**error.instance();
+        let keys = object.as_object().filter(|_| is_outer)?.keys();
+        Some(keys.cloned().collect())
+    }
+
+    fn unexpected(&mut self, error: &ValidationError<'_>, unexpected: &[String]) {
+        let at = error.instance_path().as_str();
+        let beside = self.root.pointer(pointer::parent(error.schema_path().as_str()));
+        let known = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        // Where other schemas add to what is known, a list of it would not be the whole.
+        let is_all = matches!(error.kind(), Kind::AdditionalProperties { .. })
+            && beside.is_some_and(|schema| schema.get("patternProperties").is_none());
+        let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MOST);
+        for name in unexpected.iter().take(GATHERED) {
+            let near = known.and_then(|known| nearest(name, known.keys().map(String::as_str)));
+            let hint = match (near, listed) {
+                (Some(near), _) => format!("; did you mean {}?", words::name(near)),
+                (None, Some(known)) => {
+                    let names: Vec<String> = known.keys().map(|name| words::name(name)).collect();
+                    format!("; known are {}", names.join(", "))
+                }
+                (None, None) => String::new(),
+            };
+            self.push(pointer::join(at, name), format!("is not known here{hint}"));
+        }
+        self.more += unexpected.len().saturating_sub(GATHERED);
+    }
+
+    /// What is allowed, as the rest of a sentence that begins with the place.
+    fn allowed(&self, error: &ValidationError<'_>) -> String {
+        match error.kind() {
+            Kind::Type { kind } => format!("must be {}{}", types(kind), self.got(error)),
+            Kind::Enum { options } => self.choice(error, options),
+            Kind::Constant { expected_value } => {
+                format!("must be {}{}", words::choice(expected_value), self.got(error))
+            }
+            Kind::Minimum { limit } => format!("must be at least {limit}{}", self.got(error)),
+            Kind::Maximum { limit } => format!("must be at most {limit}{}", self.got(error)),
+            Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}{}", self.got(error)),
+            Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}{}", self.got(error)),
+            Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}{}", self.got(error)),
+            Kind::Pattern { pattern } => {
+                format!("must match the pattern {}{}", words::name(pattern), self.got(error))
+            }
+            Kind::Format { format } => format!("must be {}{}", words::a_format(format), self.got(error)),
+            Kind::Not { schema } => not_allowed(schema),
+            Kind::Contains => self.contained(error),
+            kind => size(kind, error.instance()).unwrap_or_else(|| rest(kind)),
+        }
+    }
+
+    fn choice(&self, error: &ValidationError<'_>, options: &Value) -> String {
+        let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+        let near = error.instance().as_str().filter(|_| !self.is_secret(error)).and_then(|wrong| {
+            let near = nearest(wrong, options.iter().filter_map(Value::as_str))?;
+            Some(format!("; did you mean {}?", words::choice(&Value::from(near))))
+        });
+        let one_of = if options.len() == 1 { "must be" } else { "must be one of" };
+        format!("{one_of} {}{}{}", words::choices(options), self.got(error), near.unwrap_or_default())
+    }
+
+    fn contained(&self, error: &ValidationError<'_>) -> String {
+        let place = error.schema_path().as_str();
+        let limit = self.root.pointer(place).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+        match limit.filter(|_| !place.ends_with("/contains")) {
+            Some(limit) if place.ends_with("/maxContains") => {
+                format!("must hold at most {} of the form asked for", words::count(limit, "item"))
+            }
+            Some(limit) => format!("must hold at least {} of the form asked for", words::count(limit, "item")),
+            None => "must hold at least one item of the form asked for".to_owned(),
+        }
+    }
+
+    fn got(&self, error: &ValidationError<'_>) -> String {
+        let value = error.instance();
+        if self.is_secret(error) && !value.is_null() && !value.is_array() && !value.is_object() {
+            return String::new();
+        }
+        format!("; got {}", words::shown(value))
+    }
+
+    /// Whether the value of an error is secret: by a name on its way, or by a schema on the way to the keyword.
+    fn is_secret(&self, error: &ValidationError<'_>) -> bool {
+        pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&segment))
+            || secret::on_the_way(self.root, error.schema_path().as_str())
+    }
+
+    /// A place in the value as people write it: `items[2].name`.
+    fn place(&self, place: &str) -> String {
+        let mut current = Some(self.value);
+        let mut written = String::new();
+        for segment in pointer::segments(place) {
+            let is_index = current.is_some_and(Value::is_array);
+            let simple = segment.chars().all(|letter| letter.is_alphanumeric() || "_-$".contains(letter));
+            written.push_str(&match (is_index, simple) {
+                (true, _) => format!("[{segment}]"),
+                (false, true) if written.is_empty() => segment.clone(),
+                (false, true) => format!(".{segment}"),
+                (false, false) => format!("[{}]", Value::from(segment.as_str())),
+            });
+            current = match current {
+                Some(Value::Array(list)) => segment.parse::<usize>().ok().and_then(|index| list.get(index)),
+                Some(value) => value.get(&segment),
+                None => None,
+            };
+        }
+        if written.is_empty() { "the value".to_owned() } else { words::name(&written) }
+    }
+}
+
+/// What is allowed of sizes; the size that was got tells no more than that.
+fn size(kind: &Kind, value: &Value) -> Option<String> {
+    let plural = |limit: &u64, noun: &str| words::count(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
+    let (bound, got) = match kind {
+        Kind::MinLength { limit } => (format!("must be at least {} long", plural(limit, "character")), "character"),
+        Kind::MaxLength { limit } => (format!("must be at most {} long", plural(limit, "character")), "character"),
+        Kind::MinItems { limit } => (format!("must have at least {}", plural(limit, "item")), "item"),
+        Kind::MaxItems { limit } => (format!("must have at most {}", plural(limit, "item")), "item"),
+        Kind::AdditionalItems { limit } => (format!("must have at most {}", words::count(*limit, "item")), "item"),
+        Kind::MinProperties { limit } => (format!("must have at least {}", plural(limit, "key")), "key"),
+        Kind::MaxProperties { limit } => (format!("must have at most {}", plural(limit, "key")), "key"),
+        _ => return None,
+    };
+    let size = match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        _ => return Some(bound),
+    };
+    Some(format!("{bound}; it has {}", words::count(size, got)))
+}
+
+/// A mistake that only the compiler found.
+pub(super) fn fault(error: &ValidationError<'_>) -> SchemaFault {
+    let in_schema = !matches!(error.kind(), Kind::Referencing(_));
+    SchemaFault {
+        pointer: if in_schema { error.instance_path().as_str().to_owned() } else { String::new() },
+        message: format!("the schema is malformed: {}", error.masked()),
+        help: None,
+    }
+}
+
+pub(super) fn types(kind: &TypeKind) -> String {
+    let names: Vec<String> = match kind {
+        TypeKind::Single(one) => vec![words::a_type(one.as_str()).to_owned()],
+        TypeKind::Multiple(several) => several.iter().map(|one| words::a_type(one.as_str()).to_owned()).collect(),
+    };
+    words::either(&names)
+}
+
+fn not_allowed(schema: &Value) -> String {
+    let types =
+        schema.get("type").and_then(Value::as_str).filter(|_| schema.as_object().is_some_and(|map| map.len() == 1));
+    let values =
+        schema.get("const").map(std::slice::from_ref).or_else(|| Some(schema.get("enum")?.as_array()?.as_slice()));
+    match (types, values) {
+        (Some(name), _) => format!("must not be {}", words::a_type(name)),
+        (None, Some(values)) => format!("must not be {}", words::choices(values)),
+        (None, None) => "is of a form that is not allowed here".to_owned(),
+    }
+}
+
+fn rest(kind: &Kind) -> String {
+    let words = match kind {
+        Kind::FalseSchema => "is not allowed here",
+        Kind::UniqueItems => "must not hold the same item twice",
+        Kind::OneOfMultipleValid { .. } => "fits more than one of the forms allowed, and must fit exactly one",
+        Kind::UnevaluatedItems { .. } => "has items that are not known here",
+        Kind::ContentEncoding { .. } | Kind::FromUtf8 { .. } => "must be encoded as asked for",
+        Kind::ContentMediaType { .. } => "must hold a text of the media type asked for",
+        Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
+            "could not be matched against its pattern"
+        }
+        _ => "does not fit its schema",
+    };
+    words.to_owned()
+}

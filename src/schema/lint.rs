@@ -1,0 +1,249 @@
+//! Schemas that are right and still cannot be meant: nothing satisfies them, or a part of them does nothing.
+//!
+//! Mistakes of form, patterns among them, are faults of [`super::Schema::compile`]; unknown keywords are listed by
+//! [`super::unknown_keywords`]. What stands in other documents is not looked at.
+
+use std::cell::OnceCell;
+
+use jsonschema::{Draft, ValidatorMap};
+use serde_json::{Map, Value};
+
+use crate::diagnostic::nearest;
+
+use super::plain::{fits, is_of_type, is_of_types_alone};
+use super::{check, keyword, pattern, words};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LintKind {
+    /// No value, or not the one named, can ever fit.
+    Unsatisfiable,
+    /// It has no effect.
+    NoEffect,
+}
+
+/// Something odd in a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lint {
+    /// How bad it is.
+    pub kind: LintKind,
+    /// The JSON pointer of the exact place.
+    pub pointer: String,
+    /// What is odd: lower case, no full stop, names in back-ticks.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// Finds what is odd in a schema that has no mistakes.
+pub fn lint(schema: &Value) -> Vec<Lint> {
+    if is_of_types_alone(schema) {
+        return Vec::new();
+    }
+    let draft = keyword::draft_of(schema);
+    let mut found = Vec::new();
+    let validators = OnceCell::new();
+    for (place, inner) in keyword::subschemas(schema, draft) {
+        if let Some(map) = inner.as_object() {
+            let mut linting =
+                Linting { root: schema, draft, place, schema: map, validators: &validators, found: &mut found };
+            linting.limits();
+            linting.choices();
+            linting.required();
+            linting.default_value();
+            linting.idle();
+            linting.format();
+        }
+    }
+    found
+}
+
+struct Linting<'v, 'f> {
+    root: &'v Value,
+    draft: Draft,
+    place: String,
+    schema: &'v Map<String, Value>,
+    /// A validator of each schema in the root, made when one is needed.
+    validators: &'f OnceCell<Option<ValidatorMap>>,
+    found: &'f mut Vec<Lint>,
+}
+
+/// Pairs of limits; whether both may be equal.
+const PAIRS: &[(&str, &str, bool)] = &[
+    ("minimum", "maximum", true),
+    ("exclusiveMinimum", "maximum", false),
+    ("minimum", "exclusiveMaximum", false),
+    ("exclusiveMinimum", "exclusiveMaximum", false),
+    ("minLength", "maxLength", true),
+    ("minItems", "maxItems", true),
+    ("minContains", "maxContains", true),
+    ("minProperties", "maxProperties", true),
+];
+
+/// Formats that are checked.
+const FORMATS: &[&str] = &[
+    "date",
+    "date-time",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "uuid",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
+/// Formats that are known to others, and only say something.
+const ANNOTATIONS: &[&str] = &["password", "int32", "int64", "float", "double", "byte", "binary"];
+
+/// Types, and the keywords that concern them alone.
+const CONCERNS: &[(&[&str], &[&str])] = &[
+    (&["number", "integer"], &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
+    (&["string"], &["minLength", "maxLength", "pattern", "format"]),
+    (
+        &["array"],
+        &["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"],
+    ),
+    (
+        &["object"],
+        &[
+            "properties",
+            "patternProperties",
+            "additionalProperties",
+            "required",
+            "minProperties",
+            "maxProperties",
+            "propertyNames",
+            "dependentRequired",
+            "dependentSchemas",
+        ],
+    ),
+];
+
+impl Linting<'_, '_> {
+    fn push(&mut self, kind: LintKind, tail: &str, message: String, help: Option<String>) {
+        self.found.push(Lint { kind, pointer: format!("{}{tail}", self.place), message, help });
+    }
+
+    fn unsatisfiable(&mut self, tail: &str, message: String) {
+        self.push(LintKind::Unsatisfiable, tail, message, None);
+    }
+
+    fn limits(&mut self) {
+        for (low, high, may_be_equal) in PAIRS {
+            let number = |name: &str| self.schema.get(name).and_then(Value::as_f64);
+            let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
+            if least > most || (least == most && !may_be_equal) {
+                let (least, most) = (self.shown(low), self.shown(high));
+                self.unsatisfiable(
+                    &format!("/{low}"),
+                    format!("nothing lies between `{low}` {least} and `{high}` {most}"),
+                );
+            }
+        }
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.schema.get(name).map(words::shown).unwrap_or_default()
+    }
+
+    fn choices(&mut self) {
+        let choices = self.schema.get("enum").and_then(Value::as_array);
+        for (index, choice) in choices.into_iter().flatten().enumerate() {
+            let tail = format!("/enum/{index}");
+            if !is_of_type(self.schema, choice) {
+                let message = format!("{} is not of the type {}", words::choice(choice), self.types());
+                self.unsatisfiable(&tail, message);
+            } else if choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice)) {
+                self.push(LintKind::NoEffect, &tail, format!("{} stands twice", words::choice(choice)), None);
+            }
+        }
+        let Some(constant) = self.schema.get("const") else { return };
+        if !is_of_type(self.schema, constant) {
+            self.unsatisfiable("/const", format!("{} is not of the type {}", words::choice(constant), self.types()));
+        } else if choices.is_some_and(|list| !list.contains(constant)) {
+            self.unsatisfiable("/const", format!("{} is not one of `enum`", words::choice(constant)));
+        }
+    }
+
+    fn types(&self) -> String {
+        let types: Vec<String> = check::declared_types(self.schema).iter().map(|name| format!("`{name}`")).collect();
+        words::either(&types)
+    }
+
+    fn required(&mut self) {
+        let closed = self.schema.get("additionalProperties") == Some(&Value::Bool(false))
+            && !self.schema.contains_key("patternProperties");
+        let properties = self.schema.get("properties").and_then(Value::as_object);
+        let names = self.schema.get("required").and_then(Value::as_array);
+        for (index, name) in names.into_iter().flatten().enumerate() {
+            let Some(name) = name.as_str() else { continue };
+            if closed && properties.is_none_or(|properties| !properties.contains_key(name)) {
+                let near = properties.and_then(|all| nearest(name, all.keys().map(String::as_str)));
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                let message = format!("{} is required and not allowed: it is not declared", words::name(name));
+                self.push(LintKind::Unsatisfiable, &format!("/required/{index}"), message, help);
+            }
+        }
+    }
+
+    fn default_value(&mut self) {
+        let Some(default) = self.schema.get("default") else { return };
+        if !self.takes(default) {
+            let message = match self.schema.get("enum").and_then(Value::as_array) {
+                Some(choices) if !choices.contains(default) => {
+                    format!("the default {} is not one of {}", words::shown(default), words::choices(choices))
+                }
+                _ => format!("the default {} does not fit the schema that it stands in", words::shown(default)),
+            };
+            self.unsatisfiable("/default", message);
+        }
+    }
+
+    /// Whether a value fits this schema. Where that cannot be told from here, it does.
+    fn takes(&self, value: &Value) -> bool {
+        if let Some(fits) = fits(self.schema, value) {
+            return fits;
+        }
+        let all = self.validators.get_or_init(|| pattern::build_each(self.root, self.draft));
+        let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.place)));
+        own.is_none_or(|validator| validator.is_valid(value))
+    }
+
+    /// Keywords for another type than the one declared.
+    fn idle(&mut self) {
+        let types = check::declared_types(self.schema);
+        if types.is_empty() {
+            return;
+        }
+        for (concerned, keywords) in CONCERNS {
+            if types.iter().any(|name| concerned.contains(name)) {
+                continue;
+            }
+            for keyword in keywords.iter().filter(|keyword| self.schema.contains_key(**keyword)) {
+                let message = format!("`{keyword}` has no effect on the type {}", self.types());
+                self.push(LintKind::NoEffect, &format!("/{keyword}"), message, None);
+            }
+        }
+    }
+
+    fn format(&mut self) {
+        let Some(name) = self.schema.get("format").and_then(Value::as_str) else { return };
+        if ANNOTATIONS.contains(&name) || jsonschema::options().is_known_format(self.draft, name) {
+            return;
+        }
+        let help = nearest(name, FORMATS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let message = format!("the format {} is not known, and is not checked", words::name(name));
+        self.push(LintKind::NoEffect, "/format", message, help);
+    }
+}

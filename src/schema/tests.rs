@@ -1,0 +1,227 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use serde_json::{Map, Value, json};
+
+use super::{Coerced, LintKind, Schema, SchemaFault, bundle, coerce, fill_defaults, lint, plain, unknown_keywords};
+
+mod properties;
+mod references;
+mod values;
+
+fn compiled(schema: Value) -> Schema {
+    Schema::compile(&schema, &|_| None).unwrap()
+}
+
+fn faults(schema: Value) -> Vec<SchemaFault> {
+    Schema::compile(&schema, &|_| None).unwrap_err()
+}
+
+fn messages(schema: Value, value: Value) -> Vec<String> {
+    compiled(schema).violations(&value).into_iter().map(|violation| violation.message).collect()
+}
+
+fn property(schema: Value, value: Value) -> String {
+    let schema = json!({ "type": "object", "properties": { "x": schema } });
+    messages(schema, json!({ "x": value })).join(" | ")
+}
+
+fn pairs(faults: &[SchemaFault]) -> Vec<(&str, &str)> {
+    faults.iter().map(|fault| (fault.pointer.as_str(), fault.message.as_str())).collect()
+}
+
+#[test]
+fn all_mistakes_are_found_at_once_and_at_their_places() {
+    let found = faults(json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "strng" },
+            "b": { "type": "string", "minLength": -1, "pattern": "(" },
+            "c": { "required": "x", "enum": [] },
+            "d": 3,
+            "e": { "items": { "anyOf": [{ "multipleOf": 0 }] } },
+            "f": { "type": ["string", "string", null, "strin"] },
+            "a/b~": { "uniqueItems": "yes" },
+        },
+        "required": ["a", "a", 1],
+    }));
+    assert_eq!(
+        pairs(&found),
+        [
+            ("/required/1", "\"a\" stands twice"),
+            ("/required/2", "a name is a text, not 1"),
+            (
+                "/properties/a/type",
+                "`strng` is not a type; the types are array, boolean, integer, null, number, object, string"
+            ),
+            ("/properties/b/minLength", "`minLength` takes a whole number of 0 or more, not -1"),
+            ("/properties/c/required", "`required` takes a list of names, not \"x\""),
+            ("/properties/c/enum", "an empty `enum` allows no value at all"),
+            ("/properties/d", "a schema is an object, or true or false, not 3"),
+            ("/properties/f/type/1", "\"string\" stands twice"),
+            ("/properties/f/type/2", "null is not the name of a type"),
+            (
+                "/properties/f/type/3",
+                "`strin` is not a type; the types are array, boolean, integer, null, number, object, string"
+            ),
+            ("/properties/a~1b~0/uniqueItems", "`uniqueItems` takes true or false, not \"yes\""),
+            ("/properties/e/items/anyOf/0/multipleOf", "`multipleOf` takes a number greater than 0, not 0"),
+            ("/properties/b/pattern", "`(` is not a regular expression: unclosed group"),
+        ]
+    );
+    assert_eq!(found[2].help.as_deref(), Some("did you mean `string`?"));
+}
+
+#[test]
+fn a_bad_pattern_alone_is_found_too() {
+    let found = faults(json!({ "patternProperties": { "[": {} }, "properties": { "x": { "pattern": "a{2,1}" } } }));
+    let places: Vec<&str> = found.iter().map(|fault| fault.pointer.as_str()).collect();
+    assert_eq!(places, ["/patternProperties/[", "/properties/x/pattern"]);
+}
+
+#[test]
+fn words_of_other_languages_are_known_as_types() {
+    let help = |name: &str| faults(json!({ "type": name }))[0].help.clone().unwrap();
+    assert_eq!(help("int"), "did you mean `integer`?");
+    assert_eq!(help("Bool"), "did you mean `boolean`?");
+    assert_eq!(help("list"), "did you mean `array`?");
+}
+
+#[test]
+fn drafts_are_honoured_and_others_refused() {
+    let tuple = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "items": [{ "type": "string" }] });
+    assert_eq!(compiled(tuple).violations(&json!([1])).len(), 1);
+    let four = json!({ "$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": true });
+    assert!(!compiled(four).is_valid(&json!(3)));
+    assert_eq!(
+        pairs(&faults(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
+        [("/$schema", "the draft `https://example.com/mine` is not supported")]
+    );
+    assert_eq!(
+        pairs(&faults(json!({ "items": [{ "type": "string" }] }))),
+        [("/items", "`items` takes one schema, not an array of 1 item")]
+    );
+}
+
+#[test]
+fn a_schema_that_nests_too_deeply_or_is_too_large_is_refused() {
+    let nest = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }));
+    assert!(compiled(nest(64)).is_valid(&json!([])));
+    assert!(faults(nest(65))[0].message.contains("deeper than 64"));
+    assert!(faults(nest(1_000))[0].message.contains("deeper than 64"));
+    let many: Map<String, Value> = (0..10_001).map(|index| (index.to_string(), json!({}))).collect();
+    assert!(faults(json!({ "properties": many }))[0].message.contains("more than 10000"));
+}
+
+#[test]
+fn a_catastrophic_pattern_ends_in_time() {
+    let started = std::time::Instant::now();
+    let text = json!(format!("{}!", "a".repeat(5_000)));
+    for pattern in ["^(a+)+$", "^(a|aa)+$", "^(?=a)(a+)+$", "^(a*)*\\1b$", "(x+x+)+y"] {
+        assert!(!compiled(json!({ "pattern": pattern })).is_valid(&text), "{pattern}");
+    }
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
+
+#[test]
+fn look_around_still_works() {
+    let schema = compiled(json!({ "pattern": "^(?!v0)v[0-9]+$" }));
+    assert!(schema.is_valid(&json!("v12")) && !schema.is_valid(&json!("v01")));
+}
+
+#[test]
+fn lint_finds_what_nothing_can_satisfy() {
+    let found = lint(&json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["colour"],
+        "properties": {
+            "color": { "type": "integer", "minimum": 3, "maximum": 1 },
+            "b": { "type": "number", "exclusiveMinimum": 1, "maximum": 1 },
+            "c": { "type": "string", "minLength": 3, "maxLength": 2 },
+            "d": { "enum": ["low", "high"], "default": "medium" },
+            "e": { "type": "string", "enum": ["a", 1, "a"] },
+            "f": { "type": "string", "format": "date", "default": "soon" },
+            "g": { "type": "integer", "default": 3, "minimum": 1, "minLength": 2 },
+            "h": { "type": "array", "items": { "$ref": "#/$defs/n" }, "default": [1, "x"] },
+            "i": { "const": 2, "enum": [1] },
+            "j": { "type": "string", "format": "emial" },
+            "k": { "type": "string", "format": "password", "default": null },
+        },
+        "$defs": { "n": { "type": "integer" } },
+    }));
+    let short: Vec<(LintKind, &str, &str)> =
+        found.iter().map(|lint| (lint.kind, lint.pointer.as_str(), lint.message.as_str())).collect();
+    use LintKind::{NoEffect, Unsatisfiable};
+    assert_eq!(
+        short,
+        [
+            (Unsatisfiable, "/required/0", "`colour` is required and not allowed: it is not declared"),
+            (Unsatisfiable, "/properties/color/minimum", "nothing lies between `minimum` 3 and `maximum` 1"),
+            (
+                Unsatisfiable,
+                "/properties/b/exclusiveMinimum",
+                "nothing lies between `exclusiveMinimum` 1 and `maximum` 1"
+            ),
+            (Unsatisfiable, "/properties/c/minLength", "nothing lies between `minLength` 3 and `maxLength` 2"),
+            (Unsatisfiable, "/properties/d/default", "the default \"medium\" is not one of \"low\", \"high\""),
+            (Unsatisfiable, "/properties/e/enum/1", "1 is not of the type `string`"),
+            (NoEffect, "/properties/e/enum/2", "\"a\" stands twice"),
+            (Unsatisfiable, "/properties/f/default", "the default \"soon\" does not fit the schema that it stands in"),
+            (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
+            (
+                Unsatisfiable,
+                "/properties/h/default",
+                "the default an array of 2 items does not fit the schema that it stands in"
+            ),
+            (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
+            (NoEffect, "/properties/j/format", "the format `emial` is not known, and is not checked"),
+            (Unsatisfiable, "/properties/k/default", "the default null does not fit the schema that it stands in"),
+        ]
+    );
+    assert_eq!(found[0].help.as_deref(), Some("did you mean `color`?"));
+    assert_eq!(found[11].help.as_deref(), Some("did you mean `email`?"));
+}
+
+#[test]
+fn lint_is_silent_about_a_good_schema() {
+    let good = json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "integer", "minimum": 1, "maximum": 1, "default": 1 },
+            "b": { "type": ["string", "null"], "default": null, "maxLength": 3 },
+            "c": { "enum": ["x", 1], "default": 1 },
+            "d": { "$ref": "#/properties/a", "default": 1 },
+        },
+        "required": ["a", "z"],
+    });
+    assert_eq!(lint(&good), []);
+}
+
+#[test]
+fn unknown_keywords_are_named_with_what_was_meant() {
+    let found = unknown_keywords(
+        &json!({
+            "complete": { "run": 1 },
+            "x-mine": true,
+            "descripton": "d",
+            "properties": { "type": { "nullable": true }, "complete": { "complete": [], "minimun": 1 } },
+            "default": { "anything": 1 },
+            "examples": [{ "anything": 1 }],
+            "enum": [{ "anything": 1 }],
+            "additionalItems": false,
+        }),
+        &["complete"],
+    );
+    let short: Vec<(&str, &str)> =
+        found.iter().map(|fault| (fault.pointer.as_str(), fault.help.as_deref().unwrap_or(""))).collect();
+    assert_eq!(
+        short,
+        [
+            ("/descripton", "did you mean `description`?"),
+            ("/additionalItems", "`items` holds for what follows `prefixItems`"),
+            ("/properties/type/nullable", "write the type as a list: `type: [string, \"null\"]`"),
+            ("/properties/complete/complete", ""),
+            ("/properties/complete/minimun", "did you mean `minimum`?"),
+        ]
+    );
+}

@@ -1,0 +1,185 @@
+//! References, within the document and into files.
+
+use super::*;
+
+fn files(path: &str) -> Option<Value> {
+    Some(match path {
+        "defs/common.json" => json!({
+            "$id": "https://example.com/common",
+            "$defs": {
+                "id": { "$anchor": "ident", "type": "integer", "minimum": 1 },
+                "tree": { "type": "object", "properties": { "children": { "type": "array", "items": { "$ref": "#/$defs/tree" } } } },
+                "far": { "$ref": "../other.json" },
+                "unused": { "$ref": "missing.json" },
+            },
+        }),
+        "ids.json" => json!({
+            "$id": "https://example.com/ids",
+            "properties": { "n": { "$ref": "#n" }, "self": { "$ref": "https://example.com/ids" } },
+            "$defs": { "n": { "$anchor": "n", "type": "integer" } },
+        }),
+        "other.json" => json!({ "type": "string", "maxLength": 3 }),
+        "bag.json" => {
+            json!({ "address": { "type": "object", "required": ["street"] }, "title": { "not": "a schema" } })
+        }
+        "wrong.json" => json!({ "properties": { "a": { "type": "strng" } } }),
+        "old.json" => json!({ "$schema": "http://json-schema.org/draft-07/schema#" }),
+        _ => return None,
+    })
+}
+
+fn with_files(schema: Value) -> Result<Schema, Vec<SchemaFault>> {
+    Schema::compile(&schema, &files)
+}
+
+#[test]
+fn references_reach_into_files_and_from_there_on() {
+    let schema = with_files(json!({
+        "type": "object",
+        "properties": {
+            "id": { "$ref": "defs/common.json#/$defs/id" },
+            "same": { "$ref": "defs/common.json#ident" },
+            "tree": { "$ref": "./defs/common.json#/$defs/tree" },
+            "far": { "$ref": "defs/common.json#/%24defs/far" },
+            "address": { "$ref": "bag.json#/address" },
+        },
+        "$defs": { "id": { "type": "string" } },
+    }))
+    .unwrap();
+    let wrong = json!({
+        "id": 0, "same": 0, "far": "long", "address": {},
+        "tree": { "children": [{ "children": [{ "children": 3 }] }] },
+    });
+    let found: Vec<String> = schema.violations(&wrong).into_iter().map(|violation| violation.message).collect();
+    assert_eq!(
+        found,
+        [
+            "`id` must be at least 1; got 0",
+            "`same` must be at least 1; got 0",
+            "`tree.children[0].children[0].children` must be an array; got 3",
+            "`far` must be at most 3 characters long; it has 4 characters",
+            "`address.street` is required",
+        ]
+    );
+}
+
+#[test]
+fn a_bundle_needs_no_other_document() {
+    let bundled = bundle(
+        &json!({ "properties": { "a": { "$ref": "defs/common.json#/$defs/far" } }, "$defs": { "far": true } }),
+        &files,
+    )
+    .unwrap();
+    assert_eq!(
+        bundled,
+        json!({
+            "properties": { "a": { "$ref": "#/$defs/far-2" } },
+            "$defs": { "far": true, "far-2": { "$ref": "#/$defs/other" }, "other": { "type": "string", "maxLength": 3 } },
+        })
+    );
+    assert!(Schema::compile(&bundled, &|_| None).is_ok());
+}
+
+#[test]
+fn a_schema_without_files_is_bundled_as_it_is() {
+    let schema = json!({ "$id": "https://e.example/a", "$ref": "https://e.example/a#/$defs/n", "$defs": { "n": { "type": "null" } } });
+    assert_eq!(bundle(&schema, &|_| None).unwrap(), schema);
+    assert!(!compiled(schema).is_valid(&json!(1)));
+}
+
+#[test]
+fn a_reference_that_leads_nowhere_is_a_fault_at_the_reference() {
+    let found = with_files(json!({
+        "properties": {
+            "a": { "$ref": "#/$defs/adress" },
+            "b": { "$ref": "https://example.com/x.json" },
+            "c": { "$ref": "missing.json#/a" },
+            "d": { "$ref": "wrong.json" },
+            "e": { "$ref": "old.json" },
+            "f": { "$ref": "#nothing" },
+            "g": { "$ref": "file:///etc/passwd" },
+        },
+        "$defs": { "address": {} },
+    }))
+    .unwrap_err();
+    let messages: Vec<(&str, &str)> = pairs(&found);
+    assert_eq!(
+        messages,
+        [
+            ("/properties/a/$ref", "`#/$defs/adress` leads nowhere"),
+            (
+                "/properties/b/$ref",
+                "`https://example.com/x.json` would have to be fetched, and schemas are never fetched"
+            ),
+            ("/properties/c/$ref", "there is no schema `missing.json`"),
+            ("/properties/e/$ref", "`old.json` is of another draft: `http://json-schema.org/draft-07/schema#`"),
+            ("/properties/f/$ref", "`#nothing` leads nowhere"),
+            ("/properties/g/$ref", "`file:///etc/passwd` would have to be fetched, and schemas are never fetched"),
+            (
+                "/properties/d/$ref",
+                "in `wrong.json` at `/properties/a/type`: `strng` is not a type; the types are array, boolean, integer, null, number, object, string"
+            ),
+        ]
+    );
+    assert_eq!(found[0].help.as_deref(), Some("did you mean `/$defs/address`?"));
+}
+
+#[test]
+fn circles_that_never_reach_a_value_are_faults_and_others_are_not() {
+    assert_eq!(faults(json!({ "$ref": "#" }))[0].pointer, "/$ref");
+    let around = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "not": { "$ref": "#/$defs/a" } } } });
+    let found = faults(around);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].pointer, "/$defs/b/not/$ref");
+    let tree = compiled(json!({ "properties": { "next": { "$ref": "#" } }, "additionalProperties": false }));
+    let deep = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "next": inner }));
+    assert!(tree.is_valid(&deep(120)));
+    assert!(tree.violations(&deep(1_000))[0].message.contains("nests deeper"));
+}
+
+#[test]
+fn embedded_ids_and_dynamic_references_work() {
+    let schema = compiled(json!({
+        "$id": "https://e.example/root",
+        "properties": { "a": { "$ref": "item" }, "b": { "$ref": "#/$defs/i/$defs/n" } },
+        "$defs": { "i": { "$id": "item", "$ref": "#/$defs/n", "$defs": { "n": { "type": "integer" } } } },
+    }));
+    assert_eq!(schema.violations(&json!({ "a": "x", "b": "x" })).len(), 2);
+    let tree =
+        compiled(json!({ "$dynamicAnchor": "t", "properties": { "c": { "$dynamicRef": "#t" } }, "required": ["v"] }));
+    assert_eq!(tree.violations(&json!({ "v": 1, "c": {} }))[0].message, "`c.v` is required");
+}
+
+#[test]
+fn a_property_named_like_a_keyword_is_no_keyword() {
+    let schema = compiled(json!({
+        "properties": { "$ref": { "type": "string" }, "type": { "const": { "$ref": "nowhere.json" } } },
+        "enum": [{ "$ref": "#/nowhere" }],
+    }));
+    assert!(schema.is_valid(&json!({ "$ref": "#/nowhere" })));
+}
+
+#[test]
+fn schemas_that_multiply_are_refused() {
+    let chain = |length: usize| {
+        let mut definitions = Map::from_iter([(format!("d{length}"), json!({ "type": "string" }))]);
+        for index in 0..length {
+            let next = json!({ "$ref": format!("#/$defs/d{}", index + 1) });
+            definitions.insert(format!("d{index}"), json!({ "allOf": [next, next] }));
+        }
+        json!({ "$ref": "#/$defs/d0", "$defs": definitions })
+    };
+    assert!(compiled(chain(8)).is_valid(&json!("x")));
+    let found = faults(chain(40));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].message.contains("more than 100000 schemas"), "{found:?}");
+}
+
+#[test]
+fn ids_and_anchors_of_files_are_resolved_and_left_out() {
+    let schema =
+        with_files(json!({ "properties": { "a": { "$ref": "ids.json" }, "b": { "$ref": "ids.json#n" } } })).unwrap();
+    assert_eq!(schema.violations(&json!({ "a": { "n": "x", "self": { "n": "x" } }, "b": "x" })).len(), 3);
+    let text = Value::Object((**schema.json()).clone()).to_string();
+    assert!(!text.contains("$id") && !text.contains("$anchor"), "{text}");
+}

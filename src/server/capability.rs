@@ -1,0 +1,94 @@
+//! What is declared: the truth about the catalog at the time.
+
+use rmcp::model::{
+    Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig, ToolsCapability,
+};
+use serde_json::Map;
+
+use crate::catalog::{Catalog, face};
+
+use super::{
+    Options,
+    served::{icons, translate},
+};
+
+/// The kinds of things that a client may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tools,
+    Prompts,
+    Resources,
+    Completions,
+}
+
+/// Which kinds are declared, or were to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    completions: bool,
+}
+
+impl Kinds {
+    pub(crate) fn of(catalog: &Catalog, options: Options) -> Kinds {
+        let (lists, all) = (catalog.lists(), options.declare_all);
+        Kinds {
+            tools: all || !lists.tools.is_empty(),
+            prompts: all || !lists.prompts.is_empty(),
+            resources: all || !(lists.resources.is_empty() && lists.resource_templates.is_empty()),
+            completions: all || catalog.completes(),
+        }
+    }
+
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Tools => self.tools,
+            Kind::Prompts => self.prompts,
+            Kind::Resources => self.resources,
+            Kind::Completions => self.completions,
+        }
+    }
+}
+
+/// Writes down who answers and what can be asked.
+pub(crate) fn config(server: &face::Server, kinds: Kinds, options: Options) -> ServerConfig {
+    let mut config = ServerConfig::new(capabilities(server, kinds, options));
+    config.server_info = implementation(server);
+    config.instructions = server.instructions.clone();
+    config
+}
+
+pub(crate) fn implementation(server: &face::Server) -> Implementation {
+    let mut implementation = Implementation::new(server.name.clone(), server.version.clone());
+    implementation.title = server.title.clone();
+    implementation.description = server.description.clone();
+    implementation.icons = icons(&server.icons);
+    implementation.website_url = server.website_url.clone();
+    implementation
+}
+
+fn capabilities(server: &face::Server, kinds: Kinds, options: Options) -> ServerCapabilities {
+    let promised = options.watching.then_some(true);
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.experimental = server.experimental.as_ref().and_then(translate);
+    capabilities.extensions = server.extensions.as_ref().and_then(translate);
+    capabilities.completions = kinds.completions.then(Map::new);
+    capabilities.tools = kinds.tools.then(|| {
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = promised;
+        tools
+    });
+    capabilities.prompts = kinds.prompts.then(|| {
+        let mut prompts = PromptsCapability::default();
+        prompts.list_changed = promised;
+        prompts
+    });
+    capabilities.resources = kinds.resources.then(|| {
+        let mut resources = ResourcesCapability::default();
+        resources.list_changed = promised;
+        resources.subscribe = promised;
+        resources
+    });
+    capabilities
+}

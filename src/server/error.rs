@@ -1,0 +1,78 @@
+//! The one place where a refusal becomes an error of the protocol.
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::json;
+
+use crate::catalog::answer::{Refusal, RefusalKind};
+
+use super::capability::Kind;
+
+/// Turns a refusal into the error that its caller gets.
+pub(crate) fn refused(refusal: Refusal) -> ErrorData {
+    let code = match refusal.kind {
+        RefusalKind::UnknownTool
+        | RefusalKind::UnknownPrompt
+        | RefusalKind::UnknownReference
+        | RefusalKind::BadArguments
+        | RefusalKind::BadUri => ErrorCode::INVALID_PARAMS,
+        // rmcp makes it -32602 for peers of 2026-07-28.
+        RefusalKind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
+        RefusalKind::TimedOut | RefusalKind::Cancelled | RefusalKind::Internal => ErrorCode::INTERNAL_ERROR,
+    };
+    ErrorData::new(code, refusal.message, refusal.data)
+}
+
+/// The same for a resource: the error names the URI.
+pub(crate) fn refused_uri(refusal: Refusal, uri: &str) -> ErrorData {
+    let not_found = refusal.kind == RefusalKind::NotFound;
+    let mut error = refused(refusal);
+    if not_found && error.data.is_none() {
+        error.data = Some(json!({ "uri": uri }));
+    }
+    error
+}
+
+/// A method that belongs to something that was not declared.
+pub(crate) fn undeclared(kind: Kind) -> ErrorData {
+    let message = match kind {
+        Kind::Tools => "this server has no tools",
+        Kind::Prompts => "this server has no prompts",
+        Kind::Resources => "this server has no resources",
+        Kind::Completions => "this server completes nothing",
+    };
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// A method that nobody knows here.
+pub(crate) fn unknown_method(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+}
+
+/// A request of a session that has not begun.
+pub(crate) fn not_begun() -> ErrorData {
+    let message = "the session has not begun: send `initialize` first, or with each request the `_meta` of 2026-07-28 \
+                   (`io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`)";
+    ErrorData::invalid_params(message, None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+
+    #[test]
+    fn the_callers_faults_are_invalid_params_and_ours_are_internal() {
+        let code = |kind| refused(Refusal::new(kind, "m")).code.0;
+        assert_eq!(code(RefusalKind::UnknownTool), -32602);
+        assert_eq!(code(RefusalKind::BadArguments), -32602);
+        assert_eq!(code(RefusalKind::NotFound), -32002);
+        assert_eq!(code(RefusalKind::TimedOut), -32603);
+    }
+
+    #[test]
+    fn what_is_not_found_is_named() {
+        let error = refused_uri(Refusal::new(RefusalKind::NotFound, "m"), "a:b");
+        assert_eq!(error.data, Some(json!({ "uri": "a:b" })));
+    }
+}

@@ -1,0 +1,122 @@
+//! The table of methods: what rmcp calls, and the file that answers it.
+
+use std::borrow::Cow;
+
+use rmcp::{
+    RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    },
+    service::{NotificationContext, RequestContext, SubscriptionContext},
+};
+
+use super::{Server, completion, prompts, resources, served::VERSIONS, session, subscription, tools, unknown};
+
+type Context = RequestContext<RoleServer>;
+type Pages = Option<PaginatedRequestParams>;
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        self.live.current().config.clone()
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: Context,
+    ) -> Result<InitializeResult, ErrorData> {
+        session::initialize(self, request, &context)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        subscription::announce(self, context.peer);
+    }
+
+    async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
+        let served = self.live.current();
+        let result = DiscoverResult::from_server_info(VERSIONS.to_vec(), served.config.clone());
+        Ok(result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope))
+    }
+
+    async fn ping(&self, _: Context) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn list_tools(&self, request: Pages, context: Context) -> Result<ListToolsResult, ErrorData> {
+        tools::list(self, request, &context)
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        tools::call(self, request, &context).await
+    }
+
+    /// Only what rmcp needs to compare headers with arguments, and only where there are any.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let schema = self.live.current().mirrored.get(name).cloned()?;
+        Some(Tool::new_with_raw(name.to_owned(), None, schema))
+    }
+
+    async fn list_prompts(&self, request: Pages, context: Context) -> Result<ListPromptsResult, ErrorData> {
+        prompts::list(self, request, &context)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: Context,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(self, request, &context).await
+    }
+
+    async fn list_resources(&self, request: Pages, context: Context) -> Result<ListResourcesResult, ErrorData> {
+        resources::list(self, request, &context)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Pages,
+        context: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        resources::list_templates(self, request, &context)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self, request, &context).await
+    }
+
+    async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
+        completion::complete(self, request, &context).await
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
+        subscription::subscribe(self, request.uri, &context).await
+    }
+
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
+        subscription::unsubscribe(self, &request.uri, &context)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        subscription::accepted(self, requested)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        subscription::listen(self, context).await
+    }
+
+    async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
+        Err(unknown::explain(self, &request, &context))
+    }
+}

@@ -1,0 +1,91 @@
+//! MCP over a catalog: translates, looks up, delegates.
+//!
+//! [`Live`] holds the catalog of the moment; a [`Server`] is the handler of one connection to it, for both
+//! generations of the protocol. What is not here: where messages come from and go to (transport/), and what
+//! prompts, tools and resources do (catalog/).
+//!
+//! A request takes one snapshot (`served`) and is answered from it to its end. Nothing here knows a peer but the
+//! peer's own task, so one that does not read delays nobody.
+
+mod capability;
+mod changes;
+mod completion;
+mod content;
+mod error;
+mod handler;
+mod listing;
+mod live;
+mod prompts;
+mod resources;
+mod served;
+mod session;
+mod structured;
+mod subscription;
+#[cfg(test)]
+pub(crate) mod testing;
+mod tools;
+mod unknown;
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use rmcp::{RoleServer, service::RequestContext};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use changes::{Change, Changes};
+pub use live::{Live, Options};
+
+use crate::catalog::answer::{Call, Refusal, RefusalKind};
+
+use self::{served::News, session::Session};
+
+/// The handler of one connection, made by [`Live::connect`].
+pub struct Server {
+    live: Live,
+    session: Arc<Session>,
+    /// What was served when the connection was made.
+    born: News,
+    gone: CancellationToken,
+    _gone: DropGuard,
+}
+
+impl Server {
+    fn new(live: Live) -> Server {
+        let gone = CancellationToken::new();
+        let born = live.current().news;
+        Server { live, session: Arc::default(), born, _gone: gone.clone().drop_guard(), gone }
+    }
+
+    /// Returns the catalog's holder that the handler answers from.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Runs a call until it ends or its caller no longer wants it. It is then given a moment to clean up.
+    async fn run<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        call: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let _running = self.live.enter();
+        tokio::pin!(call);
+        tokio::select! {
+            biased;
+            answer = &mut call => answer,
+            () = context.ct.cancelled() => match tokio::time::timeout(CLEANING, call).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Refusal::new(RefusalKind::Cancelled, "cancelled")),
+            },
+        }
+    }
+
+    fn call(&self, context: &RequestContext<RoleServer>) -> Call {
+        Call::new(context.ct.clone(), self.live.world())
+    }
+}
+
+/// How long a cancelled call may take to end by itself before it is dropped.
+const CLEANING: Duration = Duration::from_millis(200);
+
+/// What was served when a request arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stamp(News);

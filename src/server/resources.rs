@@ -1,0 +1,64 @@
+//! `resources/list`, `resources/templates/list` and `resources/read`.
+
+use rmcp::{
+    RoleServer,
+    model::{
+        ErrorData, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult,
+    },
+    service::RequestContext,
+};
+
+use super::{Server, capability::Kind, content, error, served, session::Admitted};
+
+pub(crate) fn list(
+    server: &Server,
+    request: Option<PaginatedRequestParams>,
+    context: &RequestContext<RoleServer>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
+    let page = served.resources.page(request, served.page_size)?;
+    let mut result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
+    if era.is_modern() {
+        result.meta = Some(served.meta.clone());
+        result.ttl_ms = Some(served.ttl_ms);
+        result.cache_scope = Some(served.cache_scope);
+    }
+    Ok(result)
+}
+
+pub(crate) fn list_templates(
+    server: &Server,
+    request: Option<PaginatedRequestParams>,
+    context: &RequestContext<RoleServer>,
+) -> Result<ListResourceTemplatesResult, ErrorData> {
+    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
+    let page = served.resource_templates.page(request, served.page_size)?;
+    let mut result =
+        ListResourceTemplatesResult { resource_templates: page.items, next_cursor: page.next, ..Default::default() };
+    if era.is_modern() {
+        result.meta = Some(served.meta.clone());
+        result.ttl_ms = Some(served.ttl_ms);
+        result.cache_scope = Some(served.cache_scope);
+    }
+    Ok(result)
+}
+
+pub(crate) async fn read(
+    server: &Server,
+    request: ReadResourceRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<ReadResourceResponse, ErrorData> {
+    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
+    let call = server.call(context);
+    let answer = served.catalog.read_resource(&request.uri, &call);
+    let answer = server.run(context, answer).await.map_err(|refusal| error::refused_uri(refusal, &request.uri))?;
+    let mut result = ReadResourceResult::new(answer.contents.into_iter().map(content::contents).collect());
+    if era.is_modern() {
+        let own_scope = answer.cache_scope.map(|scope| served::cache_scope(Some(scope)));
+        result.meta = Some(served.meta.clone());
+        result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
+        result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
+    }
+    Ok(ReadResourceResponse::Complete(result))
+}

@@ -1,0 +1,201 @@
+//! Word of changes: unsolicited to sessions, on the streams that they opened to clients of 2026-07-28.
+//!
+//! One task tells one session. It compares what is served with what it told last, so changes that come while the
+//! peer is slow are told once, and none is lost.
+
+use std::sync::Arc;
+
+use rmcp::{
+    RoleServer,
+    model::{ErrorData, ResourceUpdatedNotificationParam, SubscriptionFilter},
+    service::{Peer, RequestContext, ServiceError, SubscriptionContext, SubscriptionSink},
+};
+use tokio::sync::watch;
+
+use super::{
+    Server, Stamp,
+    capability::Kind,
+    error,
+    served::{News, Served},
+    session::{Agreed, Session, Watched},
+};
+
+/// How many resources a session or a stream may be told of.
+const MOST_WATCHED: usize = 1000;
+
+/// Watches a resource for the session. One that nobody answers may come to be, so it is no error.
+pub(crate) async fn subscribe(
+    server: &Server,
+    uri: String,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), ErrorData> {
+    let served = server.admit(Kind::Resources, context)?.served;
+    if !server.live.options().watching {
+        return Err(error::unknown_method("resources/subscribe"));
+    }
+    let print = served.catalog.fingerprint(&uri);
+    let mut watched = server.session.watched();
+    if watched.len() >= MOST_WATCHED && !watched.contains_key(&uri) {
+        let message = format!("a session can subscribe to {MOST_WATCHED} resources; unsubscribe from some first");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    watched.insert(uri, Watched { generation: served.news.generation, print });
+    drop(watched);
+    server.session.bell.notify_one();
+    Ok(())
+}
+
+/// No longer watches a resource for the session.
+pub(crate) fn unsubscribe(server: &Server, uri: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    server.admit(Kind::Resources, context)?;
+    if !server.live.options().watching {
+        return Err(error::unknown_method("resources/unsubscribe"));
+    }
+    server.session.watched().remove(uri);
+    Ok(())
+}
+
+/// Begins to tell a session of changes, now that it is ready for them. What changed since `initialize` is due.
+pub(crate) fn announce(server: &Server, peer: Peer<RoleServer>) {
+    if server.session.agreed().is_none() || !server.live.options().watching || !server.session.begin_announcing() {
+        return;
+    }
+    let (session, served) = (server.session.clone(), server.live.watch());
+    let (gone, closing) = (server.gone.clone(), server.live.closing());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = gone.cancelled() => {}
+            () = closing.cancelled() => {}
+            _ = tell_session(&session, &peer, served) => {}
+        }
+    });
+}
+
+/// Ends when the peer can no longer be reached.
+async fn tell_session(
+    session: &Session,
+    peer: &Peer<RoleServer>,
+    mut live: watch::Receiver<Arc<Served>>,
+) -> Result<(), ServiceError> {
+    let Some(Agreed { kinds, news, .. }) = session.agreed() else { return Ok(()) };
+    let mut told = *news;
+    loop {
+        let served = live.borrow_and_update().clone();
+        if served.news.tools != told.tools && kinds.has(Kind::Tools) {
+            peer.notify_tool_list_changed().await?;
+        }
+        if served.news.prompts != told.prompts && kinds.has(Kind::Prompts) {
+            peer.notify_prompt_list_changed().await?;
+        }
+        if served.news.resources != told.resources && kinds.has(Kind::Resources) {
+            peer.notify_resource_list_changed().await?;
+        }
+        told = served.news;
+        tell_updates(session, peer, &served).await?;
+        drop(served);
+        tokio::select! {
+            changed = live.changed() => if changed.is_err() { return Ok(()) },
+            () = session.bell.notified() => {}
+        }
+    }
+}
+
+async fn tell_updates(session: &Session, peer: &Peer<RoleServer>, served: &Served) -> Result<(), ServiceError> {
+    let generation = served.news.generation;
+    let stale: Vec<_> = session
+        .watched()
+        .iter()
+        .filter(|(_, watched)| watched.generation < generation)
+        .map(|(uri, watched)| (uri.clone(), watched.print))
+        .collect();
+    for (uri, before) in stale {
+        let print = served.catalog.fingerprint(&uri);
+        let wanted = match session.watched().get_mut(&uri) {
+            Some(watched) => {
+                *watched = Watched { generation, print };
+                true
+            }
+            None => false,
+        };
+        if wanted && print != before {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what a stream may be opened for; rmcp leaves of it what is declared. More resources than can be watched
+/// are none: the acknowledgement shows it.
+pub(crate) fn accepted(server: &Server, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    if !server.live.options().watching {
+        return None;
+    }
+    let mut accepted = requested.clone();
+    accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|uris| uris.len() <= MOST_WATCHED);
+    let served = server.live.current();
+    if let Some(uris) = accepted.resource_subscriptions.as_ref().filter(|_| served.kinds.has(Kind::Resources)) {
+        let prints = uris.iter().map(|uri| (uri.clone(), served.catalog.fingerprint(uri)));
+        server.session.accepted().extend(prints);
+    }
+    Some(accepted)
+}
+
+/// Tells a stream of changes until its client, or the server, has enough.
+pub(crate) async fn listen(server: &Server, context: SubscriptionContext) -> Result<(), ErrorData> {
+    let told = context.request_context().extensions.get::<Stamp>().map_or(server.born, |stamp| stamp.0);
+    let closing = server.live.closing();
+    let live = server.live.watch();
+    tokio::select! {
+        biased;
+        () = context.cancelled() => {}
+        () = closing.cancelled() => {}
+        () = tell_stream(context.sink(), &server.session, live, told) => {}
+    }
+    Ok(())
+}
+
+/// The sink lets pass only what was asked for, and says so by an error that is none.
+async fn tell_stream(
+    sink: &SubscriptionSink,
+    session: &Session,
+    mut live: watch::Receiver<Arc<Served>>,
+    mut told: News,
+) {
+    let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
+    let first = live.borrow().clone();
+    let mut prints: Vec<Option<u64>> = {
+        let mut accepted = session.accepted();
+        uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| first.catalog.fingerprint(uri))).collect()
+    };
+    // What was read before the catalog was replaced cannot be told from what is there now.
+    let missed = first.news.generation != told.generation;
+    if missed {
+        for uri in &uris {
+            let _ = sink.notify_resource_updated(uri.clone()).await;
+        }
+    }
+    drop(first);
+    loop {
+        let served = live.borrow_and_update().clone();
+        if served.news.tools != told.tools {
+            let _ = sink.notify_tool_list_changed().await;
+        }
+        if served.news.prompts != told.prompts {
+            let _ = sink.notify_prompt_list_changed().await;
+        }
+        if served.news.resources != told.resources {
+            let _ = sink.notify_resource_list_changed().await;
+        }
+        told = served.news;
+        for (uri, print) in uris.iter().zip(&mut prints) {
+            let now = served.catalog.fingerprint(uri);
+            if std::mem::replace(print, now) != now {
+                let _ = sink.notify_resource_updated(uri.clone()).await;
+            }
+        }
+        drop(served);
+        if live.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the tests of this room and of transport/ serve.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use super::{Live, Options};
+use crate::{
+    catalog::{Catalog, build},
+    files::Folder,
+    load::{Place, ProcessEnvironment, load},
+    world::{Command, Finished, Request, Response, World, WorldError},
+};
+
+/// A desk with one of everything; `wait` runs until it is cancelled.
+pub(crate) const DESK: &str = r#"
+folio: 1
+server: { name: desk, version: "1.2.3", instructions: Ask it. }
+prompts:
+  greet: { description: A greeting, text: Hello }
+  review:
+    description: A review
+    arguments: { code: { required: true }, style: { enum: [plain, pretty, other] } }
+    text: "Review {{code}}"
+resources:
+  notes: { uri: "desk://notes", text: First, mimeType: text/plain }
+  page: { uri: "desk://page/{id}", text: A page }
+tools:
+  echo:
+    description: Gives back the text
+    arguments: { text: { required: true } }
+    result: { text: "{{text}}" }
+  list:
+    description: Gives a list
+    outputSchema: { type: array, items: { type: integer } }
+    result: { structuredContent: [1, 2] }
+  wait:
+    description: Takes its time
+    run: { exec: [sleep, "600"] }
+"#;
+
+pub(crate) fn catalog(manifest: &str) -> Arc<Catalog> {
+    let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.as_bytes().to_vec())]);
+    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &ProcessEnvironment::default()));
+    let Some(catalog) = built.catalog else { panic!("{:#?}", built.report.diagnostics()) };
+    Arc::new(catalog)
+}
+
+pub(crate) fn live(manifest: &str) -> Live {
+    live_with(manifest, Options::default())
+}
+
+pub(crate) fn live_with(manifest: &str, options: Options) -> Live {
+    Live::new(catalog(manifest), Arc::new(Asleep::default()), options)
+}
+
+/// A world in which every program runs until it is cancelled.
+#[derive(Default)]
+pub(crate) struct Asleep {
+    sleepers: watch::Sender<usize>,
+}
+
+impl Asleep {
+    /// Waits until so many programs are running.
+    pub(crate) async fn asleep(&self, count: usize) {
+        self.sleepers.subscribe().wait_for(|sleepers| *sleepers == count).await.unwrap();
+    }
+}
+
+struct Sleeper<'a>(&'a Asleep);
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.0.sleepers.send_modify(|sleepers| *sleepers -= 1);
+    }
+}
+
+impl World for Asleep {
+    fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
+        Box::pin(async move {
+            self.sleepers.send_modify(|sleepers| *sleepers += 1);
+            let _sleeper = Sleeper(self);
+            command.cancel.cancelled().await;
+            std::future::pending().await
+        })
+    }
+
+    fn send(&self, _: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
+        Box::pin(std::future::pending())
+    }
+}

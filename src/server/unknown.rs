@@ -1,0 +1,78 @@
+//! Requests that rmcp has no type for: methods that nobody knows, and known ones whose parameters do not fit.
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData, GetPromptRequestParams,
+        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SubscribeRequestParams,
+        SubscriptionsListenRequestParams,
+    },
+    service::RequestContext,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Server, capability::Kind, error, session};
+
+/// Says what is wrong with such a request.
+pub(crate) fn explain(server: &Server, request: &CustomRequest, context: &RequestContext<RoleServer>) -> ErrorData {
+    let method = request.method.as_str();
+    if session::is_modern(context) && is_of_sessions(method) {
+        return error::unknown_method(method);
+    }
+    if let Some(kind) = kind(method)
+        && let Err(error) = server.admit(kind, context)
+    {
+        return error;
+    }
+    match complaint(method, request.params.as_ref()) {
+        Some(complaint) => ErrorData::new(ErrorCode::INVALID_PARAMS, complaint, None),
+        None => error::unknown_method(method),
+    }
+}
+
+/// 2026-07-28 has no sessions, and none of their methods.
+fn is_of_sessions(method: &str) -> bool {
+    matches!(method, "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe")
+}
+
+fn kind(method: &str) -> Option<Kind> {
+    match method.split('/').next() {
+        Some("tools") => Some(Kind::Tools),
+        Some("prompts") => Some(Kind::Prompts),
+        Some("resources") => Some(Kind::Resources),
+        Some("completion") => Some(Kind::Completions),
+        _ => None,
+    }
+    .filter(|_| complaint(method, None).is_some() || is_list(method))
+}
+
+fn is_list(method: &str) -> bool {
+    matches!(method, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list")
+}
+
+/// Says why the parameters are not those of the method; `None` where the method is unknown or they are.
+fn complaint(method: &str, params: Option<&Value>) -> Option<String> {
+    match method {
+        "initialize" => mismatch::<InitializeRequestParams>(params),
+        "tools/call" => mismatch::<CallToolRequestParams>(params),
+        "prompts/get" => mismatch::<GetPromptRequestParams>(params),
+        "resources/read" => mismatch::<ReadResourceRequestParams>(params),
+        "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
+        "completion/complete" => mismatch::<CompleteRequestParams>(params),
+        "subscriptions/listen" => mismatch::<SubscriptionsListenRequestParams>(params),
+        "ping" | "server/discover" => mismatch::<serde_json::Map<String, Value>>(params),
+        _ if is_list(method) => mismatch::<PaginatedRequestParams>(params),
+        _ => None,
+    }
+}
+
+fn mismatch<P: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
+    let params = match params {
+        None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
+        Some(Value::Object(params)) => Value::Object(params.clone()),
+        Some(_) => return Some("`params` must be an object".to_owned()),
+    };
+    let error = serde_json::from_value::<P>(params).err()?;
+    Some(format!("`params` do not fit the method: {error}"))
+}

@@ -1,0 +1,198 @@
+//! Variables.
+
+use std::borrow::Cow;
+
+use super::Check;
+use super::frame::{Frame, Typed};
+use crate::diagnostic::Code;
+use crate::template::fault::Fault;
+use crate::template::helper::is_helper;
+use crate::template::shape::{Shape, field};
+use crate::template::syntax::{Ident, PathNode};
+
+const LOCALS: [&str; 4] = ["index", "key", "first", "last"];
+
+impl<'a> Check<'a> {
+    /// What a variable means. A fault is reported, and the answer is then that nothing is known.
+    pub(super) fn path(&mut self, path: &'a PathNode) -> Typed<'a> {
+        let found = if path.local { self.local(path) } else { self.variable(path) };
+        found.unwrap_or_else(|fault| {
+            self.report(*fault);
+            Typed::made(Shape::Any)
+        })
+    }
+
+    /// Whether a plain name is a variable here.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        let bound = self.frames.iter().any(|frame| frame.params.iter().any(|(bound, _)| *bound == name));
+        let this = self.frames.last().map(|frame| &frame.this.shape);
+        bound || this.is_some_and(|shape| **shape != Shape::Any && field(shape, name).is_some())
+    }
+
+    /// Whether any name may be one here.
+    pub(super) fn knows_nothing(&self) -> bool {
+        self.frames.last().is_none_or(|frame| *frame.this.shape == Shape::Any)
+    }
+
+    /// That a value is used, as a whole.
+    pub(super) fn read(&mut self, value: &Typed<'a>) {
+        if let Some(origin) = &value.origin {
+            self.found.reads.insert(origin.clone());
+        }
+        self.need(value);
+    }
+
+    /// That a value must be there, though perhaps only parts of it are used.
+    pub(super) fn need(&mut self, value: &Typed<'a>) {
+        if let Some(origin) = &value.origin {
+            self.found.needs.insert(origin.clone());
+        }
+    }
+
+    fn above(&self, ups: usize) -> Option<(usize, &Frame<'a>)> {
+        let index = self.frames.len().checked_sub(1 + ups)?;
+        Some((index, self.frames.get(index)?))
+    }
+
+    fn local(&mut self, path: &'a PathNode) -> Result<Typed<'a>, Box<Fault>> {
+        let Some(name) = path.names.first() else { return Ok(Typed::made(Shape::Any)) };
+        let locals = self.above(path.ups).map(|(_, frame)| frame.locals).unwrap_or_default();
+        let shape = match name.text.as_str() {
+            "index" if locals.index => Shape::Number,
+            "first" | "last" if locals.index => Shape::Boolean,
+            "key" if locals.key => Shape::Text,
+            _ if self.rules.open => Shape::Any,
+            _ => return Err(Box::new(self.no_local(path, &name.text, locals.index))),
+        };
+        Ok(Typed::made(shape))
+    }
+
+    fn no_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> Fault {
+        let fault = self.fault(&path.span, Code::UnknownVariable, format!("there is no `@{name}` here"));
+        match (LOCALS.contains(&name), in_loop) {
+            (true, true) => fault.help("a list has `@index`; only an object has `@key`").instead("@index"),
+            (true, false) => fault.help("it is there inside of `{{#each …}}`"),
+            (false, _) => match crate::diagnostic::nearest(name, LOCALS) {
+                Some(near) => fault.help(format!("did you mean `@{near}`?")).instead(format!("@{near}")),
+                None => fault.help("there are `@index`, `@key`, `@first`, `@last` and `@root.…`"),
+            },
+        }
+    }
+
+    fn variable(&mut self, path: &'a PathNode) -> Result<Typed<'a>, Box<Fault>> {
+        let (mut value, names) = self.start(path)?;
+        for (place, name) in names.iter().enumerate() {
+            if matches!(value.shape.as_ref(), Shape::Any) && self.is_here() {
+                self.found.lenient.insert(path.span.start);
+            }
+            value = match self.step(&value, name) {
+                Some(next) => next,
+                None => return Err(Box::new(self.no_field(path, (names, place), &value))),
+            };
+        }
+        Ok(value)
+    }
+
+    /// The value at which a path begins, and the names that lead on from there.
+    fn start(&mut self, path: &'a PathNode) -> Result<(Typed<'a>, &'a [Ident]), Box<Fault>> {
+        let names = path.names.as_slice();
+        if path.root {
+            let root = self.frames.first().map(|frame| frame.this.clone());
+            return Ok((root.unwrap_or_else(|| Typed::made(Shape::Any)), names));
+        }
+        // Handlebars looks for names of blocks first, in every scope, even behind `this` and `../`.
+        if let Some((first, rest)) = names.split_first() {
+            let bound = |frame: &Frame<'a>| frame.params.iter().find(|(name, _)| *name == first.text).cloned();
+            if let Some((_, value)) = self.frames.iter().rev().find_map(bound) {
+                return Ok((value, rest));
+            }
+        }
+        let Some((index, frame)) = self.above(path.ups) else { return self.outside(path) };
+        let this = frame.this.clone();
+        if let (true, Some(shape)) = (index == 0 && path.this, self.names.this()) {
+            if self.is_here() {
+                self.found.this.insert(path.span.start);
+            }
+            let origin = Some(vec!["this".to_owned()]);
+            return Ok((Typed { shape: Cow::Borrowed(shape), origin }, names));
+        }
+        if this.is_root() && names.is_empty() && !self.rules.open {
+            let message = "`this` is the whole scope here, which is no value";
+            let fault = self.fault(&path.span, Code::UnknownVariable, message);
+            return Err(Box::new(fault.help("name the variable; `this` is an element inside of `{{#each …}}`")));
+        }
+        Ok((this, names))
+    }
+
+    fn outside(&mut self, path: &'a PathNode) -> Result<(Typed<'a>, &'a [Ident]), Box<Fault>> {
+        if self.rules.open {
+            return Ok((Typed::made(Shape::Any), path.names.as_slice()));
+        }
+        let message = "`../` leads out of the template";
+        let fault = self.fault(&path.span, Code::UnknownVariable, message);
+        let fault =
+            fault.help("only `{{#each}}`, `{{#with}}` and partials have something above them; `@root.` is the top");
+        Err(Box::new(fault))
+    }
+
+    fn step(&mut self, value: &Typed<'a>, name: &Ident) -> Option<Typed<'a>> {
+        let shape = field(&value.shape, &name.text)?;
+        if matches!(value.shape.as_ref(), Shape::List(_)) {
+            self.read(value);
+            return Some(Typed { shape, origin: None });
+        }
+        let origin = value.origin.as_ref().map(|origin| origin.iter().chain([&name.text]).cloned().collect());
+        Some(Typed { shape, origin })
+    }
+
+    fn no_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &Typed<'a>) -> Fault {
+        let (names, place) = at;
+        let Some(name) = names.get(place) else { return self.fault(&path.span, Code::UnknownVariable, "unknown") };
+        let earlier = path.names.iter().filter(|other| other.span.start < name.span.start);
+        let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
+        let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
+        let wrong = &name.text;
+        if value.is_root() {
+            return self.no_variable(name, path.plain().is_some());
+        }
+        let message = match value.shape.as_ref() {
+            Shape::List(_) => format!("`{owner}` is a list and has no field `{wrong}`"),
+            Shape::Object(_) => format!("`{owner}` has no field `{wrong}`"),
+            other => format!("`{owner}` is {} and has no field `{wrong}`", other.words()),
+        };
+        let fault = self.fault(&name.span, Code::UnknownVariable, message);
+        if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.open {
+            let help = format!("inside of this block a name is a field of `this`; write `@root.{wrong}`");
+            let fault = fault.help(help);
+            return if path.plain().is_some() { fault.instead(format!("@root.{wrong}")) } else { fault };
+        }
+        match value.shape.as_ref() {
+            Shape::Object(fields) => fault.did_you_mean(wrong, fields.keys().map(String::as_str)),
+            Shape::List(_) => {
+                fault.help("go through it with `{{#each …}}`, or take one with `{{first …}}` or a number")
+            }
+            _ => fault,
+        }
+    }
+
+    fn no_variable(&mut self, name: &Ident, plain: bool) -> Fault {
+        let wrong = name.text.as_str();
+        let fault = self.fault(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
+        for owner in ["env", "steps", "server", "result", "arguments"] {
+            let there = matches!(self.names.get(owner), Some(Shape::Object(fields)) if fields.contains_key(wrong));
+            if there {
+                return fault.help(format!("did you mean `{owner}.{wrong}`?")).instead(format!("{owner}.{wrong}"));
+            }
+        }
+        if wrong == "now" && plain {
+            return fault.help("write `(now)`: it is a helper").instead("(now)");
+        }
+        let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
+        let candidates: Vec<&str> = self.names.iter().chain(bound).collect();
+        if candidates.is_empty() {
+            return fault.help("nothing is in scope here");
+        }
+        let fault = fault.did_you_mean(wrong, candidates);
+        if fault.help.is_none() && is_helper(wrong) { fault.help(format!("`{wrong}` is a helper")) } else { fault }
+    }
+}

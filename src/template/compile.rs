@@ -1,0 +1,303 @@
+//! One template: from text to something that can be filled.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::check::{Checked, Rules, check};
+use super::engine::Engine;
+use super::fault::{Fault, Place};
+use super::lower::{Marks, label, lower};
+use super::render::{Job, MARK, Mode, RenderError, text_of};
+use super::scope::Scope;
+use super::shape::Names;
+use super::slot::{Filled, Slot, Written};
+use super::syntax::{Expression, Hole, Node, PathNode, Text, parse};
+use super::{encode, limit::MAX_OUTPUT};
+
+/// A text with holes, checked, for one kind of place.
+#[derive(Debug)]
+pub struct Template<S: Slot> {
+    source: String,
+    body: Body,
+    reads: Vec<Vec<String>>,
+    sole: Option<Vec<String>>,
+    known: S::Known,
+    slot: PhantomData<S>,
+}
+
+/// How a template is filled.
+#[derive(Debug)]
+enum Body {
+    /// Text and plain variables, by ourselves.
+    Pieces(Vec<Piece>),
+    /// Anything, by Handlebars.
+    Tree(Box<Tree>),
+}
+
+#[derive(Debug)]
+struct Tree {
+    engine: Arc<Engine>,
+    tree: handlebars::Template,
+    /// The smallest set of paths under which lies everything that is read.
+    needs: Vec<Vec<String>>,
+    /// The label of the only expression, where there is nothing else.
+    only: Option<String>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Hole { path: Vec<String>, label: String, keeps: bool },
+}
+
+impl<S: Slot> Template<S> {
+    /// Reads and checks a text against what will be in scope.
+    ///
+    /// # Errors
+    /// Every fault there is, in the order of the text.
+    pub fn compile(engine: &Arc<Engine>, text: &str, names: &Names) -> Result<Template<S>, Vec<Fault>> {
+        Template::compile_as(engine, text, (names, true))
+    }
+
+    /// As `compile`; `simple: false` leaves even the simplest template to Handlebars.
+    pub(super) fn compile_as(
+        engine: &Arc<Engine>,
+        text: &str,
+        (names, simple): (&Names, bool),
+    ) -> Result<Template<S>, Vec<Fault>> {
+        let (nodes, mut faults) = parse(text);
+        let rules = Rules { marked: S::MODE != Mode::Plain, encoded: S::MODE == Mode::Encoded, open: false };
+        let mut checked = check(text, &nodes, names, (&engine.partials, rules));
+        faults.append(&mut checked.faults);
+        let sole = sole(&nodes).and_then(|hole| plain_path(&hole.expression, &checked));
+        let written = Written { text, nodes: &nodes, variable: sole.as_deref() };
+        let (known, base) = S::inspect(&written, &mut faults);
+        if !faults.is_empty() {
+            return Err(sorted(faults));
+        }
+        let base = base.map(|span: Range<usize>| span.start);
+        let pieces = if simple { pieces(text, &nodes, (&checked, base)) } else { None };
+        let body = match pieces {
+            Some(pieces) => Body::Pieces(pieces),
+            None => Body::Tree(Box::new(tree(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?)),
+        };
+        let reads = checked.reads.into_iter().collect();
+        Ok(Template { source: text.to_owned(), body, reads, sole, known, slot: PhantomData })
+    }
+
+    /// Fills the template.
+    ///
+    /// # Errors
+    /// A [`RenderError`] where a limit is passed, or where the place refuses a value.
+    pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
+        if let Some(made) = self.typed(scope)? {
+            return Ok(made);
+        }
+        let filled = match &self.body {
+            Body::Pieces(pieces) => fill(pieces, scope, S::MODE)?,
+            Body::Tree(tree) => {
+                let text = tree.job(S::MODE, scope).text(scope.excerpt(&tree.needs))?;
+                if S::MODE == Mode::Plain { Filled::unmarked(text) } else { unmark(&text) }
+            }
+        };
+        S::finish(filled, &self.known)
+    }
+
+    /// The outcome that is made of a value rather than of its text.
+    fn typed(&self, scope: &Scope) -> Result<Option<S::Output>, RenderError> {
+        let Some(label) = self.only().filter(|_| S::TYPED) else { return Ok(None) };
+        S::finish_value(&self.value(scope)?, label, &self.known).transpose()
+    }
+
+    /// What messages call the expression that the whole template is.
+    fn only(&self) -> Option<&str> {
+        match &self.body {
+            Body::Pieces(pieces) => match pieces.as_slice() {
+                [Piece::Hole { label, .. }] => Some(label),
+                _ => None,
+            },
+            Body::Tree(tree) => tree.only.as_deref(),
+        }
+    }
+
+    fn value(&self, scope: &Scope) -> Result<Value, RenderError> {
+        match &self.body {
+            Body::Pieces(pieces) => match pieces.as_slice() {
+                [Piece::Hole { path, .. }] => Ok(scope.get(path).cloned().unwrap_or_default()),
+                _ => Ok(Value::Null),
+            },
+            Body::Tree(tree) => tree.job(Mode::Captured, scope).value(scope.excerpt(&tree.needs)),
+        }
+    }
+
+    /// The paths that it reads: `["env", "TOKEN"]`, `["steps", "a", "json"]`; as written, so an argument read by
+    /// its bare name is `["diff"]`, else `["arguments", "diff"]`. A path ends where a list is gone into, and
+    /// where an object is read as a whole or by a computed name. What partials read is among them.
+    pub fn reads(&self) -> &[Vec<String>] {
+        &self.reads
+    }
+
+    /// The path, when the text is exactly one `{{path}}`.
+    pub fn sole(&self) -> Option<&[String]> {
+        self.sole.as_deref()
+    }
+
+    /// The text, when there is no hole in it.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.body {
+            Body::Pieces(pieces) => match pieces.as_slice() {
+                [] => Some(""),
+                [Piece::Text(text)] => Some(text),
+                _ => None,
+            },
+            Body::Tree(_) => None,
+        }
+    }
+
+    /// The text that it was made from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(super) fn known(&self) -> &S::Known {
+        &self.known
+    }
+}
+
+fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
+    faults.sort_by_key(|fault| match &fault.place {
+        Place::Here(range) => (range.start, range.end, None),
+        Place::Partial { name, range, used_at } => (used_at.start, used_at.end, Some((name.clone(), range.start))),
+    });
+    faults.dedup();
+    faults
+}
+
+fn tree(engine: &Arc<Engine>, written: &Written<'_>, found: (&Checked, Option<usize>)) -> Result<Tree, Box<Fault>> {
+    let (checked, base) = found;
+    let marks = Marks {
+        partial: false,
+        lenient: checked.lenient.clone(),
+        this: checked.this.clone(),
+        now: checked.now.clone(),
+        base,
+    };
+    let tree = lower(written.text, written.nodes, &marks)?;
+    let only = written.sole().map(|hole| label(written.text, &hole.expression));
+    Ok(Tree { engine: Arc::clone(engine), tree, needs: smallest(checked), only })
+}
+
+/// The paths that no other path leads to.
+fn smallest(checked: &Checked) -> Vec<Vec<String>> {
+    let mut needs: Vec<Vec<String>> = Vec::new();
+    // In the order of the set a path comes right before those that it leads to.
+    for path in checked.needs.iter().filter(|path| !path.is_empty()) {
+        if !needs.last().is_some_and(|last| path.starts_with(last)) {
+            needs.push(path.clone());
+        }
+    }
+    needs
+}
+
+impl Tree {
+    fn job(&self, mode: Mode, scope: &Scope) -> Job<'_> {
+        Job { registry: &self.engine.registry, template: &self.tree, mode, now: scope.now() }
+    }
+}
+
+/// The template as text and plain variables, if it is nothing more.
+fn pieces(source: &str, nodes: &[Node], found: (&Checked, Option<usize>)) -> Option<Vec<Piece>> {
+    let (checked, base) = found;
+    let comments = source.contains("{{!");
+    if comments {
+        return None;
+    }
+    let mut pieces = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Text(text) => pieces.push(Piece::Text(unescaped(source, text))),
+            Node::Hole(hole) if !hole.trims => {
+                let path = plain_path(&hole.expression, checked)?;
+                let keeps = base == Some(hole.span.start);
+                pieces.push(Piece::Hole { path, label: label(source, &hole.expression), keeps });
+            }
+            _ => return None,
+        }
+    }
+    Some(pieces)
+}
+
+/// The path of a variable at the top of a template, as [`Scope::get`] takes it.
+fn plain_path(expression: &Expression, checked: &Checked) -> Option<Vec<String>> {
+    let Expression::Path(path) = expression else { return None };
+    let PathNode { span, local, ups, names, .. } = path;
+    if *local || *ups > 0 || checked.now.contains(&span.start) {
+        return None;
+    }
+    let this = checked.this.contains(&span.start).then(|| "this".to_owned());
+    let path: Vec<String> = this.into_iter().chain(names.iter().map(|name| name.text.clone())).collect();
+    (!path.is_empty()).then_some(path)
+}
+
+/// Text without the backslashes that only keep tags from being tags.
+fn unescaped(source: &str, text: &Text) -> String {
+    let mut out = String::with_capacity(text.span.len());
+    let mut from = text.span.start;
+    for escape in &text.escapes {
+        out.push_str(source.get(from..*escape).unwrap_or_default());
+        from = escape + 1;
+    }
+    out.push_str(source.get(from..text.span.end).unwrap_or_default());
+    out
+}
+
+fn fill(pieces: &[Piece], scope: &Scope, mode: Mode) -> Result<Filled, RenderError> {
+    let mut filled = Filled::default();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => filled.text.push_str(text),
+            Piece::Hole { path, label, keeps } => {
+                let value = scope.get(path).map_or_else(Default::default, text_of);
+                let start = filled.text.len();
+                match mode {
+                    Mode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
+                    Mode::Marked if value.contains(MARK) => {
+                        let reason = "holds a NUL character";
+                        return Err(RenderError::Refused { variable: label.clone(), reason });
+                    }
+                    _ => filled.text.push_str(&value),
+                }
+                filled.holes.push((start..filled.text.len(), label.clone()));
+            }
+        }
+        if filled.text.len() > MAX_OUTPUT {
+            return Err(RenderError::TooLarge { limit: MAX_OUTPUT });
+        }
+    }
+    Ok(filled)
+}
+
+/// Takes the marks out of what was rendered, and notes what stood between them.
+fn unmark(marked: &str) -> Filled {
+    let mut filled = Filled::default();
+    let mut parts = marked.split(MARK);
+    filled.text.push_str(parts.next().unwrap_or_default());
+    while let (Some(label), Some(value), Some(text)) = (parts.next(), parts.next(), parts.next()) {
+        let start = filled.text.len();
+        filled.text.push_str(value);
+        filled.holes.push((start..filled.text.len(), label.to_owned()));
+        filled.text.push_str(text);
+    }
+    filled
+}
+
+/// The only hole of a template that is nothing else.
+pub(super) fn sole(nodes: &[Node]) -> Option<&Hole> {
+    match nodes {
+        [Node::Hole(hole)] => Some(hole),
+        _ => None,
+    }
+}

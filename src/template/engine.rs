@@ -1,0 +1,90 @@
+//! What all templates of a pack share: its partials, and the helpers.
+
+use std::sync::Arc;
+
+use handlebars::{Handlebars, no_escape};
+
+use super::check::{Rules, check};
+use super::fault::Fault;
+use super::helper;
+use super::lower::{Marks, lower};
+use super::partial::{Partial, Partials};
+use super::shape::Names;
+use super::syntax::parse;
+
+/// The partials of one pack, ready to be used by its templates.
+pub struct Engine {
+    pub(super) partials: Partials,
+    pub(super) registry: Handlebars<'static>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Engine").field("partials", &self.partials.by_name.keys()).finish()
+    }
+}
+
+impl Engine {
+    /// Reads partials by name and text. Each fault is placed in its partial; a faulty partial is left out, but is
+    /// known: templates that use it are not blamed. What a partial's variables mean is checked for each template
+    /// that uses it.
+    pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<Fault>) {
+        let mut registry = Handlebars::new();
+        registry.register_escape_fn(no_escape);
+        helper::register(&mut registry);
+        let mut faults = Vec::new();
+        let mut known = Partials::default();
+        for (name, text) in partials {
+            let (nodes, wrong) = parse(&text);
+            let faulty = !wrong.is_empty();
+            faults.extend(wrong.into_iter().map(|fault| fault.in_partial(&name)));
+            known.by_name.insert(name, Partial { text, nodes, faulty });
+        }
+        let mut engine = Engine { partials: known, registry };
+        engine.check(&mut faults);
+        engine.register(&mut faults);
+        (Arc::new(engine), faults)
+    }
+
+    /// Finds what is wrong with partials whoever uses them, above all circles.
+    fn check(&mut self, faults: &mut Vec<Fault>) {
+        let rules = Rules { open: true, ..Rules::default() };
+        let names = Names::new();
+        let mut wrong = Vec::new();
+        for (name, partial) in &self.partials.by_name {
+            let checked = check(&partial.text, &partial.nodes, &names, (&self.partials, rules));
+            wrong.extend(checked.faults.into_iter().map(|fault| fault.in_partial(name)));
+        }
+        for mut fault in wrong {
+            let super::fault::Place::Partial { name, used_at, .. } = &mut fault.place else { continue };
+            *used_at = 0..0;
+            if let Some(partial) = self.partials.by_name.get_mut(name) {
+                partial.faulty = true;
+            }
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+    }
+
+    fn register(&mut self, faults: &mut Vec<Fault>) {
+        let marks = Marks { partial: true, ..Marks::default() };
+        for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.faulty) {
+            match lower(&partial.text, &partial.nodes, &marks) {
+                Ok(mut tree) => {
+                    tree.name = Some(name.clone());
+                    self.registry.register_template(name, tree);
+                }
+                Err(fault) => {
+                    partial.faulty = true;
+                    faults.push(fault.in_partial(name));
+                }
+            }
+        }
+    }
+
+    /// The names of all partials, the faulty ones included.
+    pub fn partials(&self) -> impl Iterator<Item = &str> {
+        self.partials.by_name.keys().map(String::as_str)
+    }
+}

@@ -1,0 +1,71 @@
+//! What is wrong with a template, and where in its text.
+
+use std::ops::Range;
+
+use crate::diagnostic::{Code, nearest};
+
+/// One thing that is wrong with a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it is.
+    pub place: Place,
+    /// What kind of fault it is.
+    pub code: Code,
+    /// What is wrong: lower case, no full stop, names in back-ticks.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// What should stand at the place instead, where that is certain enough to be put there by a program.
+    pub instead: Option<String>,
+}
+
+/// A range of bytes in the text of a template or of a partial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In the template itself.
+    Here(Range<usize>),
+    /// In a partial.
+    Partial {
+        /// The partial's name.
+        name: String,
+        /// The place in the partial's text.
+        range: Range<usize>,
+        /// Where the template names the partial through which it came there; empty for faults of [`Engine::new`](super::Engine::new).
+        used_at: Range<usize>,
+    },
+}
+
+impl Fault {
+    pub(super) fn new(place: Place, code: Code, message: impl Into<String>) -> Fault {
+        Fault { place, code, message: message.into(), help: None, instead: None }
+    }
+
+    pub(super) fn here(range: Range<usize>, code: Code, message: impl Into<String>) -> Fault {
+        Fault::new(Place::Here(range), code, message)
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Fault {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(super) fn instead(mut self, text: impl Into<String>) -> Fault {
+        self.instead = Some(text.into());
+        self
+    }
+
+    pub(super) fn did_you_mean<'a>(self, wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Fault {
+        match nearest(wrong, candidates) {
+            Some(near) => self.help(format!("did you mean `{near}`?")).instead(near),
+            None => self,
+        }
+    }
+
+    /// Moves a fault that was found in a text read for itself into the partial which that text is.
+    pub(super) fn in_partial(mut self, partial: &str) -> Fault {
+        if let Place::Here(range) = self.place {
+            self.place = Place::Partial { name: partial.to_owned(), range, used_at: 0..0 };
+        }
+        self
+    }
+}

@@ -1,0 +1,179 @@
+//! `each` and `with`: as Handlebars' own, save that null is no error and that rounds are counted.
+
+use handlebars::{
+    BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, Output, PathAndJson,
+    RenderContext, Renderable, Template,
+};
+use serde_json::Value;
+
+use super::argument::failure;
+use crate::template::render::{Limited, count_round, truthy};
+
+pub(super) fn register(registry: &mut Handlebars<'static>) {
+    registry.register_helper("each", Box::new(Each));
+    registry.register_helper("with", Box::new(With));
+}
+
+fn otherwise<'reg: 'rc, 'rc>(
+    helper: &Helper<'rc>,
+    registry: &'reg Handlebars<'reg>,
+    context: &'rc Context,
+    (rendering, out): (&mut RenderContext<'reg, 'rc>, &mut dyn Output),
+) -> HelperResult {
+    match helper.inverse() {
+        Some(body) => body.render(registry, context, rendering, out),
+        None => Ok(()),
+    }
+}
+
+struct Each;
+
+/// One element of what a loop goes through.
+struct Round<'v> {
+    /// The last step of the path to it.
+    step: String,
+    key: Option<&'v str>,
+    index: usize,
+    last: bool,
+    value: &'v Value,
+}
+
+impl HelperDef for Each {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        let (Some(over), Some(body)) = (helper.param(0), helper.template()) else { return Ok(()) };
+        let length = match over.value() {
+            Value::Array(list) => list.len(),
+            Value::Object(fields) => fields.len(),
+            _ => 0,
+        };
+        if length == 0 {
+            return otherwise(helper, registry, context, (rendering, out));
+        }
+        rendering.push_block(block_of(over));
+        let mut out = Limited::new(out);
+        let mut go = |round: Round<'_>| round.render(helper, over, (registry, context, body), (rendering, &mut out));
+        match over.value() {
+            Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
+                go(Round { step: index.to_string(), key: None, index, last: index + 1 == length, value })
+            })?,
+            Value::Object(fields) => fields.iter().enumerate().try_for_each(|(index, (key, value))| {
+                go(Round { step: key.clone(), key: Some(key), index, last: index + 1 == length, value })
+            })?,
+            _ => {}
+        }
+        rendering.pop_block();
+        Ok(())
+    }
+}
+
+type Where<'t, 'reg, 'rc> = (&'reg Handlebars<'reg>, &'rc Context, &'rc Template);
+
+impl Round<'_> {
+    fn render<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        over: &PathAndJson<'rc>,
+        (registry, context, body): Where<'_, 'reg, 'rc>,
+        (rendering, out): (&mut RenderContext<'reg, 'rc>, &mut dyn Output),
+    ) -> HelperResult {
+        count_round().map_err(failure)?;
+        if let Some(block) = rendering.block_mut() {
+            self.enter(block, over);
+            block.set_block_params(self.params(helper, over)?);
+        }
+        body.render(registry, context, rendering, out)
+    }
+
+    fn enter(&self, block: &mut BlockContext<'_>, over: &PathAndJson<'_>) {
+        block.set_local_var("first", Value::Bool(self.index == 0));
+        block.set_local_var("last", Value::Bool(self.last));
+        block.set_local_var("index", Value::from(self.index));
+        if let Some(key) = self.key {
+            block.set_local_var("key", Value::from(key));
+        }
+        match (over.context_path(), self.index) {
+            (None, _) => block.set_base_value(self.value.clone()),
+            (Some(path), 0) => {
+                let path = path.iter().cloned().chain([self.step.clone()]);
+                *block.base_path_mut() = path.collect();
+            }
+            (Some(_), _) => {
+                if let Some(step) = block.base_path_mut().last_mut() {
+                    step.clone_from(&self.step);
+                }
+            }
+        }
+    }
+
+    fn params<'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        over: &PathAndJson<'_>,
+    ) -> Result<BlockParams<'rc>, handlebars::RenderError> {
+        let (value, key) = match (helper.block_param(), helper.block_param_pair()) {
+            (Some(value), _) => (Some(value), None),
+            (None, Some((value, key))) => (Some(value), Some(key)),
+            (None, None) => (None, None),
+        };
+        let mut params = BlockParams::new();
+        match value {
+            Some(name) if over.context_path().is_some() => params.add_path(name, Vec::new())?,
+            Some(name) => params.add_value(name, self.value.clone())?,
+            None => {}
+        }
+        if let Some(name) = key {
+            params.add_value(name, self.key.map_or(Value::from(self.index), Value::from))?;
+        }
+        Ok(params)
+    }
+}
+
+fn block_of<'rc>(value: &PathAndJson<'rc>) -> BlockContext<'rc> {
+    let mut block = BlockContext::new();
+    match value.context_path() {
+        Some(path) => block.base_path_mut().clone_from(path),
+        None => block.set_base_value(value.value().clone()),
+    }
+    block
+}
+
+struct With;
+
+impl HelperDef for With {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        let (Some(value), Some(body)) = (helper.param(0), helper.template()) else { return Ok(()) };
+        if !truthy(value.value()) {
+            return otherwise(helper, registry, context, (rendering, out));
+        }
+        let mut block = block_of(value);
+        if let Some(outer) = rendering.block() {
+            block.local_variables_mut().clone_from(outer.local_variables());
+        }
+        if let Some(name) = helper.block_param() {
+            let mut params = BlockParams::new();
+            match value.context_path() {
+                Some(_) => params.add_path(name, Vec::new())?,
+                None => params.add_value(name, value.value().clone())?,
+            }
+            block.set_block_params(params);
+        }
+        rendering.push_block(block);
+        body.render(registry, context, rendering, out)?;
+        rendering.pop_block();
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! What every `{{…}}` becomes before it is rendered: names that no template can write.
+
+use handlebars::template::TemplateElement;
+use handlebars::{
+    Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, ScopedJson, Template,
+};
+use serde_json::Value;
+
+use super::argument::{Answer, failure, text, value};
+use crate::template::encode::encode;
+use crate::template::render::{Limited, MARK, Mode, RenderError, capture, mode, text_of};
+
+/// `{{ print label value as-it-is}}`: prints a value as the slot wants it.
+pub(in crate::template) const PRINT: &str = " print";
+/// `( get path)`: the value of a path, null where the way to it is barred.
+pub(in crate::template) const GET: &str = " get";
+/// `{{# guard}}`: limits what is collected inside.
+pub(in crate::template) const GUARD: &str = " guard";
+
+pub(super) fn register(registry: &mut Handlebars<'static>) {
+    registry.register_helper(PRINT, Box::new(Print));
+    registry.register_helper(GET, Box::new(Get));
+    registry.register_helper(GUARD, Box::new(Guard));
+}
+
+/// A guard block with nothing in it, as Handlebars' tree has it.
+pub(in crate::template) fn guard_skeleton() -> Option<Box<handlebars::template::HelperTemplate>> {
+    let mut template = Template::compile("{{#guard}}{{/guard}}").ok()?;
+    match template.elements.pop() {
+        Some(TemplateElement::HelperBlock(mut block)) => {
+            block.name = handlebars::template::Parameter::Name(GUARD.to_owned());
+            Some(block)
+        }
+        _ => None,
+    }
+}
+
+struct Print;
+
+impl HelperDef for Print {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        let mode = mode();
+        match mode {
+            Mode::Captured => {
+                capture(value(helper, 1));
+                Ok(())
+            }
+            Mode::Plain => Shown.call(helper, registry, context, rendering, out),
+            Mode::Marked | Mode::Encoded => {
+                let label = text(helper, 0);
+                if text_of(value(helper, 1)).contains(MARK) && mode == Mode::Marked {
+                    let reason = "holds a NUL character";
+                    return Err(failure(RenderError::Refused { variable: label.into_owned(), reason }));
+                }
+                // Straight to the output: marks must not take part in indentation.
+                out.write(&format!("{MARK}{label}{MARK}"))?;
+                Shown.call(helper, registry, context, rendering, out)?;
+                Ok(out.write("\0")?)
+            }
+        }
+    }
+}
+
+/// The text of what is printed, which Handlebars then writes with its own rules of indentation.
+struct Shown;
+
+impl HelperDef for Shown {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Answer<'rc> {
+        let text = text_of(value(helper, 1));
+        let as_it_is = value(helper, 2).as_bool() == Some(true);
+        let text = if mode() == Mode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
+        Ok(ScopedJson::Derived(Value::String(text)))
+    }
+}
+
+struct Get;
+
+impl HelperDef for Get {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+    ) -> Answer<'rc> {
+        // A name where a list has only positions is an error to Handlebars; it is a field that an answer lacks.
+        Ok(rendering.evaluate(context, &text(helper, 0)).unwrap_or(ScopedJson::Missing))
+    }
+}
+
+struct Guard;
+
+impl HelperDef for Guard {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        match helper.template() {
+            Some(body) => body.render(registry, context, rendering, &mut Limited::new(out)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The table of helpers: what they are given, what they give, and a sentence for people.
+
+use crate::template::shape::Shape;
+
+/// A helper as its documentation shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HelperDoc {
+    /// The name.
+    pub name: &'static str,
+    /// How it is written.
+    pub usage: &'static str,
+    /// What it does, in a sentence.
+    pub description: &'static str,
+}
+
+/// Every helper, in the order in which documentation shows them.
+pub fn helpers() -> &'static [HelperDoc] {
+    static DOCS: std::sync::LazyLock<Vec<HelperDoc>> =
+        std::sync::LazyLock::new(|| TABLE.iter().map(|row| row.doc).collect());
+    &DOCS
+}
+
+/// What a helper takes in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::template) enum Kind {
+    Any,
+    /// What prints as one word or line: a text, a number, a truth value.
+    Text,
+    Number,
+    List,
+    /// What a loop goes through.
+    Collection,
+    /// What has a length.
+    Measurable,
+}
+
+impl Kind {
+    pub fn accepts(self, shape: &Shape) -> bool {
+        match (self, shape) {
+            (Kind::Any, _) | (_, Shape::Any) => true,
+            (Kind::Text, shape) => matches!(shape, Shape::Text | Shape::Number | Shape::Boolean),
+            (Kind::Number, shape) => matches!(shape, Shape::Number),
+            (Kind::List, shape) => matches!(shape, Shape::List(_)),
+            (Kind::Collection, shape) => matches!(shape, Shape::List(_)) || shape.is_object(),
+            (Kind::Measurable, shape) => matches!(shape, Shape::List(_) | Shape::Text) || shape.is_object(),
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::Any => "anything",
+            Kind::Text => "text",
+            Kind::Number => "a number",
+            Kind::List => "a list",
+            Kind::Collection => "a list or an object",
+            Kind::Measurable => "a list, an object or text",
+        }
+    }
+}
+
+/// Whether a helper stands in a hole, around a block, or either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::template) enum Form {
+    Inline,
+    Block,
+    Both,
+}
+
+/// What a helper answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::template) enum Gives {
+    Text,
+    Number,
+    Boolean,
+    Texts,
+    /// Whatever; the check may know more.
+    Any,
+}
+
+impl Gives {
+    pub fn shape(self) -> Shape {
+        match self {
+            Gives::Text => Shape::Text,
+            Gives::Number => Shape::Number,
+            Gives::Boolean => Shape::Boolean,
+            Gives::Texts => Shape::list(Shape::Text),
+            Gives::Any => Shape::Any,
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub(in crate::template) struct Signature {
+    pub doc: HelperDoc,
+    pub form: Form,
+    /// What must be given, by place.
+    pub required: &'static [Kind],
+    /// What may be given after that.
+    pub optional: &'static [Kind],
+    /// What any further place takes, where there may be any number.
+    pub more: Option<Kind>,
+    /// What may be given by name.
+    pub named: &'static [(&'static str, Kind)],
+    pub gives: Gives,
+    /// How many block parameters it binds at most.
+    pub binds: usize,
+}
+
+impl Signature {
+    pub fn kind(&self, place: usize) -> Option<Kind> {
+        self.required.iter().chain(self.optional).nth(place).copied().or(self.more)
+    }
+}
+
+pub(in crate::template) fn signature(name: &str) -> Option<&'static Signature> {
+    TABLE.iter().find(|row| row.doc.name == name)
+}
+
+const fn row(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature {
+        doc: HelperDoc { name, usage, description },
+        form: Form::Inline,
+        required: &[],
+        optional: &[],
+        more: None,
+        named: &[],
+        gives: Gives::Text,
+        binds: 0,
+    }
+}
+
+const fn compare(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature {
+        form: Form::Both,
+        required: &[Kind::Any, Kind::Any],
+        gives: Gives::Boolean,
+        ..row(name, usage, description)
+    }
+}
+
+const fn combine(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature { more: Some(Kind::Any), ..compare(name, usage, description) }
+}
+
+const fn text(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature { required: &[Kind::Text], ..row(name, usage, description) }
+}
+
+const BLOCK: Signature = Signature { form: Form::Block, required: &[Kind::Any], ..row("", "", "") };
+
+pub(in crate::template) static TABLE: &[Signature] = &[
+    Signature {
+        doc: HelperDoc {
+            name: "if",
+            usage: "{{#if x}}…{{else if y}}…{{else}}…{{/if}}",
+            description: "Prints the block when `x` is true: not \"\", 0, false, null, [] or {}. `includeZero=true` lets 0 be true",
+        },
+        named: &[("includeZero", Kind::Any)],
+        ..BLOCK
+    },
+    Signature {
+        doc: HelperDoc {
+            name: "unless",
+            usage: "{{#unless x}}…{{else}}…{{/unless}}",
+            description: "Prints the block when `x` is not true",
+        },
+        named: &[("includeZero", Kind::Any)],
+        ..BLOCK
+    },
+    Signature {
+        doc: HelperDoc {
+            name: "each",
+            usage: "{{#each xs as |x index|}}…{{else}}…{{/each}}",
+            description: "Prints the block once for each element of a list or object, which is `this`; knows @index, @key, @first and @last",
+        },
+        required: &[Kind::Collection],
+        binds: 2,
+        ..BLOCK
+    },
+    Signature {
+        doc: HelperDoc {
+            name: "with",
+            usage: "{{#with x as |y|}}…{{else}}…{{/with}}",
+            description: "Prints the block with `x` as `this`, when it is true",
+        },
+        binds: 1,
+        ..BLOCK
+    },
+    Signature {
+        required: &[Kind::Any, Kind::Any],
+        gives: Gives::Any,
+        ..row(
+            "lookup",
+            "{{lookup object key}}",
+            "Gives a field of an object or an element of a list whose name is computed; null where there is none",
+        )
+    },
+    compare("eq", "{{#if (eq a b)}}", "Whether both are the same"),
+    compare("ne", "{{#if (ne a b)}}", "Whether both differ"),
+    compare("gt", "{{#if (gt a b)}}", "Whether the first is greater"),
+    compare("gte", "{{#if (gte a b)}}", "Whether the first is greater or equal"),
+    compare("lt", "{{#if (lt a b)}}", "Whether the first is less"),
+    compare("lte", "{{#if (lte a b)}}", "Whether the first is less or equal"),
+    combine("and", "{{#if (and a b …)}}", "Whether all are true"),
+    combine("or", "{{#if (or a b …)}}", "Whether any is true"),
+    Signature {
+        form: Form::Both,
+        required: &[Kind::Any],
+        gives: Gives::Boolean,
+        ..row("not", "{{#if (not a)}}", "Whether it is not true")
+    },
+    Signature {
+        required: &[Kind::Measurable],
+        gives: Gives::Number,
+        ..row("len", "{{len xs}}", "How many elements a list, fields an object or characters a text has")
+    },
+    Signature {
+        required: &[Kind::Any],
+        named: &[("indent", Kind::Number)],
+        ..row("json", "{{json x indent=2}}", "The value as JSON, on one line unless `indent` says how far to indent")
+    },
+    text("upper", "{{upper x}}", "The text in upper case"),
+    text("lower", "{{lower x}}", "The text in lower case"),
+    text("capitalize", "{{capitalize x}}", "The text with its first letter in upper case"),
+    text("trim", "{{trim x}}", "The text without white space at its ends"),
+    Signature {
+        required: &[Kind::List],
+        optional: &[Kind::Text],
+        ..row(
+            "join",
+            "{{join xs \", \"}}",
+            "The elements of a list in one text, with a comma and a space or what is given between them",
+        )
+    },
+    Signature {
+        required: &[Kind::Text, Kind::Text],
+        gives: Gives::Texts,
+        ..row("split", "{{#each (split x \",\")}}", "The parts of a text between separators, as a list")
+    },
+    Signature {
+        required: &[Kind::Text, Kind::Text, Kind::Text],
+        ..row(
+            "replace",
+            "{{replace x \"from\" \"to\"}}",
+            "The text with every occurrence of one text replaced by another",
+        )
+    },
+    Signature {
+        required: &[Kind::Any, Kind::Any],
+        more: Some(Kind::Any),
+        gives: Gives::Any,
+        ..row("default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
+    },
+    Signature {
+        required: &[Kind::Text, Kind::Text],
+        ..row(
+            "indent",
+            "{{indent x 4}}",
+            "The text with every line that is not empty moved in by that many spaces, or by that text",
+        )
+    },
+    Signature {
+        required: &[Kind::Text, Kind::Number],
+        named: &[("end", Kind::Text)],
+        ..row("truncate", "{{truncate x 80 end=\"…\"}}", "The text, cut to so many characters, the `end` included")
+    },
+    Signature { gives: Gives::Texts, ..text("lines", "{{#each (lines x)}}", "The lines of a text, as a list") },
+    Signature {
+        required: &[Kind::List],
+        optional: &[Kind::Number],
+        gives: Gives::Any,
+        ..row("first", "{{first xs}} {{first xs 3}}", "The first element of a list, or a list of the first few")
+    },
+    Signature {
+        required: &[Kind::List],
+        optional: &[Kind::Number],
+        gives: Gives::Any,
+        ..row("last", "{{last xs}} {{last xs 3}}", "The last element of a list, or a list of the last few")
+    },
+    Signature {
+        optional: &[Kind::Text],
+        ..row("now", "{{now}} {{now \"%Y-%m-%d\"}}", "The time, in UTC, as RFC 3339 or in a format of strftime")
+    },
+    Signature {
+        required: &[Kind::Text, Kind::Text],
+        ..row("date", "{{date x \"%d.%m.%Y\"}}", "A date (RFC 3339, or seconds since 1970) in a format of strftime")
+    },
+    text("path", "{{path x}}", "A path for a URL, in which each segment is percent-encoded and `/` stays"),
+];

@@ -1,0 +1,43 @@
+//! Text with holes: Handlebars, checked whole before it is served and escaped by where each value lands.
+//!
+//! [`Template::compile`] reads a text for one [`Slot`] against the [`Names`] in scope and reports every fault
+//! with its exact place. [`Template::render`] fills it from a [`Scope`]. Strictness lies in the check: what is
+//! unknown is a fault at load, so that at run a field which an answer lacks is simply null.
+//! What is not here: where the text stood in a file (load/), and what is done with what was rendered (action/).
+//!
+//! A few rules that the types do not say: an argument that bears a helper's name means the argument where it
+//! stands alone ([`is_helper`] lets callers warn), `this` at the top is nothing unless [`Names::with_this`] gives
+//! it, partials written inside a template stay out of conditions, and lists and objects print as JSON.
+//!
+//! One [`Engine`] per pack holds the partials; helpers are the same everywhere ([`helpers`]).
+
+mod shape;
+mod scope;
+mod fault;
+mod limit;
+mod syntax;
+mod partial;
+mod helper;
+mod check;
+mod lower;
+mod render;
+mod encode;
+mod engine;
+mod compile;
+mod slot;
+
+#[cfg(test)]
+mod tests;
+
+pub use compile::Template;
+pub use engine::Engine;
+pub use fault::{Fault, Place};
+pub use helper::{HelperDoc, helpers, is_helper};
+pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
+pub use render::{RenderError, text_of, truthy};
+pub use scope::{Fixed, Scope};
+pub use shape::{Names, Shape};
+pub use slot::{
+    Argv, Condition, Element, EnvText, EnvValue, FilePath, Header, HeaderText, Json, JsonValue, Parameter, Parameters,
+    PathText, PlainText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+};

@@ -1,0 +1,137 @@
+//! The values that a template is filled from.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// The name under which Handlebars sees the `this` of a [`Scope`]; no template can write it.
+pub(super) const THIS: &str = " this";
+
+/// What is the same for every call of one catalog.
+#[derive(Debug, Default)]
+pub struct Fixed {
+    /// The declared environment, as an object.
+    pub env: Value,
+    /// `name`, `title` and `version` of the server, as an object.
+    pub server: Value,
+}
+
+/// The values in scope of one rendering. `arguments` are bound by name and as `arguments.NAME`.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    arguments: Arc<Value>,
+    fixed: Arc<Fixed>,
+    steps: Value,
+    result: Value,
+    this: Value,
+    now: Option<Timestamp>,
+}
+
+impl Scope {
+    /// A scope with nothing in it but arguments and what is fixed.
+    pub fn new(arguments: Map<String, Value>, fixed: Arc<Fixed>) -> Scope {
+        Scope { arguments: Arc::new(Value::Object(arguments)), fixed, ..Scope::default() }
+    }
+
+    /// Sets the outcome of a step.
+    pub fn set_step(&mut self, id: impl Into<String>, outcome: Value) {
+        match &mut self.steps {
+            Value::Object(steps) => {
+                steps.insert(id.into(), outcome);
+            }
+            other => *other = Value::Object(Map::from_iter([(id.into(), outcome)])),
+        }
+    }
+
+    /// Replaces the outcomes of all steps.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Map<String, Value>) -> Scope {
+        self.steps = Value::Object(steps);
+        self
+    }
+
+    /// Sets `result`.
+    #[must_use]
+    pub fn with_result(mut self, result: Value) -> Scope {
+        self.result = result;
+        self
+    }
+
+    /// Sets `this`, the element of a loop that goes on around the template.
+    #[must_use]
+    pub fn with_this(mut self, this: Value) -> Scope {
+        self.this = this;
+        self
+    }
+
+    /// Fixes what `now` says.
+    #[must_use]
+    pub fn with_now(mut self, now: Timestamp) -> Scope {
+        self.now = Some(now);
+        self
+    }
+
+    /// The arguments.
+    pub fn arguments(&self) -> Option<&Map<String, Value>> {
+        self.arguments.as_object()
+    }
+
+    /// The outcomes of the steps taken so far.
+    pub fn steps(&self) -> Option<&Map<String, Value>> {
+        self.steps.as_object()
+    }
+
+    /// The value at a path as [`Template::reads`](super::Template::reads) and `sole` give it; `None` where there is none.
+    pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
+        let (head, rest) = path.split_first()?;
+        rest.iter().try_fold(self.head(head.as_ref())?, |value, key| match value {
+            Value::Object(fields) => fields.get(key.as_ref()),
+            Value::Array(list) => list.get(key.as_ref().parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+
+    pub(super) fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
+    fn head(&self, name: &str) -> Option<&Value> {
+        match name {
+            "arguments" => Some(&self.arguments),
+            "env" => Some(&self.fixed.env),
+            "server" => Some(&self.fixed.server),
+            "steps" => Some(&self.steps),
+            "result" => Some(&self.result),
+            "this" => Some(&self.this),
+            _ => self.arguments.get(name),
+        }
+    }
+
+    /// The part of the scope that these paths read, as one object for Handlebars. Nothing else is copied.
+    pub(super) fn excerpt(&self, paths: &[Vec<String>]) -> Value {
+        let mut root = Map::new();
+        for path in paths {
+            let Some((head, rest)) = path.split_first() else { continue };
+            if let Some(value) = self.head(head) {
+                graft(&mut root, if head == "this" { THIS } else { head }, value, rest);
+            }
+        }
+        Value::Object(root)
+    }
+}
+
+/// Copies what lies at `key` and then `path` of a value into the same place of `target`.
+fn graft(target: &mut Map<String, Value>, key: &str, value: &Value, path: &[String]) {
+    match (value, path.split_first()) {
+        (Value::Object(fields), Some((next, rest))) => {
+            let slot = target.entry(key).or_insert_with(|| Value::Object(Map::new()));
+            if let (Value::Object(inner), Some(value)) = (slot, fields.get(next)) {
+                graft(inner, next, value, rest);
+            }
+        }
+        _ => {
+            target.insert(key.to_owned(), value.clone());
+        }
+    }
+}

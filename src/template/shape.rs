@@ -1,0 +1,177 @@
+//! What is known at load of the values that a template will see.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What is known of a value before it is there. Every value may also be null.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Nothing is known.
+    #[default]
+    Any,
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list of values of one shape.
+    List(Box<Shape>),
+    /// An object that has these fields and no others.
+    Object(BTreeMap<String, Shape>),
+    /// An object of any keys, whose values have one shape.
+    Map(Box<Shape>),
+}
+
+impl Shape {
+    /// An object with these fields and no others.
+    pub fn object<K: Into<String>>(fields: impl IntoIterator<Item = (K, Shape)>) -> Shape {
+        Shape::Object(fields.into_iter().map(|(name, shape)| (name.into(), shape)).collect())
+    }
+
+    /// A list of values of one shape.
+    pub fn list(element: Shape) -> Shape {
+        Shape::List(Box::new(element))
+    }
+
+    /// The shape in words: "a list".
+    pub fn words(&self) -> &'static str {
+        match self {
+            Shape::Any => "anything",
+            Shape::Text => "text",
+            Shape::Number => "a number",
+            Shape::Boolean => "true or false",
+            Shape::List(_) => "a list",
+            Shape::Object(_) | Shape::Map(_) => "an object",
+        }
+    }
+
+    pub(super) fn of(value: &Value) -> Shape {
+        match value {
+            Value::Null => Shape::Any,
+            Value::Bool(_) => Shape::Boolean,
+            Value::Number(_) => Shape::Number,
+            Value::String(_) => Shape::Text,
+            Value::Array(_) => Shape::list(Shape::Any),
+            Value::Object(_) => Shape::Map(Box::new(Shape::Any)),
+        }
+    }
+
+    pub(super) fn is_object(&self) -> bool {
+        matches!(self, Shape::Object(_) | Shape::Map(_))
+    }
+}
+
+/// One step into a shape by a field or a position; `None` where there is no such thing.
+pub(super) fn field<'s>(shape: &Cow<'s, Shape>, name: &str) -> Option<Cow<'s, Shape>> {
+    match shape {
+        Cow::Borrowed(shape) => field_of(shape, name).map(Cow::Borrowed),
+        Cow::Owned(shape) => field_of(shape, name).cloned().map(Cow::Owned),
+    }
+}
+
+fn field_of<'s>(shape: &'s Shape, name: &str) -> Option<&'s Shape> {
+    match shape {
+        Shape::Any => Some(shape),
+        Shape::Object(fields) => fields.get(name),
+        Shape::Map(value) => Some(value),
+        Shape::List(element) => name.parse::<usize>().is_ok().then_some(element),
+        Shape::Text | Shape::Number | Shape::Boolean => None,
+    }
+}
+
+/// What the values of a list or object look like, as a loop sees them.
+pub(super) fn element<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
+    match shape {
+        Cow::Borrowed(Shape::List(element) | Shape::Map(element)) => Cow::Borrowed(element),
+        Cow::Owned(Shape::List(element) | Shape::Map(element)) => Cow::Owned(Shape::clone(element)),
+        _ => Cow::Owned(common(shape)),
+    }
+}
+
+/// The one shape that all fields of an object have, else nothing known.
+fn common(shape: &Shape) -> Shape {
+    let Shape::Object(fields) = shape else { return Shape::Any };
+    let mut shapes = fields.values();
+    match shapes.next() {
+        Some(first) if shapes.all(|other| other == first) => first.clone(),
+        _ => Shape::Any,
+    }
+}
+
+/// What is in scope of a template, by name.
+#[derive(Debug, Clone)]
+pub struct Names {
+    root: Shape,
+    this: Option<Shape>,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { root: Shape::Object(BTreeMap::new()), this: None }
+    }
+}
+
+impl Names {
+    /// Nothing in scope.
+    pub fn new() -> Names {
+        Names::default()
+    }
+
+    /// Adds a name at the top: `env`, `server`, `steps`, `result`, or whatever else [`Scope`](super::Scope) holds.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, shape: Shape) -> Names {
+        if let Shape::Object(fields) = &mut self.root {
+            fields.insert(name.into(), shape);
+        }
+        self
+    }
+
+    /// Adds arguments, each under its own name and as `arguments.NAME`. A name that is taken stays what it was.
+    #[must_use]
+    pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> Names {
+        let arguments: BTreeMap<String, Shape> =
+            arguments.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
+        if let Shape::Object(fields) = &mut self.root {
+            for (name, shape) in &arguments {
+                fields.entry(name.clone()).or_insert_with(|| shape.clone());
+            }
+            fields.insert("arguments".to_owned(), Shape::Object(arguments));
+        }
+        self
+    }
+
+    /// Adds `this`, the element of a loop that goes on around the template.
+    #[must_use]
+    pub fn with_this(mut self, shape: Shape) -> Names {
+        self.this = Some(shape);
+        self
+    }
+
+    /// The shape of a name at the top.
+    pub fn get(&self, name: &str) -> Option<&Shape> {
+        match &self.root {
+            Shape::Object(fields) => fields.get(name),
+            _ => None,
+        }
+    }
+
+    /// Every name at the top.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let fields = match &self.root {
+            Shape::Object(fields) => Some(fields),
+            _ => None,
+        };
+        fields.into_iter().flat_map(BTreeMap::keys).map(String::as_str)
+    }
+
+    pub(super) fn root(&self) -> &Shape {
+        &self.root
+    }
+
+    pub(super) fn this(&self) -> Option<&Shape> {
+        self.this.as_ref()
+    }
+}

@@ -1,0 +1,251 @@
+//! URLs: values are percent-encoded, and none chooses the host.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{Filled, Slot, Written, refused, sealed::Sealed};
+use crate::diagnostic::Code;
+use crate::template::compile::Template;
+use crate::template::encode::is_dots;
+use crate::template::fault::Fault;
+use crate::template::render::{Mode, RenderError};
+use crate::template::syntax::{Expression, Hole, Node};
+
+/// The URL of an HTTP request.
+#[derive(Debug)]
+pub enum Url {}
+
+/// A URL as it was rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlText {
+    /// The URL.
+    pub text: String,
+    /// Whether all of it is one value that the manifest does not vouch for.
+    pub whole: bool,
+}
+
+/// Who says which host a URL goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UrlBase {
+    /// The manifest's own text.
+    Literal,
+    /// Nobody yet: it begins with `/`, `?` or `#`, or is empty, and follows the URL of a connection.
+    Relative,
+    /// An environment variable, which the text begins with.
+    Env(String),
+    /// A value that is the whole URL; its path, as [`Template::sole`] gives it.
+    Whole(Vec<String>),
+}
+
+impl Template<Url> {
+    /// Who says which host the URL goes to.
+    pub fn base(&self) -> &UrlBase {
+        self.known()
+    }
+}
+
+impl Sealed for Url {}
+
+impl Slot for Url {
+    type Output = UrlText;
+    type Known = UrlBase;
+    const MODE: Mode = Mode::Encoded;
+    const TYPED: bool = true;
+
+    fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> (UrlBase, Option<Range<usize>>) {
+        match base(written) {
+            Ok(found) => found,
+            Err(fault) => {
+                faults.push(*fault);
+                (UrlBase::Literal, None)
+            }
+        }
+    }
+
+    fn finish_value(value: &Value, label: &str, base: &UrlBase) -> Option<Result<UrlText, RenderError>> {
+        let whole = matches!(base, UrlBase::Whole(_));
+        Some(whole_of(value, label).map(|text| UrlText { text, whole }))
+    }
+
+    fn finish(filled: Filled, base: &UrlBase) -> Result<UrlText, RenderError> {
+        let from = match (base, filled.holes.first()) {
+            (UrlBase::Env(_), Some((hole, label))) if hole.is_empty() => return Err(refused(label, "is not set")),
+            (UrlBase::Env(_), Some((hole, _))) => hole.end,
+            _ => authority_end(&filled.text),
+        };
+        check_segments(&filled, from)?;
+        Ok(UrlText { text: filled.text, whole: false })
+    }
+}
+
+/// A value that is a whole URL.
+fn whole_of(value: &Value, label: &str) -> Result<String, RenderError> {
+    match value {
+        Value::String(text) if !text.is_empty() => Ok(text.clone()),
+        Value::Null | Value::String(_) => Err(refused(label, "is empty, where a URL must be")),
+        _ => Err(refused(label, "is no text, where a URL must be")),
+    }
+}
+
+type Base = (UrlBase, Option<Range<usize>>);
+
+fn base(written: &Written<'_>) -> Result<Base, Box<Fault>> {
+    let (first, rest) = match written.nodes.split_first() {
+        None => return Ok((UrlBase::Relative, None)),
+        Some((first, rest)) => (first, rest),
+    };
+    match first {
+        Node::Text(text) => {
+            let shown = written.text.get(text.span.clone()).unwrap_or_default();
+            literal(shown, (text.span.clone(), rest.first())).map(|base| (base, None))
+        }
+        Node::Hole(hole) => variable(written, (hole, rest.first())),
+        other => Err(unsure(other)),
+    }
+}
+
+const BEGINS: &str =
+    "a URL begins with its own scheme and host, or with `{{env.NAME}}`, or is exactly one `{{argument}}`";
+
+fn unsure(node: &Node) -> Box<Fault> {
+    let span = match node {
+        Node::Text(text) => text.span.clone(),
+        Node::Hole(hole) => hole.span.clone(),
+        Node::Block(block) => block.call.span.clone(),
+        Node::Inline(inline) => inline.name.span.clone(),
+        Node::Partial(partial) => partial.name.span.clone(),
+    };
+    Box::new(Fault::here(span, Code::Unsafe, "it cannot be told which host this URL goes to").help(BEGINS))
+}
+
+/// What ends the host of a URL. A backslash does so for some readers and not for others, so it does not for us.
+fn ends_host(c: char) -> bool {
+    matches!(c, '/' | '?' | '#')
+}
+
+fn literal(text: &str, (span, next): (Range<usize>, Option<&Node>)) -> Result<UrlBase, Box<Fault>> {
+    let fault = |message: &str| Box::new(Fault::here(span.clone(), Code::Unsafe, message).help(BEGINS));
+    if text.starts_with(ends_host) {
+        let foreign = text.starts_with("//") || text.starts_with("/\\") || (text == "/" && next.is_some());
+        return if foreign { Err(fault("this would name another host")) } else { Ok(UrlBase::Relative) };
+    }
+    let Some((scheme, after)) = text.split_once("://") else {
+        return match next {
+            Some(node) => Err(unsure(node)),
+            None => Err(fault("this is no URL; it has no scheme")),
+        };
+    };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    if !is_scheme || after.is_empty() && next.is_none() {
+        return Err(fault("this is no URL"));
+    }
+    match (after.find(ends_host), next) {
+        (Some(0), _) => Err(fault("this URL has no host")),
+        (None, Some(node)) => Err(inside_host(node)),
+        _ => Ok(UrlBase::Literal),
+    }
+}
+
+fn inside_host(node: &Node) -> Box<Fault> {
+    let mut fault = unsure(node);
+    fault.message = "a value cannot be part of a URL's host".to_owned();
+    fault.help = Some("end the host with `/` before it; a whole host belongs into `env`".to_owned());
+    fault
+}
+
+fn variable(written: &Written<'_>, (hole, next): (&Hole, Option<&Node>)) -> Result<Base, Box<Fault>> {
+    let refuse = || unsure(&Node::Hole(hole.clone()));
+    let Expression::Path(path) = &hole.expression else { return Err(refuse()) };
+    let names: Vec<&str> = path.names.iter().map(|name| name.text.as_str()).collect();
+    let plain = !path.local && path.ups == 0;
+    let env = match names.as_slice() {
+        ["env", name] if plain && !path.this => Some((*name).to_owned()),
+        _ => None,
+    };
+    match (env, next) {
+        (Some(name), None) => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
+        (Some(name), Some(Node::Text(text))) => {
+            let shown = written.text.get(text.span.clone()).unwrap_or_default();
+            match shown.starts_with(ends_host) {
+                true => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
+                false => Err(inside_host(&Node::Text(text.clone()))),
+            }
+        }
+        (Some(_), Some(node)) => Err(inside_host(node)),
+        (None, None) => match written.variable {
+            Some(path) => Ok((UrlBase::Whole(path.to_vec()), None)),
+            None => Err(refuse()),
+        },
+        _ => Err(refuse()),
+    }
+}
+
+/// Where the path of a URL begins that begins with the manifest's own scheme and host, or is relative.
+fn authority_end(text: &str) -> usize {
+    let host = text.find("://").map_or(0, |at| at + 3);
+    if text.starts_with(ends_host) {
+        return 0;
+    }
+    text.get(host..).and_then(|rest| rest.find(ends_host)).map_or(text.len(), |at| host + at)
+}
+
+/// Refuses values that make a segment of the path vanish or go up.
+fn check_segments(filled: &Filled, from: usize) -> Result<(), RenderError> {
+    let rest = filled.text.get(from..).unwrap_or_default();
+    let path = rest.find(['?', '#']).map_or(rest, |end| rest.get(..end).unwrap_or_default());
+    let mut start = from;
+    for segment in path.split(['/', '\\']) {
+        let range = start..start + segment.len();
+        start = range.end + 1;
+        let empty = segment.is_empty();
+        if !empty && !is_dots(segment) {
+            continue;
+        }
+        let values = || filled.holes.iter().filter(|(hole, _)| hole.start >= from);
+        // An empty value stands in this very segment; a path's own `//` is its own affair.
+        let guilty = match empty {
+            true => values().find(|(hole, _)| hole.is_empty() && hole.start == range.start),
+            false => values().find(|(hole, _)| hole.start < range.end && hole.end > range.start),
+        };
+        if let Some((_, label)) = guilty {
+            let reason = if empty {
+                "is empty, where a part of a URL's path must be"
+            } else {
+                "would be `.` or `..` in a URL's path"
+            };
+            return Err(refused(label, reason));
+        }
+    }
+    Ok(())
+}
+
+/// An MCP URI, such as that of a resource.
+#[derive(Debug)]
+pub enum Uri {}
+
+/// A URI as it was rendered; of exactly one `{{…}}` the value as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UriText(pub String);
+
+impl Sealed for Uri {}
+
+impl Slot for Uri {
+    type Output = UriText;
+    type Known = ();
+    const MODE: Mode = Mode::Encoded;
+    const TYPED: bool = true;
+
+    fn inspect(_: &Written<'_>, _: &mut Vec<Fault>) -> ((), Option<Range<usize>>) {
+        ((), None)
+    }
+
+    fn finish_value(value: &Value, label: &str, (): &()) -> Option<Result<UriText, RenderError>> {
+        Some(whole_of(value, label).map(UriText))
+    }
+
+    fn finish(filled: Filled, (): &()) -> Result<UriText, RenderError> {
+        Ok(UriText(filled.text))
+    }
+}

@@ -1,0 +1,141 @@
+//! A place in the text, and the small words that Handlebars' grammar is made of.
+
+use std::ops::Range;
+
+use crate::diagnostic::Code;
+use crate::template::fault::Fault;
+use crate::template::limit::MAX_FAULTS;
+
+/// That a fault was recorded and the tag cannot be read further.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+pub(super) type Read<T> = Result<T, Broken>;
+
+/// Reads a text from its beginning to its end, and keeps what is wrong with it.
+#[derive(Debug)]
+pub(super) struct Cursor<'s> {
+    pub source: &'s str,
+    pub at: usize,
+    pub faults: Vec<Fault>,
+    /// How deep in blocks, and in parentheses of the tag.
+    pub depth: usize,
+    /// Where the tag that is being read begins.
+    pub tag: usize,
+}
+
+impl<'s> Cursor<'s> {
+    pub fn new(source: &'s str) -> Cursor<'s> {
+        Cursor { source, at: 0, faults: Vec::new(), depth: 0, tag: 0 }
+    }
+
+    pub fn rest(&self) -> &'s str {
+        self.source.get(self.at..).unwrap_or_default()
+    }
+
+    pub fn slice(&self, span: Range<usize>) -> &'s str {
+        self.source.get(span).unwrap_or_default()
+    }
+
+    pub fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub fn sees(&self, text: &str) -> bool {
+        self.rest().starts_with(text)
+    }
+
+    pub fn eat(&mut self, text: &str) -> bool {
+        let seen = self.sees(text);
+        if seen {
+            self.at += text.len();
+        }
+        seen
+    }
+
+    /// Skips what Handlebars takes for white space.
+    pub fn space(&mut self) {
+        self.skip(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+    }
+
+    pub fn skip(&mut self, wanted: impl Fn(char) -> bool) -> Range<usize> {
+        let start = self.at;
+        let rest = self.rest();
+        self.at += rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        start..self.at
+    }
+
+    /// Whether a word stands here, whole.
+    pub fn sees_word(&self, word: &str) -> bool {
+        self.rest().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_symbol))
+    }
+
+    pub fn fault(&mut self, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+
+    pub fn broken<T>(&mut self, fault: Fault) -> Read<T> {
+        self.fault(fault);
+        Err(Broken)
+    }
+
+    /// Says that something else should stand here, or that the tag is not closed.
+    pub fn unexpected<T>(&mut self, wanted: &str) -> Read<T> {
+        let fault = match self.peek() {
+            None => self.unclosed(),
+            Some('}') if !self.sees("}}") => self.one_brace(),
+            Some('{') if self.sees("{{") => self.unclosed(),
+            Some(found) => {
+                let span = self.at..self.at + found.len_utf8();
+                let found = found.escape_debug();
+                Fault::here(span, Code::Template, format!("`{found}` cannot stand here; {wanted} was expected"))
+            }
+        };
+        self.broken(fault)
+    }
+
+    fn unclosed(&self) -> Fault {
+        let tag = self.tag..self.tag + 2;
+        Fault::here(tag, Code::Template, "this tag is never closed").help("close it with `}}`")
+    }
+
+    fn one_brace(&self) -> Fault {
+        let span = self.tag..self.at + 1;
+        let tag = self.slice(span.clone()).to_owned();
+        let fault = if self.sees("}") && tag.starts_with("{{{") {
+            Fault::here(span, Code::Template, "three braces open this tag, fewer close it")
+        } else {
+            Fault::here(span, Code::Template, "two braces open this tag, one closes it")
+        };
+        if tag.contains('\n') { fault } else { fault.help(format!("write `{tag}}}`")).instead(format!("{tag}}}")) }
+    }
+
+    /// Goes on behind a tag that could not be read: after its `}}`, or before the next tag.
+    pub fn recover(&mut self) {
+        let rest = self.rest();
+        let close = rest.find("}}").map(|at| at + 2);
+        let open = rest.find("{{");
+        self.at += match (close, open) {
+            (Some(close), Some(open)) if open + 1 < close => open,
+            (Some(close), _) => close,
+            (None, Some(open)) => open,
+            (None, None) => rest.len(),
+        };
+        self.at = self.at.max(self.tag + 2).min(self.source.len());
+        while !self.source.is_char_boundary(self.at) {
+            self.at += 1;
+        }
+    }
+}
+
+/// The characters of a name.
+pub(super) fn is_symbol(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '$' | ':') || c >= '\u{80}'
+}
+
+/// The characters of a partial's name.
+pub(super) fn is_partial_symbol(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '@' | '/' | '.') || c >= '\u{80}'
+}

@@ -1,0 +1,351 @@
+//! What stands inside a tag: variables, literals, helpers and what they are given.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::cursor::{Cursor, Read, is_symbol};
+use super::tree::{Call, Expression, Ident, PathNode};
+use crate::diagnostic::Code;
+use crate::template::fault::Fault;
+use crate::template::limit::MAX_NESTING;
+
+/// What a helper or partial is given: values by place, then by name.
+pub(super) type Given = (Vec<Expression>, Vec<(Ident, Expression)>);
+
+impl Cursor<'_> {
+    /// What a `{{…}}` prints: a variable, or a helper with what it is given.
+    pub fn printed(&mut self) -> Read<Expression> {
+        self.space();
+        let start = self.at;
+        if self.sees("(") {
+            let fault = Fault::here(start..start + 1, Code::Template, "parentheses are for what a helper is given");
+            return self.broken(fault.help("write the helper without them: `{{upper name}}`"));
+        }
+        if matches!(self.peek(), Some('"' | '\'')) {
+            let fault = Fault::here(start..start + 1, Code::Template, "a text in quotes needs no tag");
+            return self.broken(fault.help("write it without braces and quotes"));
+        }
+        let path = self.path("a variable or a helper")?;
+        self.refuse_else(&path)?;
+        let (params, options) = self.given()?;
+        self.applied(path, (params, options), start)
+    }
+
+    /// The name of a block with what it is given.
+    pub fn call(&mut self) -> Read<Call> {
+        self.space();
+        let start = self.at;
+        let span = self.skip(is_symbol);
+        if span.is_empty() {
+            return self.unexpected("the name of a helper");
+        }
+        let helper = self.ident(span);
+        let (params, options) = self.given()?;
+        Ok(Call { span: start..self.at, helper, params, options })
+    }
+
+    /// Values by place and by name, until something else comes.
+    pub fn given(&mut self) -> Read<Given> {
+        let (mut params, mut options) = (Vec::new(), Vec::new());
+        loop {
+            let before = self.at;
+            self.space();
+            if self.ends_given() {
+                self.at = before;
+                return Ok((params, options));
+            }
+            match self.option()? {
+                Some(option) => options.push(option),
+                None => params.push(self.value()?),
+            }
+        }
+    }
+
+    fn ends_given(&self) -> bool {
+        self.peek().is_none_or(|c| matches!(c, '}' | ')' | '~' | '|'))
+            || self.sees("{{")
+            || self.sees_word("as")
+            || self.sees_word("else")
+    }
+
+    /// `name=value`; `None` with nothing read where no `=` follows a name.
+    fn option(&mut self) -> Read<Option<(Ident, Expression)>> {
+        let before = self.at;
+        let span = self.skip(is_symbol);
+        self.space();
+        if span.is_empty() || !self.eat("=") {
+            self.at = before;
+            return Ok(None);
+        }
+        let name = self.ident(span);
+        self.space();
+        Ok(Some((name, self.value()?)))
+    }
+
+    fn value(&mut self) -> Read<Expression> {
+        match self.literal()? {
+            Some(literal) => Ok(literal),
+            None if self.sees("(") => self.nested(),
+            None if self.sees_word("as") || self.sees_word("else") => self.unexpected("a value"),
+            None => Ok(Expression::Path(self.path("a value")?)),
+        }
+    }
+
+    /// `(helper …)`
+    fn nested(&mut self) -> Read<Expression> {
+        let open = self.at;
+        self.deeper(open)?;
+        self.at += 1;
+        self.space();
+        let path = self.path("the name of a helper")?;
+        let (params, options) = self.given()?;
+        self.space();
+        if !self.eat(")") {
+            if self.peek().is_none() || self.sees("}}") {
+                let fault = Fault::here(open..open + 1, Code::Template, "this parenthesis is never closed");
+                return self.broken(fault.help("close it with `)`"));
+            }
+            return self.unexpected("`)`");
+        }
+        self.depth -= 1;
+        let Some(name) = path.plain().cloned() else {
+            let text = self.slice(path.span.clone()).to_owned();
+            let fault = Fault::here(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
+            return self.broken(fault.help("parentheses hold a helper; a variable stands without them"));
+        };
+        Ok(Expression::Call(Box::new(Call { span: open..self.at, helper: name, params, options })))
+    }
+
+    fn deeper(&mut self, at: usize) -> Read<()> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            let message = format!("blocks and parentheses are nested more than {MAX_NESTING} deep");
+            return self.broken(Fault::here(at..at + 1, Code::Nesting, message));
+        }
+        Ok(())
+    }
+
+    fn applied(&mut self, path: PathNode, given: Given, start: usize) -> Read<Expression> {
+        let (params, options) = given;
+        if params.is_empty() && options.is_empty() {
+            return Ok(Expression::Path(path));
+        }
+        let Some(helper) = path.plain().cloned() else {
+            let text = self.slice(path.span.clone()).to_owned();
+            let message = format!("`{text}` is a variable and cannot be given anything");
+            return self.broken(Fault::here(path.span, Code::UnknownHelper, message));
+        };
+        Ok(Expression::Call(Box::new(Call { span: start..self.at, helper, params, options })))
+    }
+
+    /// Handlebars takes any tag that begins with these letters for an `else`.
+    fn refuse_else(&mut self, path: &PathNode) -> Read<()> {
+        let text = self.slice(path.span.clone()).to_owned();
+        if !text.starts_with("else") {
+            return Ok(());
+        }
+        let fault = if text == "else" {
+            Fault::here(path.span.clone(), Code::Template, "`{{else}}` stands outside of a block")
+        } else {
+            let message = format!("Handlebars takes `{{{{{text}}}}}` for an `else`");
+            Fault::here(path.span.clone(), Code::Template, message).help(format!("write `{{{{arguments.{text}}}}}`"))
+        };
+        self.broken(fault)
+    }
+
+    fn ident(&self, span: Range<usize>) -> Ident {
+        Ident { text: self.slice(span.clone()).to_owned(), span }
+    }
+
+    /// A variable.
+    pub fn path(&mut self, wanted: &str) -> Read<PathNode> {
+        let start = self.at;
+        self.refuse_dots()?;
+        let this = self.eat("./") || self.eat("this/") || self.eat("this.");
+        let mut path = PathNode { span: start..start, this, root: false, local: false, ups: 0, names: Vec::new() };
+        if self.eat("@root/") || self.eat("@root.") {
+            path.root = true;
+        } else {
+            path.local = self.eat("@");
+            while self.eat("../") {
+                path.ups += 1;
+            }
+            if path.ups > 0 && self.sees("@") {
+                let fault = Fault::here(start..self.at + 1, Code::Template, "`@` comes before `../`");
+                return self.broken(fault.help("write `@../index`"));
+            }
+        }
+        loop {
+            self.segment(&mut path, wanted)?;
+            if !(matches!(self.peek(), Some('.' | '/')) && self.segment_follows()) {
+                break;
+            }
+            self.at += 1;
+        }
+        path.span = start..self.at;
+        self.refuse_odd(&path)?;
+        Ok(path)
+    }
+
+    fn segment_follows(&self) -> bool {
+        self.rest().chars().nth(1).is_some_and(|c| is_symbol(c) || c == '[')
+    }
+
+    fn segment(&mut self, path: &mut PathNode, wanted: &str) -> Read<()> {
+        let span = if self.eat("[") {
+            let inner = self.skip(|c| c != ']');
+            if inner.is_empty() || !self.eat("]") {
+                let fault =
+                    Fault::here(inner.start - 1..inner.start, Code::Template, "`[` begins a name that `]` ends");
+                return self.broken(fault);
+            }
+            inner
+        } else {
+            self.skip(is_symbol)
+        };
+        if span.is_empty() {
+            return self.unexpected(wanted);
+        }
+        let name = self.ident(span);
+        match name.text.as_str() {
+            "this" => path.this = true,
+            _ => path.names.push(name),
+        }
+        Ok(())
+    }
+
+    /// `.` and `..`, which Handlebars' Rust grammar does not have.
+    fn refuse_dots(&mut self) -> Read<()> {
+        let dots = self.rest().bytes().take_while(|byte| *byte == b'.').count();
+        let alone = self.rest().get(dots..).is_none_or(|rest| !rest.starts_with('/') && !rest.starts_with(is_symbol));
+        let instead = match (dots, alone) {
+            (1, true) => "this",
+            (2, true) => "../this",
+            _ => return Ok(()),
+        };
+        let fault = Fault::here(self.at..self.at + dots, Code::Template, "a value is named in words here");
+        self.broken(fault.help(format!("write `{instead}`")).instead(instead))
+    }
+
+    fn refuse_odd(&mut self, path: &PathNode) -> Read<()> {
+        let text = self.slice(path.span.clone()).to_owned();
+        let leads = path.local || path.root || path.ups > 0;
+        let odd = |message: &str| Fault::here(path.span.clone(), Code::Template, message);
+        if path.local && path.names.len() != 1 {
+            return self.broken(odd("`@` begins one name: `@index`, `@key`, `@first`, `@last`, `@root.…`"));
+        }
+        if path.local && path.names.iter().any(|name| name.text == "root") {
+            return self.broken(odd("`@root` alone is no value").help("name what you mean: `@root.name`"));
+        }
+        if leads && (text.starts_with("this") || text.starts_with("./")) {
+            return self.broken(odd("nothing but names can follow `this`"));
+        }
+        if self.sees("/") || self.sees(".") || self.sees("@") {
+            return self.unexpected("a name");
+        }
+        Ok(())
+    }
+
+    /// A literal; `None` with nothing read where something else stands.
+    fn literal(&mut self) -> Read<Option<Expression>> {
+        let start = self.at;
+        let read = match self.peek() {
+            Some('"' | '\'') => Some(self.string()?),
+            Some('{') => Some(self.collection('}')?),
+            Some('[') if self.is_list() => Some(self.collection(']')?),
+            Some(c) if c.is_ascii_digit() || c == '-' => self.number()?,
+            _ => self.word(),
+        };
+        Ok(read.map(|value| Expression::Literal(value, start..self.at)))
+    }
+
+    fn word(&mut self) -> Option<Value> {
+        let words = [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)];
+        let (word, value) = words.into_iter().find(|(word, _)| self.sees_word(word))?;
+        self.at += word.len();
+        Some(value)
+    }
+
+    fn number(&mut self) -> Read<Option<Value>> {
+        let start = self.at;
+        let span = self.skip(|c| c.is_ascii_digit() || matches!(c, '-' | '.' | 'E'));
+        let text = self.slice(span.clone());
+        let follows = self.peek().is_some_and(is_symbol);
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) if !follows => Ok(Some(value)),
+            // `1-2`, `3rd`: names, to Handlebars.
+            _ if follows || !text.contains('.') => {
+                self.at = start;
+                Ok(None)
+            }
+            _ => self.broken(Fault::here(span, Code::Template, format!("`{text}` is not a number"))),
+        }
+    }
+
+    /// Whether a bracket begins a list rather than a name such as `[user-id]`.
+    fn is_list(&self) -> bool {
+        let inner = self.rest().get(1..).unwrap_or_default().trim_start();
+        let first = inner.chars().next();
+        let name_like = inner.split(']').next().unwrap_or_default();
+        match first {
+            Some('"' | '\'' | '[' | '{' | ']') => true,
+            _ => serde_json::from_str::<Value>(&format!("[{name_like}]")).is_ok(),
+        }
+    }
+
+    /// A list or an object, as JSON.
+    fn collection(&mut self, close: char) -> Read<Value> {
+        let start = self.at;
+        let mut inner = serde_json::Deserializer::from_str(self.rest()).into_iter::<Value>();
+        let value = inner.next();
+        let length = inner.byte_offset();
+        match value {
+            Some(Ok(value)) if self.depth + depth_of(&value) <= MAX_NESTING => {
+                self.at += length;
+                Ok(value)
+            }
+            _ => {
+                let message = format!("this is no JSON; it should end with `{close}`");
+                self.broken(Fault::here(start..start + 1, Code::Template, message))
+            }
+        }
+    }
+
+    fn string(&mut self) -> Read<Value> {
+        let start = self.at;
+        let quote = self.peek().unwrap_or('"');
+        let mut escaped = false;
+        let inner = self.rest().get(1..).unwrap_or_default();
+        let end = inner.find(|c| {
+            let ends = c == quote && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let Some(end) = end else {
+            let fault = Fault::here(start..start + 1, Code::Template, "this text in quotes is never closed");
+            return self.broken(fault.help(format!("close it with `{quote}`")));
+        };
+        let body = inner.get(..end).unwrap_or_default();
+        self.at = start + end + 2;
+        let json = match quote {
+            '\'' => format!("\"{}\"", body.replace("\\'", "'").replace('"', "\\\"")),
+            _ => format!("\"{body}\""),
+        };
+        match serde_json::from_str(&json) {
+            Ok(value) => Ok(value),
+            Err(_) => {
+                let fault = Fault::here(start..self.at, Code::Template, "this text in quotes is written as in JSON");
+                self.broken(fault.help("write a backslash as `\\\\` and a line break as `\\n`"))
+            }
+        }
+    }
+}
+
+fn depth_of(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth_of).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth_of).max().unwrap_or(0),
+        _ => 0,
+    }
+}

@@ -1,0 +1,12 @@
+//! A template's text as a tree with the exact place of every name. It reads the same language as Handlebars,
+//! less what folio refuses, and says what is wrong in words for people.
+//! What is not here: what names mean (check/) and rendering, which Handlebars does from its own tree (lower.rs).
+
+mod tree;
+mod cursor;
+mod expression;
+mod parse;
+mod nest;
+
+pub(super) use parse::parse;
+pub(super) use tree::{Block, Call, Else, Expression, Hole, Ident, Inline, Node, PartialCall, PathNode, Text};

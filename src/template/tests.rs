@@ -1,0 +1,99 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod check;
+mod limits;
+mod render;
+mod slots;
+mod syntax;
+mod properties;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Engine, Fault, Fixed, Names, Place, RenderError, Scope, Shape, Slot, Template, Text};
+
+fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
+    let (engine, faults) = Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+    assert_eq!(faults, [], "the partials are faulty");
+    engine
+}
+
+fn names() -> Names {
+    let repo = Shape::object([("name", Shape::Text), ("stars", Shape::Number)]);
+    Names::new()
+        .with("env", Shape::object([("TOKEN", Shape::Text), ("API", Shape::Text)]))
+        .with("server", Shape::object([("name", Shape::Text), ("version", Shape::Text)]))
+        .with(
+            "steps",
+            Shape::object([(
+                "a",
+                Shape::object([("stdout", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)]),
+            )]),
+        )
+        .with_arguments([
+            ("diff", Shape::Text),
+            ("limit", Shape::Number),
+            ("flag", Shape::Boolean),
+            ("tags", Shape::list(Shape::Text)),
+            ("repos", Shape::list(repo.clone())),
+            ("repo", repo),
+            ("labels", Shape::Map(Box::new(Shape::Text))),
+        ])
+}
+
+fn fixed() -> Arc<Fixed> {
+    Arc::new(Fixed {
+        env: json!({ "TOKEN": "t0k", "API": "https://api.example" }),
+        server: json!({ "name": "demo", "version": "1" }),
+    })
+}
+
+fn scope(arguments: Value) -> Scope {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let mut scope = Scope::new(arguments, fixed());
+    scope.set_step("a", json!({ "stdout": "out", "exit": 0, "json": { "items": [{ "n": 1 }, { "n": 2 }], "x": "y" } }));
+    scope
+}
+
+fn compile<S: Slot>(text: &str) -> Template<S> {
+    compile_with(&[], text)
+}
+
+fn compile_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Template<S> {
+    Template::compile(&engine(partials), text, &names()).unwrap_or_else(|faults| panic!("{text}: {faults:#?}"))
+}
+
+fn render<S: Slot>(text: &str, arguments: Value) -> Result<S::Output, RenderError> {
+    compile::<S>(text).render(&scope(arguments))
+}
+
+fn shown(text: &str, arguments: Value) -> String {
+    shown_with(&[], text, arguments)
+}
+
+fn shown_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> String {
+    compile_with::<Text>(partials, text).render(&scope(arguments)).unwrap_or_else(|error| panic!("{text}: {error}")).0
+}
+
+/// Every fault as `code at "text": message | help`.
+fn faults<S: Slot>(text: &str) -> Vec<String> {
+    faults_with::<S>(&[], text)
+}
+
+fn faults_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
+    let found = Template::<S>::compile(&engine(partials), text, &names()).err().unwrap_or_default();
+    found.iter().map(|fault| line(fault, text, partials)).collect()
+}
+
+fn line(fault: &Fault, text: &str, partials: &[(&str, &str)]) -> String {
+    let place = match &fault.place {
+        Place::Here(range) => format!("{:?}", &text[range.clone()]),
+        Place::Partial { name, range, used_at } => {
+            let (_, partial) = partials.iter().find(|(known, _)| known == name).unwrap();
+            format!("{name}:{:?} from {:?}", &partial[range.clone()], &text[used_at.clone()])
+        }
+    };
+    let help = fault.help.as_deref().map(|help| format!(" | {help}")).unwrap_or_default();
+    format!("{} at {place}: {}{help}", fault.code.as_str(), fault.message)
+}

@@ -1,0 +1,169 @@
+//! What names mean.
+
+use super::*;
+
+#[test]
+fn each_changes_what_names_mean() {
+    assert_eq!(
+        faults::<Text>(
+            "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
+        ),
+        [
+            "unknown-variable at \"nam\": `this` has no field `nam` | did you mean `name`?",
+            "unknown-variable at \"diff\": `this` has no field `diff` | inside of this block a name is a field of `this`; write `@root.diff`",
+            "unknown-variable at \"@key\": there is no `@key` here | a list has `@index`; only an object has `@key`",
+            "unknown-variable at \"@index\": there is no `@index` here | it is there inside of `{{#each …}}`",
+        ]
+    );
+}
+
+#[test]
+fn block_params_with_and_lookup_are_followed() {
+    assert_eq!(
+        faults::<Text>(
+            "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
+        ),
+        [
+            "unknown-variable at \"x\": `r` has no field `x`",
+            "unknown-variable at \"stras\": `z` has no field `stras` | did you mean `stars`?"
+        ]
+    );
+}
+
+#[test]
+fn a_helper_is_told_from_an_argument_of_its_name() {
+    let names = Names::new().with_arguments([("json", Shape::Text), ("now", Shape::Text)]);
+    let template = Template::<Text>::compile(&engine(&[]), "{{json}} {{json json}} {{now}}", &names).unwrap();
+    assert_eq!(template.render(&scope(json!({ "json": "v", "now": "n" }))).unwrap().0, "v \"v\" n");
+    assert!(crate::template::is_helper("json") && !crate::template::is_helper("diff"));
+}
+
+#[test]
+fn helpers_are_checked_for_number_and_kind() {
+    for (text, wanted) in [
+        ("{{upper tags}}", "`upper` takes text here, and `tags` is a list"),
+        ("{{upper repo}}", "`upper` takes text here, and `repo` is an object"),
+        ("{{#each limit}}{{/each}}", "`each` takes a list or an object here, and `limit` is a number"),
+        ("{{upper}}", "`upper` is a helper, and is given nothing"),
+        ("{{upper diff diff}}", "`upper` takes 1 value, and is given 2"),
+        ("{{replace diff \"a\"}}", "`replace` takes 3 values, and is given 2"),
+        ("{{join tags \",\" 1}}", "`join` takes 1 or 2 values, and is given 3"),
+        ("{{truncate diff diff}}", "`truncate` takes a number here, and `diff` is text"),
+        ("{{truncate diff 3 ende=\"\"}}", "`truncate` takes no `ende=`"),
+        ("{{json diff indent=1 indent=2}}", "`indent` is given twice"),
+        ("{{date diff \"%Q%!\"}}", "this is no format of strftime"),
+        ("{{if diff}}", "`if` is a block"),
+        ("{{#upper diff}}{{/upper}}", "`upper` is not a block"),
+        ("{{#tags}}{{/tags}}", "unknown helper `tags`"),
+        ("{{#if}}{{/if}}", "`if` takes 1 value, and is given 0"),
+        ("{{#if flag as |x|}}{{/if}}", "`if` gives nothing to name"),
+        ("{{log diff}}", "unknown helper `log`"),
+        ("{{date now \"%Y\"}}", "unknown variable `now` | write `(now)`"),
+        ("{{this}}", "`this` is the whole scope here"),
+        ("{{#each this}}{{/each}}", "`this` is the whole scope here"),
+        ("{{../diff}}", "`../` leads out"),
+        ("{{diff.x}}", "`diff` is text and has no field `x`"),
+        ("{{tags.x}}", "`tags` is a list and has no field `x`"),
+        ("{{TOKEN}}", "did you mean `env.TOKEN`?"),
+        ("{{diff.x y}}", "`diff.x` is a variable"),
+        ("{{upper (diff)}}", "unknown helper `diff`"),
+    ] {
+        let found = faults::<Text>(text);
+        assert!(found.len() == 1 && found[0].contains(wanted), "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn what_is_right_is_left_alone() {
+    for text in [
+        "{{join tags}}{{upper limit}}{{first tags}}{{#each (lines diff)}}{{this}}{{/each}}",
+        "{{#each labels}}{{@key}}={{this}}{{/each}}{{#each repo as |v k|}}{{upper k}}{{/each}}",
+        "{{steps.a.json.anything.at.all}}{{#each steps.a.json.items}}{{n}}{{upper}}{{@key}}{{/each}}",
+        "{{#each repos}}{{#each ../tags}}{{this}}{{../name}}{{@../index}}{{../../diff}}{{/each}}{{/each}}",
+        "{{date (now) \"%Y\"}}{{now}}{{now \"%F\"}}{{default diff \"x\"}}{{#with (first repos)}}{{name}}{{/with}}",
+        "{{tags.0}}{{repos.1.name}}{{truncate (upper diff) 10 end=\"\"}}",
+    ] {
+        assert_eq!(faults::<Text>(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_partial_is_checked_for_each_that_uses_it() {
+    let partials = [("card", "<{{name}} {{more}}>"), ("outer", "{{> card repo}}")];
+    assert_eq!(
+        faults_with::<Text>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
+        [""; 0]
+    );
+    assert_eq!(
+        faults_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
+        [
+            "unknown-variable at card:\"more\" from \"outer\": `this` has no field `more`",
+            "unknown-variable at card:\"name\" from \"card\": `this` is a list and has no field `name` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
+            "unknown-variable at card:\"more\" from \"card\": `this` is a list and has no field `more` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
+        ]
+    );
+}
+
+#[test]
+fn faults_of_a_partial_itself_are_reported_once_and_it_stays_known() {
+    let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
+    let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let (engine, faults) = Engine::new(owned);
+    let lines: Vec<String> = faults.iter().map(|fault| line(fault, "", &partials)).collect();
+    assert_eq!(
+        lines,
+        [
+            "template at bad:\"if\" from \"\": the block `if` is never closed | close it with `{{/if}}`",
+            "unknown-helper at typo:\"uper\" from \"\": unknown helper `uper` | did you mean `upper`?",
+        ]
+    );
+    assert!(Template::<Text>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
+    let faults = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
+    assert_eq!(faults[0].instead.as_deref(), Some("good"));
+}
+
+#[test]
+fn inline_partials_are_followed_and_stay_out_of_conditions() {
+    let text = "{{#*inline \"row\"}}[{{item}}{{sep}}]{{/inline}}{{#each tags}}{{> row item=this sep=\";\"}}{{/each}}";
+    assert_eq!(shown(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
+    assert!(faults::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
+    assert!(faults::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("perhaps not reached"));
+    let again = "{{#*inline \"row\"}}{{/inline}}{{#*inline \"row\"}}{{/inline}}";
+    assert!(faults::<Text>(again)[0].starts_with("duplicate"));
+}
+
+#[test]
+fn partial_blocks_are_followed() {
+    let partials = [("layout", "<{{> @partial-block}}|{{#> nav}}no nav{{/nav}}>")];
+    assert_eq!(shown_with(&partials, "{{#> layout}}x{{diff}}{{/layout}}", json!({ "diff": "d" })), "<xd|no nav>");
+    let text = "{{#> layout}}{{#*inline \"nav\"}}NAV{{/inline}}y{{/layout}}";
+    assert_eq!(shown_with(&partials, text, json!({})), "<y|NAV>");
+    let found = faults_with::<Text>(&partials, "{{> layout}}");
+    assert!(found[0].contains("nothing was put between the tags"), "{found:#?}");
+}
+
+#[test]
+fn reads_are_the_paths_that_matter() {
+    let reads = |text: &str| -> Vec<String> {
+        let partials = [("p", "{{env.TOKEN}}{{#with server}}{{name}}{{/with}}")];
+        compile_with::<Text>(&partials, text).reads().iter().map(|path| path.join(".")).collect()
+    };
+    assert_eq!(reads("{{diff}}{{arguments.diff}}{{upper repo.name}}"), ["arguments.diff", "diff", "repo.name"]);
+    assert_eq!(reads("{{> p}}"), ["env.TOKEN", "server.name"]);
+    assert_eq!(reads("{{#with env}}{{API}}{{/with}}{{lookup env \"TOKEN\"}}"), ["env.API", "env.TOKEN"]);
+    assert_eq!(reads("{{lookup env diff}}"), ["diff", "env"]);
+    assert_eq!(reads("{{#each env}}{{/each}}{{json steps}}"), ["env", "steps"]);
+    assert_eq!(reads("{{steps.a.json.x}}{{repos.0.name}}"), ["repos", "steps.a.json.x"]);
+    assert_eq!(reads("{{#each repos}}{{name}}{{@root.env.API}}{{/each}}"), ["env.API", "repos"]);
+    assert_eq!(reads("{{#if (eq env.TOKEN \"\")}}{{/if}}"), ["env.TOKEN"]);
+}
+
+#[test]
+fn sole_is_exactly_one_variable() {
+    let sole = |text: &str| compile::<Text>(text).sole().map(|path| path.join("."));
+    assert_eq!(sole("{{repo.name}}").as_deref(), Some("repo.name"));
+    assert_eq!(sole("{{ arguments.diff }}").as_deref(), Some("arguments.diff"));
+    assert_eq!(sole("{{upper diff}}"), None);
+    assert_eq!(sole(" {{diff}}"), None);
+    assert_eq!(sole("{{now}}"), None);
+}

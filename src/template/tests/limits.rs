@@ -1,0 +1,180 @@
+//! Nothing that is written, and no value, ends the process.
+
+use super::*;
+use crate::template::{MAX_ITERATIONS, MAX_OUTPUT, MAX_TEMPLATE};
+
+/// Runs on a stack of the size that a worker of the server has.
+fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    std::thread::Builder::new().stack_size(2 << 20).spawn(test).unwrap().join().unwrap();
+}
+
+fn nested(depth: usize) -> String {
+    format!("{}x{}", "{{#each steps.a.json.items}}".repeat(depth), "{{/each}}".repeat(depth))
+}
+
+#[test]
+fn nesting_at_the_limit_renders_on_a_small_stack() {
+    on_a_small_stack(|| {
+        let one = json!({ "tags": ["a"], "flag": true, "diff": "d" });
+        let blocks = format!("{}{{{{diff}}}}{}", "{{#if flag}}".repeat(64), "{{/if}}".repeat(64));
+        assert_eq!(shown(&blocks, one.clone()), "d");
+        let eaches = format!("{}x{}", "{{#each @root.tags}}".repeat(64), "{{/each}}".repeat(64));
+        assert_eq!(shown(&eaches, one.clone()), "x");
+        let chain = format!("{{{{#if limit}}}}a{}{{{{else}}}}z{{{{/if}}}}", "{{else if limit}}b".repeat(63));
+        assert_eq!(shown(&chain, one.clone()), "z");
+        let parens = format!("{{{{upper {}diff{}}}}}", "(lower ".repeat(64), ")".repeat(64));
+        assert_eq!(shown(&parens, one.clone()), "D");
+        let lists = format!("{{{{json {}1{}}}}}", "[".repeat(64), "]".repeat(64));
+        assert_eq!(shown(&lists, one), format!("{}1{}", "[".repeat(64), "]".repeat(64)));
+    });
+}
+
+#[test]
+fn the_dearest_things_inside_the_dearest_blocks_render_on_a_small_stack() {
+    on_a_small_stack(|| {
+        let leaf = "{{upper (lower (upper (json [[1]])))}}";
+        let partials = [("q", "{{> @partial-block}}")];
+        for (open, close) in [
+            ("{{#if flag}}", "{{/if}}"),
+            ("{{#each @root.tags}}", "{{/each}}"),
+            ("{{#with @root.tags}}", "{{/with}}"),
+            ("{{#eq 1 1}}", "{{/eq}}"),
+            ("{{#unless flag}}a{{else if flag}}", "{{/unless}}"),
+            ("{{#> q}}", "{{/q}}"),
+            ("{{#> absent}}", "{{/absent}}"),
+        ] {
+            // What each of them does counts, and the leaf is five deep itself.
+            let depth = if open.contains("else") { 29 } else { 58 };
+            let text = format!("{}{leaf}{}", open.repeat(depth), close.repeat(depth));
+            let template = Template::<Text>::compile(&engine(&partials), &text, &names());
+            let Ok(template) = template else { panic!("{open}: {template:?}") };
+            let rendered = template.render(&scope(json!({ "tags": ["a"], "flag": true })));
+            assert!(rendered.is_ok_and(|text| text.0.ends_with("[[1]]")), "{open}");
+        }
+    });
+}
+
+#[test]
+fn a_chain_of_partials_counts_towards_nesting_and_renders_at_the_limit() {
+    on_a_small_stack(|| {
+        let chain = |length: usize| -> Vec<(String, String)> {
+            (0..length)
+                .map(|at| {
+                    let next = if at + 1 < length {
+                        format!("{{{{#> p{}}}}}{{{{diff}}}}{{{{/p{}}}}}", at + 1, at + 1)
+                    } else {
+                        "end".to_owned()
+                    };
+                    (format!("p{at}"), next)
+                })
+                .collect()
+        };
+        let (engine, faults) = Engine::new(chain(64));
+        assert_eq!(faults, []);
+        let template = Template::<Text>::compile(&engine, "{{> p0}}", &names()).unwrap();
+        assert_eq!(template.render(&scope(json!({}))).unwrap().0, "end");
+        let deeper = Template::<Text>::compile(&engine, "{{#if flag}}{{> p0}}{{/if}}", &names()).unwrap_err();
+        assert_eq!(deeper[0].code.as_str(), "nesting");
+        let (_, faults) = Engine::new([("p".to_owned(), nested(65))]);
+        assert_eq!(faults[0].code.as_str(), "nesting");
+    });
+}
+
+#[test]
+fn what_is_nested_deeper_is_refused_before_it_is_parsed() {
+    on_a_small_stack(|| {
+        for text in [
+            nested(65),
+            nested(100_000 / 35),
+            format!("{{{{upper {}diff{}}}}}", "(lower ".repeat(65), ")".repeat(65)),
+            format!("{}{{{{upper (lower diff)}}}}{}", "{{#if flag}}".repeat(64), "{{/if}}".repeat(64)),
+            format!("{}{{{{json [[1]]}}}}{}", "{{#if flag}}".repeat(63), "{{/if}}".repeat(63)),
+            format!("{{{{upper {}", "(lower ".repeat(100_000)),
+            format!("{{{{#if flag}}}}{}{{{{/if}}}}", "{{else if flag}}".repeat(20_000)),
+            format!("{{{{json {}1{}}}}}", "[".repeat(100_000), "]".repeat(100_000)),
+            format!("{{{{json {}", "{\"a\":".repeat(100_000)),
+            "{{#if flag}}".repeat(80_000),
+            "{{#> x}}".repeat(80_000),
+            "{{[".repeat(80_000),
+            "a".repeat(MAX_TEMPLATE + 1),
+        ] {
+            assert!(!faults::<Text>(&text).is_empty());
+        }
+    });
+}
+
+#[test]
+fn partials_that_come_back_to_themselves_are_refused() {
+    let circles: [&[(&str, &str)]; 4] = [
+        &[("a", "{{> b}}"), ("b", "{{> a}}")],
+        &[("a", "{{#if flag}}{{> a}}{{/if}}")],
+        &[("a", "{{#*inline \"x\"}}{{> a}}{{/inline}}{{> x}}")],
+        &[("a", "{{#> b}}{{/b}}"), ("b", "{{#*inline \"i\"}}{{> a}}{{/inline}}{{#each xs}}{{> i}}{{/each}}")],
+    ];
+    for partials in circles {
+        let (engine, faults) =
+            Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+        assert!(faults.iter().any(|fault| fault.code.as_str() == "cycle"), "{partials:?} {faults:#?}");
+        assert!(Template::<Text>::compile(&engine, "{{> a}}", &names()).is_ok());
+    }
+    for text in [
+        "{{#*inline \"x\"}}{{> x}}{{/inline}}{{> x}}",
+        "{{#*inline \"x\"}}{{> y}}{{/inline}}{{#*inline \"y\"}}{{> x}}{{/inline}}{{> x}}",
+        "{{#*inline \"x\"}}{{#> x}}{{> @partial-block}}{{/x}}{{/inline}}{{#> x}}{{/x}}",
+    ] {
+        let found = faults::<Text>(text);
+        assert!(found.iter().any(|fault| fault.starts_with("cycle")), "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn partials_that_multiply_are_refused() {
+    let doubling: Vec<(String, String)> =
+        (0..60).map(|at| (format!("p{at}"), format!("{{{{> p{}}}}}{{{{> p{}}}}}", at + 1, at + 1))).collect();
+    let (_, faults) = Engine::new(doubling.into_iter().chain([("p60".to_owned(), String::new())]));
+    assert!(faults.iter().any(|fault| fault.code.as_str() == "too-large"));
+    let twice = [("p", "{{> @partial-block}}{{> @partial-block}}")];
+    let blocks = format!("{}x{}", "{{#> p}}".repeat(30), "{{/p}}".repeat(30));
+    assert!(faults_with::<Text>(&twice, &blocks)[0].starts_with("too-large"));
+}
+
+#[test]
+fn output_is_capped() {
+    let big = "x".repeat(1 << 20);
+    let too_large = Err(RenderError::TooLarge { limit: MAX_OUTPUT });
+    let many = json!({ "diff": big, "tags": vec!["a"; 40], "limit": 99_000_000 });
+    for text in [
+        "{{#each tags}}{{@root.diff}}{{/each}}",
+        "{{#> nav}}{{#each tags}}{{@root.diff}}{{/each}}{{/nav}}",
+        "{{replace diff \"x\" \"0123456789012345678\"}}",
+        "{{#if (indent diff limit)}}{{/if}}",
+        "{{#if (join (split diff \"y\") diff)}}{{/if}}{{join (split (truncate diff 100 end=\"\") \"x\") diff}}",
+        &"{{diff}}".repeat(17),
+    ] {
+        assert_eq!(render::<Text>(text, many.clone()).map(drop), too_large, "{text}");
+    }
+    let kept = [("p", "{{#if flag}}{{> @partial-block}}{{/if}}")];
+    let doubled = [("drop", ""), ("twice", "{{> @partial-block}}{{> @partial-block}}")];
+    let text =
+        format!("{{{{#> drop}}}}{}{{{{diff}}}}{}{{{{/drop}}}}", "{{#> twice}}".repeat(5), "{{/twice}}".repeat(5));
+    assert_eq!(compile_with::<Text>(&doubled, &text).render(&scope(many.clone())).map(drop), too_large);
+    let text = "{{#> p}}{{#each tags}}{{@root.diff}}{{/each}}{{/p}}";
+    assert_eq!(compile_with::<Text>(&kept, text).render(&scope(many)).map(drop), too_large);
+}
+
+#[test]
+fn rounds_are_counted_over_all_loops_even_those_that_print_nothing() {
+    let tags = vec!["a"; 101];
+    let text = "{{#each tags}}{{#each @root.tags}}{{#each @root.tags}}{{/each}}{{/each}}{{/each}}";
+    let error = render::<Text>(text, json!({ "tags": tags })).unwrap_err();
+    assert_eq!(error, RenderError::TooManyIterations { limit: MAX_ITERATIONS });
+    let text = "{{#each tags}}{{#each @root.tags}}{{/each}}{{/each}}";
+    assert_eq!(shown(text, json!({ "tags": tags })), "");
+}
+
+#[test]
+fn what_handlebars_would_parse_for_minutes_is_refused() {
+    let text = format!("{}{}", "{{#if flag}}{{/if}} ".repeat(20_000), "x".repeat(400_000));
+    assert!(faults::<Text>(&text)[0].starts_with("too-large"));
+    assert_eq!(shown(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
+}

@@ -1,0 +1,357 @@
+//! What holds for any template and any values.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::template::{Argv, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url};
+
+fn leaf() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        (-1e9f64..1e9).prop_map(Value::from),
+        "[ -~äß\n\r\t{}\\\\%/.]{0,8}".prop_map(Value::from),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    leaf().prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[a-c]", inner, 0..3).prop_map(|fields| fields.into_iter().collect()),
+        ]
+    })
+}
+
+fn text() -> impl Strategy<Value = Value> {
+    prop_oneof![Just(Value::Null), "[ -~äß\n\r{}./%]{0,8}".prop_map(Value::from)]
+}
+
+fn repo() -> impl Strategy<Value = Value> {
+    let full = (text(), prop::option::of(any::<i8>()));
+    prop_oneof![Just(Value::Null), full.prop_map(|(name, stars)| json!({ "name": name, "stars": stars }))]
+}
+
+prop_compose! {
+    /// Arguments of the shapes that `names` declares; some are absent.
+    fn arguments()(
+        diff in text(),
+        limit in prop::option::of(any::<i16>()),
+        flag in prop::option::of(any::<bool>()),
+        tags in prop_oneof![Just(Value::Null), prop::collection::vec(text(), 0..3).prop_map(Value::from)],
+        repos in prop_oneof![Just(Value::Null), prop::collection::vec(repo(), 0..3).prop_map(Value::from)],
+        repo in repo(),
+        absent in prop::collection::vec(any::<bool>(), 6),
+    ) -> Value {
+        let all = json!({ "diff": diff, "limit": limit, "flag": flag, "tags": tags, "repos": repos, "repo": repo });
+        let Value::Object(all) = all else { unreachable!() };
+        all.into_iter().zip(absent).filter(|(_, absent)| !absent).map(|(entry, _)| entry).collect()
+    }
+}
+
+fn token() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "{{",
+        "}}",
+        "{{{",
+        "}}}",
+        "{{#",
+        "{{/",
+        "{{>",
+        "{{#>",
+        "{{else}}",
+        "{{else if ",
+        "{{^",
+        "{{!",
+        "{{!--",
+        "--}}",
+        "{{~",
+        "~}}",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "\"",
+        "'",
+        "\\",
+        "|",
+        "=",
+        "as |x|",
+        "as |x i|",
+        "@index",
+        "@root.",
+        "@../index",
+        "../",
+        "./",
+        "this",
+        "this.",
+        "diff",
+        "repo.name",
+        "tags",
+        "repos",
+        "limit",
+        "flag",
+        "steps.a.json",
+        "env.TOKEN",
+        "if ",
+        "each ",
+        "with ",
+        "upper ",
+        "join ",
+        "lookup ",
+        "eq ",
+        "now",
+        "json ",
+        "*inline \"p\"",
+        "p",
+        "q",
+        "@partial-block",
+        "x",
+        "i",
+        "a.b",
+        ".",
+        "/",
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "ä",
+        "\0",
+        "1",
+        "-1.5",
+        "null",
+        "true",
+        "&",
+        "{{diff}}",
+        "{{#if flag}}",
+        "{{/if}}",
+        "{{#each tags}}",
+        "{{/each}}",
+        "{{#with repo}}",
+        "{{/with}}",
+        "{{this}}",
+        "{{> p}}",
+        "{{#> q}}",
+        "{{/q}}",
+        "https://h/",
+        "?q=",
+    ])
+}
+
+fn tokens() -> impl Strategy<Value = String> {
+    prop::collection::vec(token(), 0..24).prop_map(|tokens| tokens.concat())
+}
+
+/// Pieces that are mostly right, so that much of what they make compiles.
+fn mostly_right() -> impl Strategy<Value = String> {
+    let path = prop::sample::select(vec![
+        "diff",
+        "limit",
+        "flag",
+        "tags",
+        "repos",
+        "repo",
+        "repo.name",
+        "env.TOKEN",
+        "server.name",
+        "steps.a.json",
+        "steps.a.json.x.y",
+        "arguments.diff",
+        "tags.0",
+        "repos.1.name",
+        "@root.diff",
+        "labels",
+        "labels.z",
+        "this",
+        "name",
+        "@index",
+        "@key",
+        "../diff",
+        "x",
+        "x.name",
+        "steps",
+        "(upper diff)",
+        "(lines diff)",
+        "(first repos)",
+        "\"s\"",
+        "3",
+        "(lookup steps.a.json diff)",
+        "(split diff \",\")",
+        "(default diff limit)",
+        "(len tags)",
+        "(eq diff limit)",
+    ]);
+    let hole = (
+        path.clone(),
+        prop::sample::select(vec![
+            "{{P}}",
+            "{{~P~}}",
+            "{{upper P}}",
+            "{{json P}}",
+            "{{json P indent=2}}",
+            "{{join P}}",
+            "{{truncate P 3}}",
+            "{{indent P 2}}",
+            "{{path P}}",
+            "{{default P \"x\"}}",
+            "{{len P}}",
+            "{{trim P}}",
+            "{{replace P \"a\" P}}",
+            "{{lookup P 0}}",
+            "{{first P}}",
+            "{{last P 2}}",
+            "{{gt P 1}}",
+            "{{and P P}}",
+            "{{capitalize P}}",
+            "{{> p P}}",
+            "{{> p diff=P name=P}}",
+            "{{! c }}",
+            "\\{{P}}",
+            "\n",
+            " ",
+            "text",
+            "{{> p}}",
+            "{{{P}}}",
+        ]),
+    )
+        .prop_map(|(path, shape)| {
+            if path.starts_with(['(', '"', '3']) && shape.starts_with("{{P") {
+                String::new()
+            } else {
+                shape.replace('P', path)
+            }
+        });
+    hole.prop_recursive(4, 24, 4, move |inner| {
+        let body = prop::collection::vec(inner, 0..4).prop_map(|parts| parts.concat());
+        (
+            path.clone(),
+            body.clone(),
+            body,
+            prop::sample::select(vec![
+                "{{#if P}}B{{/if}}",
+                "{{#if P}}\nB\n{{else}}\nC\n{{/if}}",
+                "{{#each P}}B{{/each}}",
+                "{{#each P as |x i|}}B{{else}}C{{/each}}",
+                "{{#with P}}B{{/with}}",
+                "{{#with P as |x|}}B{{/with}}",
+                "{{#unless P}}B{{else if P}}C{{/unless}}",
+                "{{#> q P}}B{{/q}}",
+                "{{#eq P P}}B{{/eq}}",
+                "{{#> z}}B{{/z}}",
+                "BC",
+            ]),
+        )
+            .prop_map(|(path, body, other, shape)| {
+                let shape = shape.replace('P', path);
+                shape.replace('B', "\u{1}").replace('C', &other).replace('\u{1}', &body)
+            })
+    })
+}
+
+fn partials() -> Arc<Engine> {
+    engine(&[("p", "<{{#if @root.flag}}{{@root.diff}}{{/if}}{{now \"%Y\"}}>"), ("q", "[{{> @partial-block}}]\n")])
+}
+
+fn compiles_without_panic<S: Slot>(engine: &Arc<Engine>, text: &str, scope: &Scope) {
+    if let Ok(template) = Template::<S>::compile(engine, text, &names()) {
+        let _ = template.render(scope);
+    }
+}
+
+fn simple() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => "[ -z|ä\n\r\t]{0,6}",
+        1 => "\\\\{0,4}",
+        1 => Just("{".to_owned()),
+        1 => Just("}".to_owned()),
+        6 => prop::sample::select(vec![
+            "{{diff}}", "{{ repo.name }}", "{{limit}}", "{{tags}}", "{{repos.0.name}}", "{{env.TOKEN}}", "{{{repo}}}", "{{&flag}}",
+            "{{steps.a.json.x}}", "{{steps.a.json.items.0.n}}", "{{steps.a.json.items.n}}", "{{arguments.diff}}", "{{@root.diff}}", "{{this.limit}}",
+        ]).prop_map(str::to_owned),
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_fast_way_is_that_of_handlebars(text in simple(), arguments in arguments(), json in value()) {
+        let engine = engine(&[]);
+        let mut scope = scope(arguments);
+        scope.set_step("a", json!({ "json": json }));
+        let fast = Template::<Text>::compile(&engine, &text, &names());
+        prop_assume!(fast.is_ok());
+        let slow = Template::<Text>::compile_as(&engine, &text, (&names(), false)).unwrap();
+        prop_assert_eq!(fast.unwrap().render(&scope).unwrap(), slow.render(&scope).unwrap());
+        for text in [format!("https://h/{text}"), format!("{{{{env.API}}}}/x{text}")] {
+            if let (Ok(fast), Ok(slow)) =
+                (Template::<Url>::compile(&engine, &text, &names()), Template::<Url>::compile_as(&engine, &text, (&names(), false)))
+            {
+                prop_assert_eq!(fast.render(&scope), slow.render(&scope));
+            }
+        }
+        if let (Ok(fast), Ok(slow)) =
+            (Template::<Argv>::compile(&engine, &text, &names()), Template::<Argv>::compile_as(&engine, &text, (&names(), false)))
+        {
+            prop_assert_eq!(fast.render(&scope), slow.render(&scope));
+        }
+        if let (Ok(fast), Ok(slow)) =
+            (Template::<Json>::compile(&engine, &text, &names()), Template::<Json>::compile_as(&engine, &text, (&names(), false)))
+        {
+            prop_assert_eq!(fast.render(&scope), slow.render(&scope));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_panic(text in tokens(), arguments in arguments()) {
+        let (engine, _) = Engine::new([("p".to_owned(), text.clone()), ("q".to_owned(), "{{> @partial-block}}".to_owned())]);
+        let scope = scope(arguments);
+        compiles_without_panic::<Text>(&engine, &text, &scope);
+        compiles_without_panic::<Argv>(&engine, &text, &scope);
+        compiles_without_panic::<EnvValue>(&engine, &text, &scope);
+        compiles_without_panic::<Header>(&engine, &text, &scope);
+        compiles_without_panic::<Url>(&engine, &text, &scope);
+        compiles_without_panic::<Uri>(&engine, &text, &scope);
+        compiles_without_panic::<Json>(&engine, &text, &scope);
+        compiles_without_panic::<Parameter>(&engine, &text, &scope);
+        compiles_without_panic::<FilePath>(&engine, &text, &scope);
+        compiles_without_panic::<Condition>(&engine, &text, &scope);
+    }
+
+    #[test]
+    fn places_of_faults_are_places_of_the_text(text in tokens()) {
+        if let Err(faults) = Template::<Text>::compile(&partials(), &text, &names()) {
+            prop_assert!(!faults.is_empty());
+            for fault in faults {
+                let Place::Here(range) = fault.place else { continue };
+                prop_assert!(text.get(range).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn what_compiles_renders(text in mostly_right(), arguments in arguments(), json in value()) {
+        if let Ok(template) = Template::<Text>::compile(&partials(), &text, &names()) {
+            let mut scope = scope(arguments);
+            scope.set_step("a", json!({ "stdout": "s", "exit": 0, "json": json }));
+            let rendered = template.render(&scope);
+            prop_assert!(rendered.is_ok(), "{:?}", rendered);
+        }
+    }
+
+    #[test]
+    fn an_encoded_value_stays_one_segment_of_the_same_host(diff in "\\PC{0,12}|[./\\\\%?#@:2eE]{0,8}") {
+        if let Ok(url) = render::<Url>("https://h.example/a/{{diff}}/b?c={{diff}}", json!({ "diff": diff })) {
+            let parsed = url::Url::parse(&url.text).unwrap();
+            prop_assert_eq!(parsed.host_str(), Some("h.example"));
+            let segments: Vec<&str> = parsed.path_segments().unwrap().collect();
+            prop_assert_eq!(segments.len(), 3);
+            prop_assert_eq!((segments[0], segments[2]), ("a", "b"));
+            prop_assert!(parsed.fragment().is_none());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What templates become.
+
+use super::*;
+use crate::template::{Condition, Json, helpers};
+
+#[test]
+fn text_is_not_escaped_and_never_read_again() {
+    assert_eq!(shown("<{{diff}}>", json!({ "diff": "<&\"'{{limit}}>" })), "<<&\"'{{limit}}>>");
+}
+
+#[test]
+fn null_prints_nothing_and_is_false() {
+    assert_eq!(shown("[{{diff}}{{repo.name}}{{steps.a.json.gone.deep}}]", json!({ "diff": null })), "[]");
+    let all = "{{#if diff}}1{{/if}}{{#each tags}}2{{/each}}{{#with repo}}3{{/with}}{{#unless diff}}4{{/unless}}{{upper diff}}{{lookup repo \"x\"}}{{eq diff tags}}{{len tags}}";
+    assert_eq!(shown(all, json!({})), "4true0");
+}
+
+#[test]
+fn a_field_that_an_answer_lacks_is_null_even_where_a_list_came() {
+    let mut scope = scope(json!({}));
+    scope.set_step("a", json!({ "json": [1, 2] }));
+    for text in [
+        "{{steps.a.json.name}}",
+        "{{#if steps.a.json.name}}x{{/if}}",
+        "{{#with steps.a.json as |j|}}{{j.x.y}}{{x}}{{/with}}",
+        "{{#each steps.a.json}}{{x.y}}{{../steps.a.json.z}}{{/each}}",
+        "{{#each steps.a.json.items}}x{{/each}}",
+        "{{> p steps.a.json}}{{> p steps.a.json.x z=1}}",
+    ] {
+        let template = compile_with::<Text>(&[("p", "{{x}}{{x.y}}{{#each q}}x{{/each}}")], text);
+        assert_eq!(template.render(&scope).unwrap().0, "", "{text}");
+    }
+}
+
+#[test]
+fn lists_and_objects_print_as_json() {
+    let values = json!({ "tags": ["a", "b"], "repo": { "name": "n", "stars": 1 } });
+    assert_eq!(shown("{{tags}}{{repo}}{{first repos}}", values.clone()), r#"["a","b"]{"name":"n","stars":1}"#);
+    assert_eq!(shown("{{#if flag}}{{/if}}{{tags}}{{repo}}", values), r#"["a","b"]{"name":"n","stars":1}"#);
+}
+
+#[test]
+fn the_text_false_is_true_and_zero_is_not() {
+    let truth = |value: Value| render::<Condition>("{{diff}}", json!({ "diff": value })).unwrap();
+    for value in [json!("false"), json!("0"), json!(1), json!([0]), json!(true)] {
+        assert!(truth(value));
+    }
+    for value in [json!(""), json!(0), json!(false), json!(null), json!([])] {
+        assert!(!truth(value));
+    }
+}
+
+#[test]
+fn helpers_do_what_their_table_says() {
+    for (text, wanted) in [
+        ("{{json repo}}", r#"{"name":"n","stars":1}"#),
+        ("{{json tags indent=2}}", "[\n  \"b\",\n  \"a\"\n]"),
+        ("{{json gone}}", "null"),
+        ("{{upper mixed}}|{{lower mixed}}|{{capitalize mixed}}", "ÄB C|äb c|ÄB C"),
+        ("[{{trim \" x \"}}]", "[x]"),
+        ("{{join tags}}|{{join tags \"-\"}}", "b, a|b-a"),
+        ("{{#each (split \"a,b\" \",\")}}<{{this}}>{{/each}}", "<a><b>"),
+        ("{{replace \"aXbX\" \"X\" \"--\"}}", "a--b--"),
+        ("{{default gone \"x\"}}{{default \"\" gone \"y\"}}{{default 0 1}}", "xy0"),
+        ("{{indent \"a\\n\\nb\" 2}}|{{indent \"a\" \"> \"}}", "  a\n\n  b|> a"),
+        ("{{truncate \"äöüß\" 3}}{{truncate \"äöü\" 3}}{{truncate \"abcdef\" 3 end=\"..\"}}", "äö…äöüa.."),
+        ("{{len (lines \"a\\nb\")}}{{len \"äö\"}}{{len tags}}{{len repo}}", "2222"),
+        ("{{first tags}}{{last tags}}{{join (first tags 1)}}{{join (last tags 1)}}", "baba"),
+        ("{{date \"2024-02-03T04:05:06+02:00\" \"%d.%m.%Y %H:%M %z\"}}", "03.02.2024 04:05 +0200"),
+        ("{{date 0 \"%Y-%m-%d\"}} {{date \"2024-02-03\" \"%H\"}}", "1970-01-01 00"),
+        ("{{path \"a b/ü\"}}", "a%20b/%C3%BC"),
+        ("{{lookup tags 1}}{{lookup repo \"name\"}}{{lookup repo \"gone\"}}", "an"),
+        ("{{and 1 0}}{{or 1 0}}{{not 1}}{{gt 2 1}}{{lte 2 1}}{{ne 1 1}}", "falsetruefalsetruefalsefalse"),
+        ("{{#if (and flag (gt (len tags) 1))}}yes{{/if}}", ""),
+    ] {
+        let names = Names::new().with_arguments([
+            ("gone", Shape::Text),
+            ("mixed", Shape::Text),
+            ("tags", Shape::list(Shape::Text)),
+            ("repo", Shape::Map(Box::new(Shape::Any))),
+            ("flag", Shape::Boolean),
+        ]);
+        let template =
+            Template::<Text>::compile(&engine(&[]), text, &names).unwrap_or_else(|faults| panic!("{text} {faults:#?}"));
+        let values = json!({ "mixed": "äB C", "tags": ["b", "a"], "repo": { "name": "n", "stars": 1 } });
+        assert_eq!(template.render(&scope(values)).unwrap().0, wanted, "{text}");
+    }
+}
+
+#[test]
+fn every_helper_of_the_table_is_there_and_every_other_is_not() {
+    let (engine, _) = Engine::new([]);
+    let missing = |name: &str| {
+        let tried = engine.registry.render_template(&format!("{{{{#{name} 1 1 1}}}}{{{{/{name}}}}}"), &json!({}));
+        tried.is_err_and(|error| error.to_string().contains("Helper not found"))
+    };
+    for doc in helpers() {
+        assert!(!missing(doc.name), "{}", doc.name);
+        assert!(doc.usage.contains(doc.name) && !doc.description.ends_with('.'), "{}", doc.name);
+    }
+    assert!(missing("log") && missing("raw"));
+}
+
+#[test]
+fn now_can_be_fixed() {
+    let now: jiff::Timestamp = "2020-01-02T03:04:05.6Z".parse().unwrap();
+    let scope = scope(json!({})).with_now(now);
+    let shown =
+        compile_with::<Text>(&[("p", "{{now}}")], "{{now}} {{now \"%Y\"}} {{date (now) \"%d\"}} {{> p}} {{> p now=1}}");
+    assert_eq!(shown.render(&scope).unwrap().0, "2020-01-02T03:04:05Z 2020 02 2020-01-02T03:04:05Z 1");
+}
+
+#[test]
+fn a_date_that_is_none_is_an_error_without_its_value() {
+    let error = render::<Text>("{{date diff \"%Y\"}}", json!({ "diff": "s3cret" })).unwrap_err().to_string();
+    assert!(error.contains("`date`") && !error.contains("s3cret"), "{error}");
+}
+
+#[test]
+fn standalone_tags_take_their_line_with_them_and_crlf_stays() {
+    let text = "a\r\n{{#if flag}}\r\nb {{diff}}\r\n{{/if}}\r\nc\n";
+    assert_eq!(shown(text, json!({ "flag": true, "diff": "d" })), "a\r\nb d\r\nc\n");
+    assert_eq!(shown("{{diff}}\r\n", json!({ "diff": "d" })), "d\r\n");
+}
+
+#[test]
+fn partials_on_their_own_line_indent_what_they_print() {
+    let text = "x\n  {{> p}}\ny";
+    assert_eq!(shown_with(&[("p", "1\n{{diff}}\n")], text, json!({ "diff": "2" })), "x\n  1\n  2\ny");
+}
+
+#[test]
+fn a_loop_around_the_template_gives_this() {
+    let names = names().with_this(Shape::object([("name", Shape::Text)]));
+    let scope = scope(json!({ "diff": "d", "tags": ["t"] })).with_this(json!({ "name": "N" }));
+    for (text, wanted) in [
+        ("{{this.name}}", "N"),
+        ("{{upper this.name}}{{diff}}", "Nd"),
+        ("{{#each tags}}{{this}}{{../this.name}}{{/each}}{{json this}}", "tN{\"name\":\"N\"}"),
+        ("{{#with this}}{{name}}{{/with}}{{> p this}}", "NN"),
+    ] {
+        let template = Template::<Text>::compile(&engine(&[("p", "{{name}}")]), text, &names).unwrap();
+        assert_eq!(template.render(&scope).unwrap().0, wanted, "{text}");
+        assert!(template.reads().iter().any(|path| path[0] == "this"));
+    }
+    let template = Template::<Json>::compile(&engine(&[]), "{{this}}", &names).unwrap();
+    assert_eq!(template.render(&scope).unwrap().0, Some(json!({ "name": "N" })));
+}
+
+#[test]
+fn params_of_blocks_hide_what_is_outside() {
+    let values = json!({ "repos": [{ "name": "a" }, { "name": "b" }], "labels": { "k": "v" } });
+    assert_eq!(
+        shown("{{#each repos as |diff i|}}{{i}}{{diff.name}}{{#if @last}}!{{/if}}{{/each}}", values.clone()),
+        "0a1b!"
+    );
+    assert_eq!(shown("{{#each labels as |v k|}}{{k}}={{v}}{{@key}}{{@first}}{{/each}}", values.clone()), "k=vktrue");
+    assert_eq!(
+        shown("{{#each (first repos 1) as |r|}}{{r.name}}{{name}}{{this.name}}{{/each}}", values.clone()),
+        "aaa"
+    );
+    assert_eq!(shown("{{#with (first repos) as |r|}}{{r.name}}{{name}}{{/with}}", values.clone()), "aa");
+    assert_eq!(
+        shown("{{#each repos}}{{#each ../repos}}{{@../index}}{{@index}}{{/each}};{{/each}}", values),
+        "0001;1011;"
+    );
+}

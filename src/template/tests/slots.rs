@@ -1,0 +1,231 @@
+//! What each place does to values.
+
+use super::*;
+use crate::template::{Argv, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url, UrlBase};
+
+fn url(text: &str, arguments: Value) -> Result<String, String> {
+    render::<Url>(text, arguments).map(|url| url.text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn values_in_a_url_are_encoded_wherever_they_stand() {
+    let values = json!({ "diff": "a/b?c#d%e \n@é", "tags": ["x&y"], "flag": true });
+    let encoded = "a%2Fb%3Fc%23d%25e%20%0A%40%C3%A9";
+    for (text, wanted) in [
+        ("https://h.example/x/{{diff}}", format!("https://h.example/x/{encoded}")),
+        ("https://h.example/?q={{diff}}", format!("https://h.example/?q={encoded}")),
+        ("https://h.example/{{path diff}}", format!("https://h.example/{}", encoded.replacen("%2F", "/", 1))),
+        ("https://h.example/{{lower diff}}", format!("https://h.example/{encoded}")),
+        ("https://h.example/{{#if flag}}{{diff}}{{/if}}", format!("https://h.example/{encoded}")),
+        ("https://h.example/{{#each tags}}{{this}}{{/each}}", "https://h.example/x%26y".to_owned()),
+        ("{{env.API}}/x/{{diff}}", format!("https://api.example/x/{encoded}")),
+        ("{{env.API}}/{{#if flag}}{{diff}}{{/if}}", format!("https://api.example/{encoded}")),
+        ("/x/{{diff}}", format!("/x/{encoded}")),
+    ] {
+        assert_eq!(url(text, values.clone()), Ok(wanted), "{text}");
+    }
+}
+
+#[test]
+fn no_value_chooses_the_host() {
+    for text in [
+        "https://{{diff}}/x",
+        "https://h{{diff}}/x",
+        "https://h.example{{diff}}",
+        "https://h.example:{{limit}}/",
+        "https://h.example\\\\{{diff}}",
+        "{{env.API}}{{diff}}",
+        "{{env.API}}.evil/{{diff}}",
+        "{{env.API}}{{#if flag}}/{{/if}}x",
+        "{{diff}}/x",
+        "{{diff}}{{diff}}",
+        "http{{diff}}://h/",
+        "{{#if flag}}https://a{{else}}https://b{{/if}}/x",
+        "{{upper diff}}",
+        "//evil/{{diff}}",
+        "/{{diff}}",
+        "x/{{diff}}",
+    ] {
+        let found = faults::<Url>(text);
+        assert!(found.len() == 1 && found[0].starts_with("unsafe"), "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_url_says_who_chose_its_host() {
+    let base = |text: &str| compile::<Url>(text).base().clone();
+    assert_eq!(base("https://h.example/{{diff}}"), UrlBase::Literal);
+    assert_eq!(base("https://h.example"), UrlBase::Literal);
+    assert_eq!(base("/repos/{{diff}}"), UrlBase::Relative);
+    assert_eq!(base("{{env.API}}/x"), UrlBase::Env("API".to_owned()));
+    assert_eq!(base("{{env.API}}"), UrlBase::Env("API".to_owned()));
+    assert_eq!(base("{{diff}}"), UrlBase::Whole(vec!["diff".to_owned()]));
+    assert_eq!(base("{{arguments.diff}}"), UrlBase::Whole(vec!["arguments".to_owned(), "diff".to_owned()]));
+    assert!(render::<Url>("{{diff}}", json!({ "diff": "http://a/?b" })).unwrap().whole);
+    assert_eq!(url("{{env.API}}", json!({})).unwrap(), "https://api.example");
+    assert!(!render::<Url>("{{env.API}}", json!({})).unwrap().whole);
+}
+
+#[test]
+fn a_path_slot_that_vanishes_or_goes_up_is_refused_by_name() {
+    for (text, value) in [
+        ("https://h/a/{{diff}}/b", ""),
+        ("https://h/a/{{diff}}", "."),
+        ("https://h/a/{{diff}}/b", ".."),
+        ("https://h/a/.{{diff}}/b", "."),
+        ("https://h/a/%2e{{diff}}/b", "."),
+        ("https://h/a\\\\{{diff}}", ".."),
+        ("https://h/a/{{path diff}}", "x/../../y"),
+        ("https://h/a/{{trim diff}}", " "),
+        ("/a/{{diff}}", ""),
+        ("{{env.API}}/{{diff}}", ".."),
+        ("{{env.API}}/{{#if flag}}{{else}}{{diff}}{{/if}}", ".."),
+    ] {
+        let error = url(text, json!({ "diff": value })).unwrap_err();
+        assert!(error.starts_with("`diff` "), "{text}: {error}");
+    }
+    for (text, value, wanted) in [
+        ("https://h/a/v{{diff}}", "", "https://h/a/v"),
+        ("https://h/?q={{diff}}", "", "https://h/?q="),
+        ("https://h/?q={{diff}}", "..", "https://h/?q=.."),
+        ("https://h//{{diff}}", "x", "https://h//x"),
+        ("https://h/../{{diff}}/", "x", "https://h/../x/"),
+        ("https://h/{{path diff}}", "a//b/", "https://h/a//b/"),
+    ] {
+        assert_eq!(url(text, json!({ "diff": value })), Ok(wanted.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn a_url_needs_its_base_and_its_encoding() {
+    let template = compile::<Url>("{{env.API}}/x");
+    let bare = Scope::new(serde_json::Map::new(), Arc::default());
+    assert_eq!(template.render(&bare).unwrap_err().to_string(), "`env.API` is not set");
+    assert!(url("{{diff}}", json!({})).is_err() && url("{{tags}}", json!({ "tags": ["http://x"] })).is_err());
+    for text in ["https://h/{{{diff}}}", "https://h/{{&diff}}"] {
+        assert!(faults::<Url>(text)[0].contains("without encoding"), "{text}");
+        assert!(faults::<Uri>(text)[0].contains("without encoding"), "{text}");
+    }
+    assert!(faults_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
+    assert!(faults::<Url>("https://h/a\n")[0].contains("line breaks"));
+    assert!(faults::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line breaks"));
+}
+
+#[test]
+fn a_uri_encodes_values_and_takes_a_whole_one() {
+    assert_eq!(render::<Uri>("notes://{{diff}}/x", json!({ "diff": "a/b" })).unwrap().0, "notes://a%2Fb/x");
+    assert_eq!(render::<Uri>("{{diff}}", json!({ "diff": "notes://a/b" })).unwrap().0, "notes://a/b");
+    assert!(render::<Uri>("{{diff}}", json!({})).is_err());
+}
+
+#[test]
+fn an_argv_element_knows_who_began_it() {
+    let element = |text: &str, diff: &str| render::<Argv>(text, json!({ "diff": diff, "flag": true })).unwrap();
+    assert_eq!(element("{{diff}}", "-rf").foreign_dash(), Some("diff"));
+    assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").foreign_dash(), Some("diff"));
+    assert_eq!(element("{{trim diff}}", " -rf").foreign_dash(), Some("diff"));
+    assert_eq!(element("{{default diff tags}}", "-rf").foreign_dash(), Some("default diff tags"));
+    assert_eq!(element("{{arguments.diff}}", "-x").begins_with(), Some("arguments.diff"));
+    assert_eq!(element("-{{diff}}", "-rf").foreign_dash(), None);
+    assert_eq!(element("--x={{diff}}", "-rf").text(), "--x=-rf");
+    assert_eq!(element("{{flag}}", "").foreign_dash(), None);
+    assert_eq!(element("{{steps.a.json.gone}}-x", "").foreign_dash(), None);
+    assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text(), "a; rm $(x)\n'\"");
+}
+
+#[test]
+fn nul_is_refused_by_name_where_it_would_cut_a_text() {
+    for text in ["x{{diff}}", "{{#if diff}}{{upper diff}}{{/if}}"] {
+        let values = || json!({ "diff": "a\0b" });
+        let wanted = Err("`diff` holds a NUL character".to_owned());
+        assert_eq!(render::<Argv>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<EnvValue>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<FilePath>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<Header>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+    }
+    assert!(faults::<Argv>("a\0b")[0].contains("NUL"));
+    assert_eq!(shown("{{diff}}", json!({ "diff": "a\0b" })), "a\0b");
+}
+
+#[test]
+fn headers_take_one_line_or_are_left_out() {
+    let header = |text: &str, diff: Value| render::<Header>(text, json!({ "diff": diff }));
+    assert_eq!(header("Bearer {{diff}}", json!("x")).unwrap().unwrap().0, "Bearer x");
+    assert_eq!(header("{{diff}}", Value::Null).unwrap(), None);
+    assert_eq!(header("a{{diff}}\n", json!("x")).unwrap().unwrap().0, "ax");
+    for value in ["a\r\nX: y", "a\n", "\u{7f}", "\u{1b}["] {
+        let error = header("v {{diff}}", json!(value)).unwrap_err().to_string();
+        assert!(error.starts_with("`diff` holds a line break"), "{error}");
+    }
+}
+
+#[test]
+fn json_keeps_types_and_leaves_out_what_is_absent() {
+    let leaf = |text: &str, values: Value| render::<Json>(text, values).unwrap().0;
+    assert_eq!(leaf("{{limit}}", json!({ "limit": 3 })), Some(json!(3)));
+    assert_eq!(leaf("{{tags}}", json!({ "tags": ["a"] })), Some(json!(["a"])));
+    assert_eq!(leaf("{{diff}}", json!({})), None);
+    assert_eq!(leaf("n={{limit}}", json!({ "limit": 3 })), Some(json!("n=3")));
+    assert_eq!(leaf("{{split diff \",\"}}", json!({ "diff": "a,b" })), Some(json!(["a", "b"])));
+    assert_eq!(leaf("{{len tags}}", json!({ "tags": ["a"] })), Some(json!(1)));
+    assert_eq!(leaf("\"}", json!({})), Some(json!("\"}")));
+    assert_eq!(leaf("{{steps.a.json.items.1.n}}", json!({})), Some(json!(2)));
+}
+
+#[test]
+fn parameters_repeat_lists_and_leave_out_what_is_absent() {
+    let values = |text: &str, values: Value| render::<Parameter>(text, values).unwrap().0;
+    assert_eq!(values("{{tags}}", json!({ "tags": ["a&b", "c"] })), ["a&b", "c"]);
+    assert_eq!(values("{{diff}}", json!({})), [""; 0]);
+    assert_eq!(values("{{limit}}", json!({ "limit": 3 })), ["3"]);
+    assert_eq!(values("x{{diff}}", json!({})), ["x"]);
+}
+
+#[test]
+fn a_condition_is_one_expression() {
+    assert!(render::<Condition>("{{eq limit 3}}", json!({ "limit": 3 })).unwrap());
+    assert!(!render::<Condition>("{{not limit}}", json!({ "limit": 3 })).unwrap());
+    for text in ["true", "{{flag}} ", "{{flag}}{{flag}}", "", "{{#if flag}}1{{/if}}"] {
+        assert!(faults::<Condition>(text)[0].contains("exactly one"), "{text}");
+    }
+}
+
+#[test]
+fn a_file_stays_in_its_folder() {
+    let file = |text: &str, diff: &str| render::<FilePath>(text, json!({ "diff": diff }));
+    let path = file("docs/x/{{diff}}.md", "a/b").unwrap();
+    assert_eq!((path.text.as_str(), path.folder.as_str()), ("docs/x/a/b.md", "docs/x/"));
+    assert_eq!(file("./docs/../{{diff}}", "a..b").unwrap().text, "./docs/../a..b");
+    for (text, value) in [
+        ("docs/{{diff}}.md", "../x"),
+        ("docs/{{diff}}", ".."),
+        ("docs/.{{diff}}", "."),
+        ("docs/{{diff}}", ""),
+        ("docs/{{diff}}", "a\\..\\..\\b"),
+        ("docs/{{diff}}", "/etc/passwd"),
+        ("{{diff}}", "/etc/passwd"),
+        ("{{diff}}", "C:x"),
+        ("docs/{{diff}}/x", "a/./b"),
+    ] {
+        let error = file(text, value).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("`diff` "), "{text} {value}: {error}");
+    }
+}
+
+#[test]
+fn a_whole_url_may_be_the_element_of_a_loop_around() {
+    let names = names().with_this(Shape::object([("href", Shape::Text)]));
+    let template = Template::<Url>::compile(&engine(&[]), "{{this.href}}", &names).unwrap();
+    assert_eq!(template.base(), &UrlBase::Whole(vec!["this".to_owned(), "href".to_owned()]));
+    let scope = scope(json!({})).with_this(json!({ "href": "https://x/" }));
+    assert_eq!(template.render(&scope).unwrap().text, "https://x/");
+}
+
+#[test]
+fn templates_and_engines_go_where_threads_go() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Template<Text>>();
+    shared::<Template<Url>>();
+    shared::<Arc<Engine>>();
+    shared::<Scope>();
+}

@@ -1,0 +1,143 @@
+//! What is said of text that is no template.
+
+use super::*;
+
+/// One fault, and the tag it is at.
+fn only(text: &str) -> String {
+    let found = faults::<Text>(text);
+    assert_eq!(found.len(), 1, "{text}: {found:#?}");
+    found.into_iter().next().unwrap()
+}
+
+#[test]
+fn an_unclosed_block_is_named_where_it_opened() {
+    assert_eq!(
+        only("ä {{#if flag}} x {{#each tags}}y{{/each}}"),
+        "template at \"if\": the block `if` is never closed | close it with `{{/if}}`"
+    );
+}
+
+#[test]
+fn an_unclosed_block_inside_another_is_the_one_that_is_named() {
+    assert_eq!(
+        only("{{#if flag}}{{#each tags}}{{/if}}"),
+        "template at \"each\": the block `each` is never closed | close it with `{{/each}}`"
+    );
+}
+
+#[test]
+fn one_brace_too_few_is_said_plainly() {
+    assert_eq!(
+        only("a {{diff} b"),
+        "template at \"{{diff}\": two braces open this tag, one closes it | write `{{diff}}`"
+    );
+    assert_eq!(
+        only("a {{{diff}} b"),
+        "template at \"{{{diff}}\": three braces open this tag, fewer close it | write `{{{diff}}}`"
+    );
+}
+
+#[test]
+fn an_unclosed_tag_is_named_and_the_next_is_read_all_the_same() {
+    assert_eq!(
+        faults::<Text>("{{diff {{dif}}"),
+        [
+            "template at \"{{\": this tag is never closed | close it with `}}`",
+            "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?"
+        ]
+    );
+}
+
+#[test]
+fn a_stray_end_and_a_mismatched_end_are_told_apart() {
+    assert_eq!(only("x{{/if}}"), "template at \"if\": `{{/if}}` closes no block");
+    assert_eq!(
+        only("{{#if flag}}x{{/unless}}"),
+        "template at \"unless\": `{{/unless}}` stands where `{{#if}}` should be closed | write `{{/if}}`"
+    );
+}
+
+#[test]
+fn else_stands_in_blocks_only_and_once() {
+    assert_eq!(only("{{else}}"), "template at \"else\": `{{else}}` stands outside of a block");
+    assert_eq!(
+        only("{{#if flag}}{{else}}{{else}}{{/if}}"),
+        "template at \"else\": nothing can follow `{{else}}` but the end of the block"
+    );
+}
+
+#[test]
+fn a_name_that_handlebars_takes_for_an_else_is_refused() {
+    assert!(only("{{elsewhere}}").contains("takes `{{elsewhere}}` for an `else`"));
+}
+
+#[test]
+fn what_folio_has_not_is_refused_with_what_to_do() {
+    for (text, word) in [
+        ("{{{{raw}}}}x{{{{/raw}}}}", "raw block"),
+        ("{{> (lookup repo diff)}}", "plain word"),
+        ("{{> 'x'}}", "plain word"),
+        ("{{* deco}}", "decorators"),
+        ("{{(upper diff)}}", "parentheses are"),
+        ("{{\"text\"}}", "needs no tag"),
+        ("{{.}}", "named in words"),
+        ("{{#each tags}}{{../@index}}{{/each}}", "@../index"),
+    ] {
+        let found = faults::<Text>(text);
+        assert!(found[0].contains(word), "{text}: {found:#?}");
+    }
+}
+
+#[test]
+fn every_fault_is_found_in_one_go_each_at_its_own_word() {
+    let text = "ü {{dif}}\n{{#if flg}}{{uper diff}}{{/if}}\r\n{{> nope}} {{repo.nam}} {{join diff}}";
+    assert_eq!(
+        faults::<Text>(text),
+        [
+            "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?",
+            "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
+            "unknown-helper at \"uper\": unknown helper `uper` | did you mean `upper`?",
+            "unknown-partial at \"nope\": unknown partial `nope`",
+            "unknown-variable at \"nam\": `repo` has no field `nam` | did you mean `name`?",
+            "helper-argument at \"diff\": `join` takes a list here, and `diff` is text | `lines` and `split` make a list of text",
+        ]
+    );
+}
+
+#[test]
+fn a_suggestion_is_also_given_as_text_to_put_there() {
+    let faults = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
+    assert_eq!(faults[0].instead.as_deref(), Some("diff"));
+}
+
+#[test]
+fn a_block_whose_tag_is_broken_still_ends_at_its_end() {
+    assert_eq!(only("{{#if (}}a{{/if}}").split(':').next(), Some("template at \"}\""));
+}
+
+#[test]
+fn odd_but_right_templates_are_read() {
+    for (text, wanted) in [
+        (r"\{{diff}} \\{{diff}}", r"{{diff}} \d"),
+        ("{{! a }}x{{!-- {{y}} --}}z", "xz"),
+        ("{{ diff }}|{{~ diff ~}} |", "d|d|"),
+        ("{{~#if flag~}} y {{~else~}} n {{~/if~}}", "y"),
+        ("{\"a\":{{limit}}}", "{\"a\":3}"),
+        ("{{{diff}}}{{&diff}}{{ {diff} }}", "ddd"),
+        ("{{arguments.[diff]}}{{this.diff}}{{./diff}}{{@root.diff}}", "dddd"),
+        ("{{#if flag}}a{{else if diff}}b{{else}}c{{/if}}", "a"),
+        ("{{#unless flag}}a{{else if limit}}b{{else}}c{{/unless}}", "b"),
+        ("{{replace diff \"d\" 'e\"'}}", "e\""),
+        ("{{#eq diff \"d\"}}same{{else}}other{{/eq}}", "same"),
+        ("{{#if flag}}{{^}}x{{/if}}", ""),
+        ("{{lookup [1, 2] 1}}", "2"),
+    ] {
+        assert_eq!(shown(text, json!({ "diff": "d", "limit": 3, "flag": true })), wanted, "{text}");
+    }
+}
+
+#[test]
+fn no_more_faults_are_kept_than_anybody_reads() {
+    assert!(faults::<Text>(&"{{".repeat(10_000)).len() <= 128);
+    assert!(faults::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
+}

@@ -1,0 +1,232 @@
+//! Who may ask over HTTP.
+//!
+//! A web page anywhere can send requests to a server on its visitor's machine. It cannot forge its `Origin`, and
+//! a name of its own that it points at this machine shows in `Host`: so both are checked for every request.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderValue, header, uri::Authority},
+};
+
+use super::HttpOptions;
+
+/// Why somebody may not ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Denied {
+    /// The server is not known by that name.
+    Host,
+    /// A web page from elsewhere.
+    Origin,
+    /// The token is missing or wrong.
+    Token,
+}
+
+/// Who may ask.
+pub(super) struct Guard {
+    hosts: Vec<String>,
+    /// Whether any number will do for a name. A page's own name is none.
+    any_address: bool,
+    origins: Vec<String>,
+    token: Option<String>,
+}
+
+impl Guard {
+    pub(super) fn new(address: SocketAddr, options: &HttpOptions) -> Guard {
+        let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        if !address.ip().is_unspecified() {
+            hosts.push(match address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
+        }
+        let own = hosts.iter().map(|host| normal(&format!("http://{host}:{}", address.port())));
+        let given = options.allowed_origins.iter().map(|origin| normal(origin));
+        let origins = own.chain(given).collect();
+        hosts.extend(options.allowed_hosts.iter().map(|host| host.to_ascii_lowercase()));
+        Guard { hosts, any_address: address.ip().is_unspecified(), origins, token: options.token.clone() }
+    }
+
+    /// Checks what a browser cannot forge. Returns the origin of the page that asks, where one does.
+    pub(super) fn check(&self, request: &Request) -> Result<Option<HeaderValue>, Denied> {
+        let headers = request.headers();
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+        // Where the target names a host, that is the one asked for, and a second header is somebody's trick.
+        let host = request.uri().authority().cloned().or(host).ok_or(Denied::Host)?;
+        if hosts.next().is_some() || host.as_str().contains('@') {
+            return Err(Denied::Host);
+        }
+        if !self.knows(&host) {
+            return Err(Denied::Host);
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
+        let text = origin.to_str().map_err(|_| Denied::Origin)?;
+        if self.trusts(&normal(text)) { Ok(Some(origin.clone())) } else { Err(Denied::Origin) }
+    }
+
+    /// Checks the token, in a time that does not tell how much of it was right.
+    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<(), Denied> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let shown = headers.get(header::AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes);
+        let shown = match shown.split_at_checked(7) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer ") => rest.trim_ascii(),
+            _ => return Err(Denied::Token),
+        };
+        if same(token.as_bytes(), shown) { Ok(()) } else { Err(Denied::Token) }
+    }
+
+    fn knows(&self, host: &Authority) -> bool {
+        let name = host.host().trim_end_matches('.').to_ascii_lowercase();
+        if self.any_address && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
+            return true;
+        }
+        let whole = host.port_u16().map(|port| format!("{name}:{port}"));
+        self.hosts.iter().any(|host| *host == name || Some(host) == whole.as_ref() || host == "*")
+    }
+
+    fn trusts(&self, origin: &str) -> bool {
+        self.origins.iter().any(|trusted| match trusted.strip_suffix(":*") {
+            Some(any_port) => match origin.strip_prefix(any_port) {
+                Some(port) => port.is_empty() || port.strip_prefix(':').is_some_and(is_number),
+                None => false,
+            },
+            None => trusted == origin || trusted == "*",
+        })
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// An origin as a browser writes it.
+fn normal(origin: &str) -> String {
+    let origin = origin.trim_end_matches('/').to_ascii_lowercase();
+    for (scheme, port) in [("http://", ":80"), ("https://", ":443")] {
+        if origin.starts_with(scheme)
+            && let Some(bare) = origin.strip_suffix(port)
+        {
+            return bare.to_owned();
+        }
+    }
+    origin
+}
+
+fn same(secret: &[u8], shown: &[u8]) -> bool {
+    let differing = secret.iter().zip(shown).fold(0, |differing, (a, b)| differing | (a ^ b));
+    secret.len() == shown.len() && differing == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use axum::body::Body;
+
+    fn guard(address: &str) -> Guard {
+        let options = HttpOptions {
+            allowed_origins: vec!["https://desk.example/".into(), "http://near.example:*".into()],
+            allowed_hosts: vec!["desk.example".into(), "port.example:81".into()],
+            token: Some("secret".into()),
+            ..HttpOptions::default()
+        };
+        Guard::new(address.parse().unwrap(), &options)
+    }
+
+    fn check(guard: &Guard, host: &str, origin: Option<&str>) -> Result<bool, Denied> {
+        let mut request = Request::builder().uri("/mcp").header("host", host);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        guard.check(&request.body(Body::empty()).unwrap()).map(|origin| origin.is_some())
+    }
+
+    #[test]
+    fn only_known_names_are_answered_to() {
+        let guard = guard("127.0.0.1:8080");
+        for host in [
+            "localhost:8080",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+            "LOCALHOST",
+            "desk.example",
+            "desk.example:1",
+            "port.example:81",
+        ] {
+            assert_eq!(check(&guard, host, None), Ok(false), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "port.example:82",
+            "10.0.0.1:8080",
+            "evil.example@127.0.0.1",
+            "a b",
+            "",
+        ] {
+            assert_eq!(check(&guard, host, None), Err(Denied::Host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_number_will_do_where_every_address_is_listened_on() {
+        let guard = guard("0.0.0.0:8080");
+        assert_eq!(check(&guard, "10.0.0.1:8080", None), Ok(false));
+        assert_eq!(check(&guard, "[fe80::1]", None), Ok(false));
+        assert_eq!(check(&guard, "evil.example", None), Err(Denied::Host));
+    }
+
+    #[test]
+    fn only_known_pages_are_answered() {
+        let guard = guard("127.0.0.1:8080");
+        for origin in [
+            "http://localhost:8080",
+            "http://127.0.0.1:8080",
+            "https://desk.example",
+            "https://desk.example:443",
+            "http://near.example",
+            "http://near.example:99",
+        ] {
+            assert_eq!(check(&guard, "localhost:8080", Some(origin)), Ok(true), "{origin}");
+        }
+        for origin in [
+            "http://localhost:3000",
+            "https://localhost:8080",
+            "http://desk.example",
+            "https://desk.example.evil.example",
+            "http://near.example.evil.example",
+            "null",
+            "",
+        ] {
+            assert_eq!(check(&guard, "localhost:8080", Some(origin)), Err(Denied::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn the_token_must_be_shown_whole() {
+        let guard = guard("127.0.0.1:8080");
+        let identify = |shown: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, shown.parse().unwrap());
+            guard.identify(&headers)
+        };
+        assert_eq!((identify("Bearer secret"), identify("bearer secret")), (Ok(()), Ok(())));
+        for shown in ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
+        {
+            assert_eq!(identify(shown), Err(Denied::Token), "{shown}");
+        }
+        assert_eq!(guard.identify(&HeaderMap::new()), Err(Denied::Token));
+    }
+
+    #[test]
+    fn a_second_host_is_refused_and_the_host_of_the_target_is_the_one_that_counts() {
+        let guard = guard("127.0.0.1:8080");
+        let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
+        assert_eq!(guard.check(&two.body(Body::empty()).unwrap()).err(), Some(Denied::Host));
+        let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
+        assert_eq!(guard.check(&whole.body(Body::empty()).unwrap()).err(), Some(Denied::Host));
+    }
+}

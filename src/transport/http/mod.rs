@@ -1,0 +1,377 @@
+//! Streamable HTTP: sessions for versions to 2025-11-25 and requests that stand for themselves for 2026-07-28, at
+//! one endpoint.
+//!
+//! rmcp speaks it; here is what it leaves open: who may ask at all (`guard`), what is no message, how many
+//! sessions there are and for how long (`sessions`), what older clients cannot read (`priming`), and an orderly end.
+
+mod guard;
+mod priming;
+mod sessions;
+
+use std::{
+    future::IntoFuture,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    response::Response,
+    serve::ListenerExt,
+};
+use rmcp::{
+    model::{ClientRequest, JsonRpcMessage, ProtocolVersion},
+    transport::{
+        StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::local::LocalSessionManager,
+    },
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::server::{Live, Server};
+
+use self::{
+    guard::{Denied, Guard},
+    sessions::Sessions,
+};
+use super::message::{self, Fault, Incoming, Kind};
+
+/// The largest body that is read.
+const LARGEST_BODY: usize = 4 * 1024 * 1024;
+
+/// How long streams may take to end with their result when the server stops.
+const PARTING: Duration = Duration::from_millis(150);
+
+/// How long calls may take to end when they are cancelled because the server stops.
+const CLEANING: Duration = Duration::from_millis(400);
+
+/// How a server listens.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// The address, as `host:port`; port 0 takes a free one.
+    pub listen: String,
+    /// The path of the endpoint.
+    pub path: String,
+    /// Origins of web pages that may ask, beside the server's own, as `https://desk.example`.
+    pub allowed_origins: Vec<String>,
+    /// Names by which the server may be called, beside the local ones, with or without a port.
+    pub allowed_hosts: Vec<String>,
+    /// What every caller must show.
+    pub token: Option<String>,
+    /// Whether anybody may be listened to without a token, from other machines too.
+    pub insecure: bool,
+    /// How many sessions there may be at a time.
+    pub max_sessions: usize,
+    /// For how long a session without a word or an open stream is kept.
+    pub session_idle: Duration,
+    /// How often a silent stream shows that it is alive.
+    pub keep_alive: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> HttpOptions {
+        HttpOptions {
+            listen: "127.0.0.1:8080".to_owned(),
+            path: "/mcp".to_owned(),
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            token: None,
+            insecure: false,
+            max_sessions: 1000,
+            session_idle: Duration::from_secs(3600),
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// What should be an address is none.
+    #[error("`{listen}` is no address to listen on: write `host:port`, such as `127.0.0.1:8080`")]
+    Address {
+        /// What was given.
+        listen: String,
+    },
+    /// Anybody could use it.
+    #[error("`{address}` can be reached from other machines: give a `token` that callers must show, or `--insecure`")]
+    Open {
+        /// Where it would have listened.
+        address: SocketAddr,
+    },
+    /// Somebody else listens there.
+    #[error("`{address}` is in use by another program; port 0 takes a free one")]
+    InUse {
+        /// Where it would have listened.
+        address: SocketAddr,
+    },
+    /// The system does not allow it.
+    #[error("this user may not listen on `{address}`")]
+    Forbidden {
+        /// Where it would have listened.
+        address: SocketAddr,
+    },
+    /// Something else is wrong with the address.
+    #[error("cannot listen on `{address}`")]
+    Listen {
+        /// Where it would have listened.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// An address that is taken, before anything is served there.
+#[derive(Debug)]
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: HttpOptions,
+}
+
+/// Takes the address.
+pub async fn bind(mut options: HttpOptions) -> Result<Bound, HttpError> {
+    options.path = format!("/{}", options.path.trim_matches('/'));
+    let unusable = || HttpError::Address { listen: options.listen.clone() };
+    let found = tokio::net::lookup_host(&options.listen).await;
+    let address = found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(unusable)?;
+    if !address.ip().is_loopback() && options.token.is_none() && !options.insecure {
+        return Err(HttpError::Open { address });
+    }
+    let listener = TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => HttpError::InUse { address },
+        io::ErrorKind::PermissionDenied => HttpError::Forbidden { address },
+        _ => HttpError::Listen { address, source },
+    })?;
+    let address = listener.local_addr().map_err(|source| HttpError::Listen { address, source })?;
+    Ok(Bound { listener, address, options })
+}
+
+impl Bound {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The endpoint, as a client on this machine calls it.
+    pub fn url(&self) -> String {
+        let host = match self.address.ip() {
+            ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        format!("http://{host}:{}{}", self.address.port(), self.options.path)
+    }
+
+    /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
+    /// within a second.
+    pub async fn serve(self, live: &Live, stop: CancellationToken) {
+        let ending = CancellationToken::new();
+        let desk = Arc::new(Desk::new(&self, live, ending.clone()));
+        let router = Router::new().fallback(answer).with_state(desk.clone());
+        let listener = self.listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let end = async {
+            stop.cancelled().await;
+            live.close();
+            tokio::time::sleep(PARTING).await;
+            ending.cancel();
+            let _ = tokio::time::timeout(CLEANING, live.idle()).await;
+        };
+        tokio::select! {
+            served = serving.into_future() => drop(served),
+            () = end => {}
+            () = desk.sessions.sweep() => {}
+        }
+        ending.cancel();
+    }
+}
+
+/// What every request is answered with.
+struct Desk {
+    path: String,
+    guard: Guard,
+    sessions: Arc<Sessions>,
+    service: StreamableHttpService<Server, LocalSessionManager>,
+}
+
+impl Desk {
+    fn new(bound: &Bound, live: &Live, ending: CancellationToken) -> Desk {
+        let options = &bound.options;
+        let sessions = Arc::new(Sessions::new(options.max_sessions, options.session_idle));
+        // Hosts and origins are checked for every path, before anything else.
+        let config = StreamableHttpServerConfig::default()
+            .with_json_response(true)
+            .with_legacy_session_mode(true)
+            .with_sse_keep_alive(Some(options.keep_alive))
+            .with_max_request_body_bytes(LARGEST_BODY)
+            .with_cancellation_token(ending)
+            .disable_allowed_hosts()
+            .disable_allowed_origins();
+        let live = live.clone();
+        let connect = move || Ok(live.connect());
+        Desk {
+            path: options.path.clone(),
+            guard: Guard::new(bound.address, options),
+            service: StreamableHttpService::new(connect, sessions.manager().clone(), config),
+            sessions,
+        }
+    }
+}
+
+async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
+    let origin = match desk.guard.check(&request) {
+        Ok(origin) => origin,
+        Err(denied) => return refusal(&denied),
+    };
+    let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
+        plain(StatusCode::NO_CONTENT, "")
+    } else if request.uri().path().trim_end_matches('/') != desk.path.trim_end_matches('/') {
+        elsewhere(&desk.path, request.uri().path())
+    } else if let Err(denied) = desk.guard.identify(request.headers()) {
+        refusal(&denied)
+    } else {
+        endpoint(&desk, request).await
+    };
+    if let Some(origin) = origin {
+        share(response.headers_mut(), origin);
+    }
+    response
+}
+
+async fn endpoint(desk: &Desk, request: Request) -> Response {
+    let session = request.headers().get(SESSION).cloned();
+    let (parts, body) = request.into_parts();
+    let ends = parts.method == Method::DELETE;
+    let mut primed = priming::is_known(&parts.headers, &[]);
+    let body = if parts.method == Method::POST {
+        let Ok(bytes) = axum::body::to_bytes(body, LARGEST_BODY).await else {
+            let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
+            return error(StatusCode::PAYLOAD_TOO_LARGE, &fault);
+        };
+        if is_json(&parts.headers)
+            && let Err(response) = inspect(desk, &parts.headers, &bytes).await
+        {
+            return response;
+        }
+        primed = priming::is_known(&parts.headers, &bytes);
+        Body::from(bytes)
+    } else {
+        Body::empty()
+    };
+    let response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
+    let mut response = if primed { response } else { priming::left_out(response) };
+    // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
+    if ends && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    let session = session.or_else(|| response.headers().get(SESSION).cloned());
+    match session {
+        Some(session) if response.status().is_success() => desk.sessions.attend(&session, response),
+        _ => response,
+    }
+}
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    content_type.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Whether a request is of a version in which each stands for itself.
+fn is_without_session(headers: &HeaderMap) -> bool {
+    let version = headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Refuses what rmcp would refuse without a word that a client could show.
+async fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
+    let bad = |fault: Fault| error(StatusCode::BAD_REQUEST, &fault);
+    let envelope = message::open(bytes).map_err(bad)?;
+    let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
+    // In 2026-07-28 it is a method like any that is unknown.
+    let (id, initialize) = (id.clone(), method == "initialize" && !is_without_session(headers));
+    if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
+        && matches!(request.request, ClientRequest::CustomRequest(_))
+        && (initialize || !is_custom(bytes))
+    {
+        return Err(bad(Fault::params(id, "`params` do not fit the method")));
+    }
+    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full().await {
+        let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
+        let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+        return Err(response);
+    }
+    Ok(())
+}
+
+/// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
+/// parameters that do not fit for none at all where none are needed.
+fn is_custom(bytes: &[u8]) -> bool {
+    match serde_json::from_slice(bytes) {
+        Ok(Incoming::Request(request)) => matches!(request.request, ClientRequest::CustomRequest(_)),
+        _ => false,
+    }
+}
+
+fn refusal(denied: &Denied) -> Response {
+    match denied {
+        Denied::Host => plain(
+            StatusCode::FORBIDDEN,
+            "this server is not known by the `Host` of the request; see `allowedHosts` in the manifest\n",
+        ),
+        Denied::Origin => plain(
+            StatusCode::FORBIDDEN,
+            "web pages of that `Origin` may not use this server; see `allowedOrigins` in the manifest\n",
+        ),
+        Denied::Token => {
+            let mut response = plain(StatusCode::UNAUTHORIZED, "send the server's token: `Authorization: Bearer …`\n");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        }
+    }
+}
+
+fn elsewhere(path: &str, asked: &str) -> Response {
+    let status = if asked == "/" { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    plain(status, format!("this is an MCP server; its endpoint is {path}\n"))
+}
+
+fn error(status: StatusCode, fault: &Fault) -> Response {
+    let body = serde_json::to_vec(fault).unwrap_or_default();
+    respond(status, "application/json", Body::from(body))
+}
+
+fn plain(status: StatusCode, text: impl Into<String>) -> Response {
+    respond(status, "text/plain; charset=utf-8", Body::from(text.into()))
+}
+
+fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Lets a page of an allowed origin read the response: its browser asks for that.
+fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
+        ),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}

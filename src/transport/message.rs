@@ -1,0 +1,414 @@
+//! What a message is: told from its envelope, and read by its method.
+//!
+//! rmcp finds the type of a message by trying one after another. Reading the method first costs a fraction of
+//! that, and tells a peer what exactly was wrong.
+
+use std::borrow::Cow;
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
+        ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, Request, RequestId,
+        RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
+    },
+    service::RxJsonRpcMessage,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
+use serde_json::{Value, value::RawValue};
+
+/// A message from a client.
+pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
+
+/// Why bytes are no message, for the one who sent them.
+#[derive(Debug, PartialEq)]
+pub(super) struct Fault {
+    /// The request that it was, where that can be told.
+    pub(super) id: Option<RequestId>,
+    code: ErrorCode,
+    message: Cow<'static, str>,
+}
+
+impl Serialize for Fault {
+    /// As JSON-RPC writes an error: with an id that is null where it is not known.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_struct("Error", 3)?;
+        members.serialize_field("jsonrpc", "2.0")?;
+        members.serialize_field("id", &self.id)?;
+        members.serialize_field("error", &ErrorData::new(self.code, self.message.clone(), None))?;
+        members.end()
+    }
+}
+
+impl Fault {
+    fn parse(message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
+    }
+
+    /// It is no request.
+    pub(super) fn request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
+    }
+
+    /// It is one whose parameters do not fit.
+    pub(super) fn params(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
+    }
+
+    /// It is one that cannot be answered for now.
+    pub(super) fn busy(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id: Some(id), code: ErrorCode::INTERNAL_ERROR, message: message.into() }
+    }
+}
+
+/// A message of which no more is read than what kind it is.
+pub(super) struct Envelope<'a> {
+    pub(super) kind: Kind<'a>,
+    params: Option<&'a str>,
+}
+
+pub(super) enum Kind<'a> {
+    Request { id: RequestId, method: Cow<'a, str> },
+    Notification { method: Cow<'a, str> },
+    Answer,
+}
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// `null` is something else than nothing.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads the envelope of a message.
+pub(super) fn open(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Fault::parse("the message is not UTF-8"))?;
+    if !text.trim_start().starts_with('{') {
+        return Err(no_object(text));
+    }
+    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+        if error.is_data() {
+            Fault::request(None, format!("the message is no JSON-RPC message: {error}"))
+        } else {
+            Fault::parse(format!("the message is no JSON: {error}"))
+        }
+    })?;
+    kind(members)
+}
+
+fn no_object(text: &str) -> Fault {
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        return Fault::parse(format!("the message is no JSON: {error}"));
+    }
+    if text.trim_start().starts_with('[') {
+        return Fault::request(None, "batches are not supported: send each message by itself");
+    }
+    Fault::request(None, "a JSON-RPC message is an object")
+}
+
+fn kind(members: Members<'_>) -> Result<Envelope<'_>, Fault> {
+    let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
+    let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
+    if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+        return Err(Fault::request(known, "`jsonrpc` must be \"2.0\""));
+    }
+    let params = members.params.map(RawValue::get).filter(|params| *params != "null");
+    let Some(method) = members.method else {
+        if members.result.is_some() || members.error.is_some() {
+            return Ok(Envelope { kind: Kind::Answer, params });
+        }
+        return Err(Fault::request(known, "a message has a `method`, a `result` or an `error`"));
+    };
+    let Ok(method) = serde_json::from_str::<Name<'_>>(method.get()) else {
+        return Err(Fault::request(known, "`method` must be a string"));
+    };
+    let method = method.0;
+    match id {
+        None => Ok(Envelope { kind: Kind::Notification { method }, params }),
+        Some(Ok(id)) => Ok(Envelope { kind: Kind::Request { id, method }, params }),
+        Some(Err(_)) => Err(Fault::request(None, "`id` must be a string or an integer")),
+    }
+}
+
+/// Borrowed wherever nothing is escaped.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Envelope<'_> {
+    /// Reads the whole of the message. `None` for a notification that is none, which nobody may answer.
+    pub(super) fn read(self, bytes: &[u8]) -> Result<Option<Incoming>, Fault> {
+        match self.kind {
+            Kind::Request { id, method } => {
+                let request = request(&id, method, self.params)?;
+                Ok(Some(JsonRpcMessage::request(request, id)))
+            }
+            Kind::Notification { method } => Ok(notification(&method, self.params).map(JsonRpcMessage::notification)),
+            Kind::Answer => match serde_json::from_slice(bytes) {
+                Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
+                _ => Err(Fault::request(None, "the message is neither a result nor an error")),
+            },
+        }
+    }
+}
+
+/// Parameters that do not fit leave the request what it is; the handler says what is wrong with it, however it
+/// came. Only what cannot be held as JSON at all, such as a nesting without end, is an error here.
+fn request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, Fault> {
+    if let Some(request) = typed(&method, params) {
+        return Ok(request);
+    }
+    let params = params.map(serde_json::from_str::<Value>).transpose();
+    let params = params.map_err(|error| Fault::params(id.clone(), format!("`params` cannot be read: {error}")))?;
+    Ok(custom(method.into_owned(), params))
+}
+
+fn typed(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+    use ClientRequest as R;
+    Some(match method {
+        "tools/call" => R::CallToolRequest(with(params)?),
+        "prompts/get" => R::GetPromptRequest(with(params)?),
+        "resources/read" => R::ReadResourceRequest(with(params)?),
+        "tools/list" => R::ListToolsRequest(with_some(params)?),
+        "prompts/list" => R::ListPromptsRequest(with_some(params)?),
+        "resources/list" => R::ListResourcesRequest(with_some(params)?),
+        "resources/templates/list" => R::ListResourceTemplatesRequest(with_some(params)?),
+        "ping" => R::PingRequest(with_none(params)?),
+        "completion/complete" => R::CompleteRequest(with(params)?),
+        "resources/subscribe" => R::SubscribeRequest(with(params)?),
+        "resources/unsubscribe" => R::UnsubscribeRequest(with(params)?),
+        "subscriptions/listen" => R::SubscriptionsListenRequest(with(params)?),
+        "initialize" => R::InitializeRequest(with(params)?),
+        "logging/setLevel" => R::SetLevelRequest(with(params)?),
+        "tasks/get" => R::GetTaskRequest(with(params)?),
+        "tasks/update" => R::UpdateTaskRequest(with(params)?),
+        "tasks/cancel" => R::CancelTaskRequest(with(params)?),
+        "skills/get" => R::GetSkillRequest(with(params)?),
+        "resources/directory/read" => R::ReadResourceDirectoryRequest(with(params)?),
+        // Of these two rmcp alone knows how to make parameters out of metadata.
+        "server/discover" | "skills/list" => read_by_rmcp(method, params)?,
+        _ => return None,
+    })
+}
+
+/// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
+fn read<P: DeserializeOwned>(params: Option<&str>) -> Option<P> {
+    let params = params.unwrap_or("{}");
+    if params.starts_with('{') { serde_json::from_str(params).ok() } else { None }
+}
+
+fn with<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: Option<&str>) -> Option<Request<M, P>> {
+    let mut params: P = read(params)?;
+    let meta = params.meta_mut().take();
+    let mut request = Request::new(params);
+    if let Some(meta) = meta {
+        request.extensions.insert(meta);
+    }
+    Some(request)
+}
+
+fn with_some<M: Default, P: DeserializeOwned + RequestParamsMeta>(
+    params: Option<&str>,
+) -> Option<RequestOptionalParam<M, P>> {
+    let mut params: P = read(params)?;
+    let meta = params.meta_mut().take();
+    let mut request = RequestOptionalParam::with_param(params);
+    if let Some(meta) = meta {
+        request.extensions.insert(meta);
+    }
+    Some(request)
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "_meta", default)]
+    meta: Option<RequestMetaObject>,
+}
+
+fn with_none<M: Default>(params: Option<&str>) -> Option<RequestNoParam<M>> {
+    let mut request = RequestNoParam::default();
+    if params.is_some()
+        && let Some(meta) = read::<Meta>(params)?.meta
+    {
+        request.extensions.insert(meta);
+    }
+    Some(request)
+}
+
+fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+    let params: Value = read(params)?;
+    let request = serde_json::json!({ "method": method, "params": params });
+    match serde_json::from_value(request) {
+        Ok(ClientRequest::CustomRequest(_)) | Err(_) => None,
+        Ok(request) => Some(request),
+    }
+}
+
+/// Metadata that is none stays where it is, for the handler to see.
+fn custom(method: String, mut params: Option<Value>) -> ClientRequest {
+    let meta = match params.as_mut().and_then(Value::as_object_mut) {
+        Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
+        _ => None,
+    };
+    let mut request = CustomRequest::new(method, params);
+    if let Some(Value::Object(meta)) = meta {
+        request.extensions.insert(RequestMetaObject::from(meta));
+    }
+    ClientRequest::CustomRequest(request)
+}
+
+fn notification(method: &str, params: Option<&str>) -> Option<ClientNotification> {
+    use ClientNotification as N;
+    Some(match method {
+        "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
+        "notifications/cancelled" => N::CancelledNotification(told(params)?),
+        "notifications/progress" => N::ProgressNotification(told::<_, ProgressNotification>(params)?),
+        "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
+        _ => {
+            let params = params.and_then(|params| serde_json::from_str(params).ok());
+            N::CustomNotification(CustomNotification::new(method, params))
+        }
+    })
+}
+
+/// The parameters of a notification, in which its metadata stays.
+fn told<P, N>(params: Option<&str>) -> Option<N>
+where
+    P: DeserializeOwned,
+    N: FromParams<P>,
+{
+    read(params).map(N::from_params)
+}
+
+trait FromParams<P> {
+    fn from_params(params: P) -> Self;
+}
+
+impl<M: Default, P> FromParams<P> for Notification<M, P> {
+    fn from_params(params: P) -> Self {
+        Notification::new(params)
+    }
+}
+
+/// The request that a notification cancels.
+pub(super) fn cancelled(message: &Incoming) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Notification(notification) => match &notification.notification {
+            ClientNotification::CancelledNotification(CancelledNotification { params, .. }) => {
+                params.request_id.as_ref()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    const META: &str = r#""_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+    fn requests() -> Vec<String> {
+        let table = [
+            ("ping", ""),
+            ("server/discover", ""),
+            (
+                "initialize",
+                r#""protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}"#,
+            ),
+            ("tools/list", r#""cursor":"x""#),
+            ("prompts/list", ""),
+            ("resources/list", ""),
+            ("resources/templates/list", ""),
+            ("tools/call", r#""name":"a\u0041","arguments":{"b":[1,2.5,null,{"c":"d"}]}"#),
+            ("prompts/get", r#""name":"a","arguments":{"b":"c"}"#),
+            ("resources/read", r#""uri":"a:b""#),
+            ("resources/subscribe", r#""uri":"a:b""#),
+            ("resources/unsubscribe", r#""uri":"a:b""#),
+            (
+                "completion/complete",
+                r#""ref":{"type":"ref/prompt","name":"a"},"argument":{"name":"b","value":"c"},"context":{"arguments":{"d":"e"}}"#,
+            ),
+            ("subscriptions/listen", r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]}"#),
+            ("logging/setLevel", r#""level":"debug""#),
+            ("made/up", r#""a":1"#),
+        ];
+        let mut requests = Vec::new();
+        for (method, params) in table {
+            let comma = if params.is_empty() { "" } else { "," };
+            for params in [format!("{{{params}}}"), format!("{{{params}{comma}{META}}}")] {
+                requests.push(format!(r#"{{"jsonrpc":"2.0","id":"x","method":"{method}","params":{params}}}"#));
+            }
+        }
+        requests
+    }
+
+    /// rmcp reads each message by trying all its types; here it is read by its method.
+    #[test]
+    fn messages_are_read_as_rmcp_reads_them() {
+        let mut messages = requests();
+        messages.extend([
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"r"}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}"#
+                .to_owned(),
+            r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","method":"notifications/made/up","params":{"a":1}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}"#.to_owned(),
+        ]);
+        for text in messages {
+            let theirs: Incoming = serde_json::from_str(&text).unwrap();
+            let ours = open(text.as_bytes()).unwrap().read(text.as_bytes()).unwrap().unwrap();
+            let variant = |message: &Incoming| match message {
+                JsonRpcMessage::Request(request) => format!("{:?}", std::mem::discriminant(&request.request)),
+                JsonRpcMessage::Notification(told) => format!("{:?}", std::mem::discriminant(&told.notification)),
+                other => format!("{:?}", std::mem::discriminant(other)),
+            };
+            assert_eq!(variant(&ours), variant(&theirs), "{text}");
+            assert_eq!(serde_json::to_value(ours).unwrap(), serde_json::to_value(theirs).unwrap(), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn any_bytes_are_a_message_or_a_fault(
+            which in any::<prop::sample::Index>(),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = which.get(&requests()).clone().into_bytes();
+            for (place, byte) in edits {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            bytes.truncate(cut.index(bytes.len() * 2) + 1);
+            if let Ok(envelope) = open(&bytes) {
+                let asked = matches!(envelope.kind, Kind::Request { .. });
+                let read = envelope.read(&bytes);
+                // Whoever asked gets an answer.
+                prop_assert!(!asked || !matches!(read, Ok(None)));
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Newline-delimited messages over a pair of pipes: standard input and output, or any others.
+//!
+//! One service answers both generations on the pipe, in any order: rmcp is started without a lifecycle, and the
+//! handler keeps the session's. So nothing that a peer sends, however early, ends the connection.
+
+use std::{
+    io,
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleServer,
+    model::{ClientRequest, JsonRpcMessage, RequestId},
+    service::{TxJsonRpcMessage, serve_directly_with_ct},
+    transport::{Transport, stdio_pipes},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::Live;
+
+use super::{
+    line::{Lines, Next},
+    message::{self, Fault, Incoming, Kind},
+    outbox::Outbox,
+    pending::{Full, MOST, Pending},
+    standard,
+};
+
+/// How long answers that are under way are waited for when the input ends.
+const PARTING: Duration = Duration::from_millis(100);
+
+/// How long the peer may take to read what was written before the end.
+const FLUSHING: Duration = Duration::from_millis(300);
+
+/// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
+pub async fn serve(live: &Live, stop: CancellationToken) {
+    let serving = async {
+        if let Some((reader, writer)) = standard::sockets() {
+            serve_on(live, reader, writer, stop.clone()).await;
+        } else {
+            let (reader, writer) = stdio_pipes();
+            serve_on(live, reader, writer, stop.clone()).await;
+        }
+    };
+    tokio::select! {
+        () = serving => {}
+        () = closed(live, &stop) => {}
+    }
+}
+
+/// Lets streams end with their result when the server is stopped. It does not end itself.
+async fn closed(live: &Live, stop: &CancellationToken) {
+    stop.cancelled().await;
+    live.close();
+    std::future::pending().await
+}
+
+/// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
+///
+/// At the end of the input, answers that are all but there are still written, then nothing more; what is still
+/// running is cancelled. The caller may let streams end with their result, by [`Live::close`], when it stops.
+pub async fn serve_on<R, W>(live: &Live, reader: R, writer: W, stop: CancellationToken)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let halt = stop.child_token();
+    let (outbox, writing) = Outbox::spawn(writer, halt.clone());
+    let running = CancellationToken::new();
+    let pipe = Pipe {
+        live: live.clone(),
+        reader,
+        lines: Lines::new(),
+        outbox: outbox.clone(),
+        pending: Mutex::default(),
+        running: running.clone(),
+        stop,
+        halt,
+        ended: false,
+        parting: None,
+    };
+    if let Err(error) = serve_directly_with_ct(live.connect(), pipe, None, running).waiting().await {
+        tracing::error!(%error, "the connection has failed");
+    }
+    outbox.finish(writing, FLUSHING).await;
+}
+
+/// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so
+/// everything that must outlast that stands here.
+struct Pipe<R> {
+    live: Live,
+    reader: R,
+    lines: Lines,
+    outbox: Arc<Outbox>,
+    pending: Mutex<Pending>,
+    running: CancellationToken,
+    stop: CancellationToken,
+    /// Cancelled with `stop`, and when the peer no longer reads.
+    halt: CancellationToken,
+    /// Whether all that the peer has sent is in `lines`.
+    ended: bool,
+    /// Set when no more is read: until when what is under way may be answered.
+    parting: Option<Parting>,
+}
+
+#[derive(Clone, Copy)]
+struct Parting {
+    until: Instant,
+    /// Whether streams are waited for too: they are about to end.
+    streams: bool,
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
+    type Error = io::Error;
+
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        // An answer is taken in any case: there are only as many as were asked for, and no more is asked while the
+        // peer does not read. Word of changes waits, and meanwhile becomes one.
+        let late = match answered {
+            None if self.outbox.is_full() => Some((self.outbox.clone(), self.outbox.room(), message)),
+            _ => {
+                if let Some(id) = answered {
+                    self.pending().answer(id);
+                }
+                self.outbox.push(&message);
+                None
+            }
+        };
+        async move {
+            if let Some((outbox, room, message)) = late {
+                room.await;
+                outbox.push(&message);
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Incoming> {
+        loop {
+            if let Some(parting) = self.parting {
+                return self.part(parting).await;
+            }
+            if self.halt.is_cancelled() {
+                self.halted();
+                continue;
+            }
+            if self.pending().is_beginning() {
+                // It is called again when `initialize` is answered.
+                return std::future::pending().await;
+            }
+            if self.outbox.is_full() {
+                self.drained().await;
+                continue;
+            }
+            match self.lines.next() {
+                Next::Line(line) => {
+                    if let Some(message) = self.take(line) {
+                        return Some(message);
+                    }
+                }
+                Next::TooLong => self.refuse(Fault::request(None, "the message is longer than 16 MiB")),
+                Next::More if self.ended => self.part_within(PARTING, false),
+                Next::More => self.fill().await,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outbox.mute();
+        Ok(())
+    }
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn part_within(&mut self, within: Duration, streams: bool) {
+        self.parting = Some(Parting { until: Instant::now() + within, streams });
+    }
+
+    async fn fill(&mut self) {
+        let read = tokio::select! {
+            biased;
+            read = self.reader.read_buf(self.lines.space()) => read,
+            () = self.halt.cancelled() => return self.halted(),
+        };
+        if let Err(error) = &read {
+            tracing::debug!(%error, "the input breaks off");
+        }
+        if matches!(read, Ok(0) | Err(_)) {
+            // The last line may lack its end.
+            self.lines.space().push(b'\n');
+            self.ended = true;
+        }
+    }
+
+    async fn drained(&mut self) {
+        tokio::select! {
+            () = self.halt.cancelled() => self.halted(),
+            () = self.outbox.room() => {}
+        }
+    }
+
+    fn halted(&mut self) {
+        let stopped = self.stop.is_cancelled();
+        self.part_within(if stopped { PARTING } else { Duration::ZERO }, stopped);
+    }
+
+    /// Waits for what is all but answered, then ends everything. It is called again after each answer.
+    async fn part(&mut self, parting: Parting) -> Option<Incoming> {
+        let done = match parting.streams {
+            true => self.pending().is_empty(),
+            false => self.pending().is_quiet(),
+        };
+        if !done {
+            tokio::time::sleep_until(parting.until).await;
+        }
+        self.outbox.mute();
+        self.running.cancel();
+        None
+    }
+
+    /// Reads a line. What is wrong with it is answered here.
+    fn take(&mut self, line: Range<usize>) -> Option<Incoming> {
+        match self.read(self.lines.get(line)) {
+            Ok(message) => message,
+            Err(fault) => {
+                self.refuse(fault);
+                None
+            }
+        }
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<Option<Incoming>, Fault> {
+        let envelope = message::open(bytes)?;
+        let asked = match &envelope.kind {
+            Kind::Request { id, method } => {
+                self.pending().ask(id, method).map_err(|full| busy(id, &full))?;
+                Some(id.clone())
+            }
+            _ => None,
+        };
+        let mut message = envelope.read(bytes).inspect_err(|_| {
+            if let Some(id) = asked {
+                self.pending().answer(&id);
+            }
+        })?;
+        if let Some(id) = message.as_ref().and_then(message::cancelled)
+            && !self.pending().cancel(id)
+        {
+            return Ok(None);
+        }
+        if let Some(JsonRpcMessage::Request(request)) = &mut message
+            && let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request
+        {
+            listen.extensions.insert(self.live.stamp());
+        }
+        Ok(message)
+    }
+
+    fn refuse(&self, fault: Fault) {
+        self.outbox.push(&fault);
+    }
+}
+
+fn busy(id: &RequestId, full: &Full) -> Fault {
+    match full {
+        // Whoever waits for the other one would take an answer with this id for it.
+        Full::SameId => Fault::request(None, format!("a request with the id `{id}` is not answered yet")),
+        Full::TooMany => Fault::busy(id.clone(), format!("more than {MOST} requests are not answered yet")),
+    }
+}

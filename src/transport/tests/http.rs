@@ -1,0 +1,421 @@
+//! Streamable HTTP, over real sockets.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{SOON, modern};
+use crate::{
+    server::{
+        Live, Options,
+        testing::{Asleep, DESK, catalog, live},
+    },
+    transport::http::{HttpError, HttpOptions, bind},
+};
+
+struct Site {
+    address: SocketAddr,
+    live: Live,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+fn free() -> HttpOptions {
+    HttpOptions { listen: "127.0.0.1:0".into(), ..HttpOptions::default() }
+}
+
+async fn site() -> Site {
+    site_with(live(DESK), free()).await
+}
+
+async fn site_with(live: Live, options: HttpOptions) -> Site {
+    let bound = bind(options).await.unwrap();
+    let (address, stop) = (bound.address(), CancellationToken::new());
+    let serving = tokio::spawn({
+        let (live, stop) = (live.clone(), stop.clone());
+        async move { bound.serve(&live, stop).await }
+    });
+    Site { address, live, stop, serving }
+}
+
+/// A response of which the head is read.
+struct Reply {
+    status: u16,
+    head: String,
+    rest: Vec<u8>,
+    stream: TcpStream,
+}
+
+impl Reply {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    async fn more(&mut self) -> bool {
+        let read = tokio::time::timeout(SOON, self.stream.read_buf(&mut self.rest)).await.expect("nothing comes");
+        read.is_ok_and(|read| read > 0)
+    }
+
+    /// The next message on a stream; `None` at its end.
+    async fn event(&mut self) -> Option<Value> {
+        loop {
+            let text = String::from_utf8_lossy(&self.rest).into_owned();
+            if let Some(start) = text.find("data: {")
+                && let Some(length) = text[start..].find('\n')
+            {
+                self.rest.drain(..start + length);
+                return Some(serde_json::from_str(&text[start + 6..start + length]).unwrap());
+            }
+            if !self.more().await {
+                return None;
+            }
+        }
+    }
+
+    async fn text(mut self) -> String {
+        while self.more().await {}
+        String::from_utf8_lossy(&self.rest).into_owned()
+    }
+
+    async fn json(self) -> Value {
+        let text = self.text().await;
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}"))
+    }
+}
+
+impl Site {
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let usual = [
+            ("Host", self.address.to_string()),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+        ];
+        for (name, value) in &usual {
+            if !headers.iter().any(|(given, _)| given == name) {
+                head += &format!("{name}: {value}\r\n");
+            }
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+        let _ = stream.write_all(body).await;
+        let mut bytes = Vec::new();
+        let end = loop {
+            if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end;
+            }
+            let read = tokio::time::timeout(SOON, stream.read_buf(&mut bytes)).await.expect("nothing comes").unwrap();
+            assert!(read > 0, "it ended without a word");
+        };
+        let rest = bytes.split_off(end + 4);
+        let head = String::from_utf8(bytes).unwrap();
+        Reply { status: head[9..12].parse().unwrap(), head, rest, stream }
+    }
+
+    async fn post(&self, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Reply {
+        self.send("POST", "/mcp", headers, body.as_ref()).await
+    }
+
+    async fn modern(&self, method: &str, name: Option<&str>, params: Value) -> Reply {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": modern(params) }).to_string();
+        let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
+        self.post(&headers, body).await
+    }
+
+    async fn initialize(&self) -> Reply {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        self.post(&[], body.to_string()).await
+    }
+
+    /// A session that has begun, by its name.
+    async fn session(&self) -> String {
+        let mut reply = self.initialize().await;
+        let session = reply.header("mcp-session-id").unwrap().to_owned();
+        reply.event().await.unwrap();
+        let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(self.post(&[("Mcp-Session-Id", &session)], ready).await.status, 202);
+        session
+    }
+
+    async fn ask(&self, session: &str, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string();
+        let mut reply = self.post(&[("Mcp-Session-Id", session)], body).await;
+        assert_eq!(reply.status, 200);
+        reply.event().await.unwrap()
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        tokio::time::timeout(SOON, self.serving).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn both_generations_are_served_at_one_endpoint() {
+    let site = site().await;
+    let reply = site.modern("server/discover", None, json!({})).await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+    assert_eq!(reply.json().await["result"]["supportedVersions"].as_array().unwrap().len(), 5);
+    let reply = site.modern("tools/call", Some("echo"), json!({ "name": "echo", "arguments": { "text": "x" } })).await;
+    assert_eq!(reply.json().await["result"]["content"][0]["text"], "x");
+    let session = site.session().await;
+    let list = site.ask(&session, "tools/list", json!({})).await;
+    assert_eq!(list["result"]["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(site.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session)], b"").await.status, 204);
+    assert_eq!(
+        site.post(&[("Mcp-Session-Id", &session)], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).await.status,
+        404
+    );
+    site.end().await;
+}
+
+#[tokio::test]
+async fn strangers_are_turned_away_on_every_path() {
+    let site = site().await;
+    for path in ["/mcp", "/", "/other"] {
+        for (name, value) in [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Origin", "null")] {
+            let reply = site.send("POST", path, &[(name, value)], b"{}").await;
+            assert_eq!(reply.status, 403, "{path} {name} {value}");
+        }
+    }
+    let own = format!("http://localhost:{}", site.address.port());
+    let host = format!("localhost:{}", site.address.port());
+    let discover =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": modern(json!({})) }).to_string();
+    let headers = [
+        ("Host", host.as_str()),
+        ("Origin", &own),
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "server/discover"),
+    ];
+    let reply = site.post(&headers, discover).await;
+    assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, Some(own.as_str())));
+    let preflight = site.send("OPTIONS", "/mcp", &[("Origin", &own)], b"").await;
+    assert_eq!(preflight.status, 204);
+    assert!(preflight.header("access-control-allow-headers").unwrap().contains("Mcp-Session-Id"));
+    site.end().await;
+}
+
+#[tokio::test]
+async fn the_token_is_asked_for() {
+    let site = site_with(live(DESK), HttpOptions { token: Some("secret".into()), ..free() }).await;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let reply = site.post(&[], ping).await;
+    assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")));
+    assert_eq!(site.post(&[("Authorization", "Bearer wrong")], ping).await.status, 401);
+    let reply = site.post(&[("Authorization", "Bearer secret")], "{").await;
+    assert_eq!(reply.status, 400);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_gets_its_error() {
+    let site = site().await;
+    for (body, expected) in [
+        ("{", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}"#, -32602),
+    ] {
+        let reply = site.post(&[], body).await;
+        assert_eq!((reply.status, reply.header("content-type")), (400, Some("application/json")), "{body}");
+        assert_eq!(reply.json().await["error"]["code"], expected, "{body}");
+    }
+    let reply = site.post(&[], vec![b' '; 5 << 20]).await;
+    assert_eq!(reply.status, 413);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn errors_of_2026_have_their_http_status() {
+    let site = site().await;
+    let read = site.modern("resources/read", Some("desk://none"), json!({ "uri": "desk://none" })).await;
+    assert_eq!((read.status, read.json().await["error"]["code"].take()), (200, json!(-32602)));
+    let unknown = site.modern("tools/none", None, json!({})).await;
+    assert_eq!((unknown.status, unknown.json().await["error"]["code"].take()), (404, json!(-32601)));
+    for removed in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        let reply = site.modern(removed, None, json!({})).await;
+        assert_eq!((reply.status, reply.json().await["error"]["code"].take()), (404, json!(-32601)), "{removed}");
+    }
+    let bad = site.modern("tools/call", Some("echo"), json!({ "name": "echo", "arguments": [1] })).await;
+    assert_eq!((bad.status, bad.json().await["error"]["code"].take()), (200, json!(-32602)));
+    site.end().await;
+}
+
+#[tokio::test]
+async fn elsewhere_it_says_where_to_go() {
+    let site = site().await;
+    for (path, status) in [("/", 200), ("/other", 404)] {
+        let reply = site.send("GET", path, &[], b"").await;
+        assert_eq!(reply.status, status);
+        assert!(reply.text().await.contains("/mcp"));
+    }
+    site.end().await;
+}
+
+#[tokio::test]
+async fn sessions_and_streams_are_told_of_changes() {
+    let site = site().await;
+    let listen = json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["desk://notes"] } });
+    let mut stream = site.modern("subscriptions/listen", None, listen).await;
+    assert_eq!(stream.event().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let session = site.session().await;
+    site.ask(&session, "resources/subscribe", json!({ "uri": "desk://notes" })).await;
+    let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await;
+    assert_eq!(get.status, 200);
+    site.live.replace(catalog(&DESK.replace("text: First", "text: Second").replace("  wait:", "  later:")));
+    let mut told = Vec::new();
+    for reply in [&mut stream, &mut get] {
+        let two = [reply.event().await.unwrap(), reply.event().await.unwrap()];
+        assert_eq!(two[0]["method"], "notifications/tools/list_changed");
+        assert_eq!(
+            (&two[1]["method"], &two[1]["params"]["uri"]),
+            (&json!("notifications/resources/updated"), &json!("desk://notes"))
+        );
+        told.push(two[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone());
+    }
+    assert_eq!(told, [json!(1), Value::Null]);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
+    let site = site().await;
+    for (version, primed) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        let params =
+            json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+        let begun = site.post(&[], body).await;
+        let session = begun.header("mcp-session-id").unwrap().to_owned();
+        let head = [("MCP-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
+        // The first version with HTTP does not say itself in a header.
+        let head = if version == "2025-03-26" { &head[..1] } else { &head[..] };
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string();
+        assert_eq!(site.post(head, initialized).await.status, 202);
+        let listed = site.post(head, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }).to_string()).await;
+        let mut listening = site.send("GET", "/mcp", head, b"").await;
+        site.live.replace(catalog(&DESK.replace("  wait:", &format!("  since-{version}:"))));
+        while !String::from_utf8_lossy(&listening.rest).contains("list_changed") {
+            assert!(listening.more().await, "the stream ended");
+        }
+        assert!(site.send("DELETE", "/mcp", head, b"").await.status < 300);
+        for reply in [begun, listed, listening] {
+            let text = reply.text().await;
+            assert!(text.contains("data: {"), "{version}: {text}");
+            assert_eq!(text.contains("data: \n"), primed, "{version}: {text}");
+        }
+    }
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_stop_ends_all_within_a_second_and_streams_with_their_result() {
+    let world = Arc::new(Asleep::default());
+    let live = Live::new(catalog(DESK), world.clone(), Options::default());
+    let site = Arc::new(site_with(live, free()).await);
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    let mut stream = site.modern("subscriptions/listen", None, listen).await;
+    stream.event().await.unwrap();
+    let session = site.session().await;
+    let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await;
+    let call = tokio::spawn({
+        let (site, session) = (site.clone(), session.clone());
+        async move {
+            let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "wait" } });
+            site.post(&[("Mcp-Session-Id", &session)], body.to_string()).await.text().await
+        }
+    });
+    tokio::time::timeout(SOON, world.asleep(1)).await.unwrap();
+    let before = std::time::Instant::now();
+    site.stop.cancel();
+    assert_eq!(stream.event().await.unwrap()["result"]["resultType"], "complete");
+    assert_eq!(stream.event().await, None);
+    while get.event().await.is_some() {}
+    call.await.unwrap();
+    tokio::time::timeout(SOON, world.asleep(0)).await.unwrap();
+    while !site.serving.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_of_2026_that_goes_away_cancels_its_call() {
+    let world = Arc::new(Asleep::default());
+    let site = site_with(Live::new(catalog(DESK), world.clone(), Options::default()), free()).await;
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let body =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": modern(json!({ "name": "wait" })) })
+            .to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: wait\r\nContent-Length: {}\r\n\r\n{body}",
+        site.address,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::timeout(SOON, world.asleep(1)).await.unwrap();
+    drop(stream);
+    tokio::time::timeout(SOON, world.asleep(0)).await.unwrap();
+    site.end().await;
+}
+
+#[tokio::test]
+async fn there_are_so_many_sessions_and_no_more() {
+    let site = site_with(live(DESK), HttpOptions { max_sessions: 2, ..free() }).await;
+    let first = site.session().await;
+    site.session().await;
+    let reply = site.initialize().await;
+    assert_eq!(reply.status, 503);
+    assert!(reply.json().await["error"]["message"].as_str().unwrap().contains("sessions"));
+    site.send("DELETE", "/mcp", &[("Mcp-Session-Id", &first)], b"").await;
+    site.session().await;
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_forgotten_session_ends_and_one_that_listens_does_not() {
+    let site = site_with(live(DESK), HttpOptions { session_idle: Duration::from_millis(200), ..free() }).await;
+    let listens = site.session().await;
+    let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &listens)], b"").await;
+    let forgotten = site.session().await;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let begun = std::time::Instant::now();
+    // Asking keeps a session alive, so it is not asked until it must have ended.
+    while begun.elapsed() < Duration::from_secs(1) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(site.post(&[("Mcp-Session-Id", &forgotten)], ping).await.status, 404);
+    site.live.replace(catalog(&DESK.replace("  wait:", "  later:")));
+    assert_eq!(get.event().await.unwrap()["method"], "notifications/tools/list_changed");
+    site.end().await;
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_used_is_told_in_words() {
+    let taken = bind(free()).await.unwrap();
+    let again = bind(HttpOptions { listen: taken.address().to_string(), ..free() }).await.unwrap_err();
+    assert!(matches!(again, HttpError::InUse { .. }), "{again}");
+    let none = bind(HttpOptions { listen: "nonsense".into(), ..free() }).await.unwrap_err();
+    assert!(matches!(none, HttpError::Address { .. }), "{none}");
+    let open = bind(HttpOptions { listen: "0.0.0.0:0".into(), ..free() }).await.unwrap_err();
+    assert!(matches!(open, HttpError::Open { .. }), "{open}");
+    bind(HttpOptions { listen: "0.0.0.0:0".into(), insecure: true, ..free() }).await.unwrap();
+    bind(HttpOptions { listen: "0.0.0.0:0".into(), token: Some("x".into()), ..free() }).await.unwrap();
+    assert_eq!(taken.url(), format!("http://127.0.0.1:{}/mcp", taken.address().port()));
+}

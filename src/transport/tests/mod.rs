@@ -1,0 +1,124 @@
+//! The room as a whole, over pipes and sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod http;
+mod lines;
+mod pipe;
+mod reload;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::Live;
+
+use super::stdio;
+
+/// Nothing here takes as long; only a fault does.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A client at the other end of a pipe.
+struct Client {
+    writer: Option<WriteHalf<DuplexStream>>,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+    next: i64,
+}
+
+impl Client {
+    fn new(live: &Live) -> Client {
+        Client::with_room(live, 1 << 20)
+    }
+
+    fn with_room(live: &Live, room: usize) -> Client {
+        let (near, far) = tokio::io::duplex(room);
+        let (stop, live) = (CancellationToken::new(), live.clone());
+        let serving = tokio::spawn({
+            let stop = stop.clone();
+            async move {
+                let (reader, writer) = tokio::io::split(far);
+                stdio::serve_on(&live, reader, writer, stop).await;
+            }
+        });
+        let (reader, writer) = tokio::io::split(near);
+        Client { writer: Some(writer), lines: BufReader::new(reader).lines(), stop, serving, next: 1 }
+    }
+
+    /// A client whose session has begun, in the version given.
+    async fn session(live: &Live, version: &str) -> Client {
+        let mut client = Client::new(live);
+        client.initialize(version).await;
+        client.notify("notifications/initialized", json!({})).await;
+        client
+    }
+
+    async fn initialize(&mut self, version: &str) -> Value {
+        let params =
+            json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        self.ask("initialize", params).await["result"].take()
+    }
+
+    async fn raw(&mut self, text: impl AsRef<[u8]>) {
+        let writer = self.writer.as_mut().unwrap();
+        writer.write_all(text.as_ref()).await.unwrap();
+        writer.write_all(b"\n").await.unwrap();
+    }
+
+    async fn send(&mut self, method: &str, params: Value) -> i64 {
+        let id = self.next;
+        self.next += 1;
+        self.raw(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
+        id
+    }
+
+    async fn notify(&mut self, method: &str, params: Value) {
+        self.raw(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
+    }
+
+    async fn hear(&mut self) -> Value {
+        let line = tokio::time::timeout(SOON, self.lines.next_line()).await.expect("nothing comes");
+        serde_json::from_str(&line.unwrap().expect("the pipe has ended")).unwrap()
+    }
+
+    /// Asks, and expects the very next message to be the answer.
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params).await;
+        let answer = self.hear().await;
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// Asks in the words of 2026-07-28.
+    async fn ask_modern(&mut self, method: &str, params: Value) -> Value {
+        self.ask(method, modern(params)).await
+    }
+
+    /// Ends the input, and returns what is still said.
+    async fn end(mut self) -> Vec<Value> {
+        self.writer.take().unwrap().shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        while let Some(line) = tokio::time::timeout(SOON, self.lines.next_line()).await.unwrap().unwrap() {
+            rest.push(serde_json::from_str(&line).unwrap());
+        }
+        tokio::time::timeout(SOON, self.serving).await.unwrap().unwrap();
+        rest
+    }
+}
+
+fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
+
+fn code(answer: &Value) -> i64 {
+    answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"))
+}

@@ -1,0 +1,57 @@
+use super::percent::{encode_into, is_reserved, is_unreserved};
+use super::template::{Operator, Part, UriTemplate};
+
+impl UriTemplate {
+    /// Writes the URI for some values; a variable without one is left out.
+    ///
+    /// As RFC 6570 has it, except that in `{+x}` and `{#x}` it encodes `%`, brackets, and characters at which
+    /// [`matches`](Self::matches) would end the value: a file named `a?b%20` is found again under its URI.
+    pub fn expand(&self, values: &impl Fn(&str) -> Option<String>) -> String {
+        let mut out = String::with_capacity(self.text.len() + 16);
+        for part in &self.parts {
+            match part {
+                Part::Literal(range) => out.push_str(self.text.get(range.clone()).unwrap_or_default()),
+                Part::Expression { operator, variables } => {
+                    // A `{&x}` whose `{?y}` had no value begins the query itself.
+                    let operator = match operator {
+                        Operator::Continuation if !out.contains('?') => Operator::Query,
+                        other => *other,
+                    };
+                    self.expand_one(&mut out, operator, variables.clone(), values);
+                }
+            }
+        }
+        out
+    }
+
+    fn expand_one(
+        &self,
+        out: &mut String,
+        operator: Operator,
+        variables: std::ops::Range<usize>,
+        values: &impl Fn(&str) -> Option<String>,
+    ) {
+        let mut before = operator.first();
+        for at in variables {
+            let (Some(variable), Some(stops)) = (self.variables.get(at), self.stops.get(at)) else { continue };
+            let Some(value) = values(&variable.name) else { continue };
+            out.extend(before);
+            if operator.is_named() {
+                out.push_str(&variable.name);
+                if !value.is_empty() || operator != Operator::Parameter {
+                    out.push('=');
+                }
+            }
+            let keeps = operator.keeps_reserved();
+            encode_into(out, &value, |character| {
+                is_unreserved(character) || (keeps && stands(character) && !stops.contains(character))
+            });
+            before = Some(operator.separator());
+        }
+    }
+}
+
+/// Brackets are reserved, and yet no path, query or fragment may hold them (RFC 3986, 3.3).
+fn stands(character: char) -> bool {
+    is_reserved(character) && !matches!(character, '[' | ']')
+}

@@ -1,0 +1,128 @@
+use std::fmt::Write;
+
+use indexmap::IndexMap;
+use regex::Regex;
+
+use super::percent::decode;
+use super::template::{Operator, Part, UriTemplate, folded};
+
+/// The template turned round: an expression whose groups hold the values.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    regex: Regex,
+    /// What each group holds, from the first.
+    groups: Vec<Group>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Group {
+    /// The value of a variable.
+    Value(usize),
+    /// `=` and the value of a variable, or nothing.
+    Named(usize),
+    /// All that `?` and `&` name.
+    Query,
+}
+
+impl Pattern {
+    pub(super) fn new(template: &UriTemplate) -> Option<Self> {
+        let mut builder = Builder { template, text: "^".to_owned(), groups: Vec::new() };
+        for (at, part) in template.parts.iter().enumerate() {
+            match part {
+                Part::Literal(range) => builder.literal(template.text.get(range.clone())?, at == 0),
+                Part::Expression { operator, variables } => builder.expression(*operator, variables.clone()),
+            }
+        }
+        builder.text.push('$');
+        Some(Self { regex: Regex::new(&builder.text).ok()?, groups: builder.groups })
+    }
+
+    pub(super) fn values(&self, template: &UriTemplate, uri: &str) -> Option<IndexMap<String, String>> {
+        let captures = self.regex.captures(uri)?;
+        let mut values: Vec<Option<String>> = vec![None; template.variables.len()];
+        for (at, group) in self.groups.iter().enumerate() {
+            let Some(text) = captures.get(at + 1).map(|found| found.as_str()) else { continue };
+            match *group {
+                Group::Value(variable) => *values.get_mut(variable)? = Some(decode(text)?),
+                Group::Named(variable) => {
+                    *values.get_mut(variable)? = Some(decode(text.strip_prefix('=').unwrap_or(text))?)
+                }
+                Group::Query => read_query(template, text, &mut values)?,
+            }
+        }
+        let named = template.variables.iter().zip(values);
+        Some(named.filter_map(|(variable, value)| Some((variable.name.clone(), value?))).collect())
+    }
+}
+
+/// Reads `?a=1&b=2`: each name known, and once.
+fn read_query(template: &UriTemplate, text: &str, values: &mut [Option<String>]) -> Option<()> {
+    let Some(pairs) = text.strip_prefix(['?', '&']).filter(|pairs| !pairs.is_empty()) else { return Some(()) };
+    for pair in pairs.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let is_it = |variable: &super::template::Variable| variable.operator.is_query() && variable.name == name;
+        let slot = values.get_mut(template.variables.iter().position(is_it)?)?;
+        if slot.replace(decode(value)?).is_some() {
+            return None;
+        }
+    }
+    Some(())
+}
+
+struct Builder<'a> {
+    template: &'a UriTemplate,
+    text: String,
+    groups: Vec<Group>,
+}
+
+impl Builder<'_> {
+    fn literal(&mut self, text: &str, is_first: bool) {
+        let text = if is_first { folded(text) } else { text.into() };
+        self.text.push_str(&regex::escape(&text));
+    }
+
+    fn expression(&mut self, operator: Operator, variables: std::ops::Range<usize>) {
+        match operator {
+            Operator::Query => self.query(r"((?:\?[^#]*)?)"),
+            // The rest of a query whose beginning is read already.
+            Operator::Continuation if self.groups.iter().any(|group| matches!(group, Group::Query)) => {}
+            Operator::Continuation => self.query("((?:&[^#]*)?)"),
+            Operator::Parameter => variables.for_each(|variable| self.parameter(variable)),
+            Operator::Fragment => {
+                self.text.push_str("(?:");
+                self.list(operator, variables);
+                self.text.push_str(")?");
+            }
+            Operator::Simple | Operator::Reserved | Operator::Label | Operator::Path => self.list(operator, variables),
+        }
+    }
+
+    fn query(&mut self, pattern: &str) {
+        self.text.push_str(pattern);
+        self.groups.push(Group::Query);
+    }
+
+    fn parameter(&mut self, variable: usize) {
+        let name = self.template.variables.get(variable).map_or("", |variable| variable.name.as_str());
+        let class = self.class(variable);
+        // Infallible, as all writing to a string.
+        let _ = write!(self.text, "(?:;{name}((?:={class}*)?))?");
+        self.groups.push(Group::Named(variable));
+    }
+
+    fn list(&mut self, operator: Operator, variables: std::ops::Range<usize>) {
+        for variable in variables.clone() {
+            let before = if variable == variables.start { operator.first() } else { Some(operator.separator()) };
+            let before = before.map(|before| regex::escape(before.encode_utf8(&mut [0; 4]))).unwrap_or_default();
+            let class = self.class(variable);
+            let _ = write!(self.text, "{before}({class}+)");
+            self.groups.push(Group::Value(variable));
+        }
+    }
+
+    fn class(&self, variable: usize) -> String {
+        let stops = self.template.stops.get(variable).map_or("", String::as_str);
+        let codes: String = stops.chars().map(|stop| format!(r"\x{{{:x}}}", u32::from(stop))).collect();
+        format!("[^{codes}]")
+    }
+}

@@ -1,0 +1,77 @@
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use super::index::Prefixes;
+use super::template::{UriTemplate, folded};
+
+/// Finds the one entry that answers a URI: a literal before a template, then the longest literal prefix, then the
+/// order written. It asks only templates whose literal beginning and end fit.
+#[derive(Debug, Clone)]
+pub struct Router<T> {
+    entries: Vec<(UriTemplate, T)>,
+    literals: HashMap<String, usize>,
+    templates: Prefixes<Endings>,
+}
+
+/// The templates of one literal prefix, to be narrowed by their literal end.
+#[derive(Debug, Clone, Default)]
+struct Endings {
+    written: Vec<(Vec<u8>, usize)>,
+    by_end: Option<Prefixes<Vec<usize>>>,
+}
+
+impl<T> Router<T> {
+    /// Takes the entries in the order written. Of two equal literals the first answers.
+    pub fn new(entries: impl IntoIterator<Item = (UriTemplate, T)>) -> Self {
+        let entries: Vec<_> = entries.into_iter().collect();
+        let mut literals = HashMap::new();
+        let mut keyed = Vec::new();
+        for (at, (template, _)) in entries.iter().enumerate() {
+            if template.is_literal() {
+                literals.entry(folded(template.as_str()).into_owned()).or_insert(at);
+            } else {
+                let prefix = folded(template.literal_prefix()).into_owned().into_bytes();
+                keyed.push((prefix, (reversed(template.literal_suffix()), at)));
+            }
+        }
+        let mut templates = Prefixes::new(keyed, |endings: &mut Endings, item| endings.written.push(item));
+        templates.values_mut().for_each(Endings::index);
+        Self { entries, literals, templates }
+    }
+
+    /// Finds the entry for `uri`, and the values of its variables.
+    pub fn find(&self, uri: &str) -> Option<(&T, IndexMap<String, String>)> {
+        let uri = folded(uri);
+        if let Some(at) = self.literals.get(uri.as_ref()) {
+            return self.entries.get(*at).map(|(_, entry)| (entry, IndexMap::new()));
+        }
+        let end = reversed(&uri);
+        let candidates = self.templates.of(uri.as_bytes()).flat_map(|endings| endings.of(&end));
+        candidates
+            .filter_map(|at| self.entries.get(at))
+            .find_map(|(template, entry)| Some((entry, template.matches_folded(&uri)?)))
+    }
+
+    /// The entries, in the order written.
+    pub fn entries(&self) -> impl Iterator<Item = &(UriTemplate, T)> {
+        self.entries.iter()
+    }
+}
+
+impl Endings {
+    fn index(&mut self) {
+        self.by_end = Some(Prefixes::new(std::mem::take(&mut self.written), Vec::push));
+    }
+
+    /// The templates whose end fits, in the order written.
+    fn of(&self, end: &[u8]) -> Vec<usize> {
+        let mut fitting: Vec<usize> = self.by_end.iter().flat_map(|by_end| by_end.of(end)).flatten().copied().collect();
+        fitting.sort_unstable();
+        fitting
+    }
+}
+
+fn reversed(text: &str) -> Vec<u8> {
+    text.bytes().rev().collect()
+}

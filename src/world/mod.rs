@@ -1,0 +1,87 @@
+//! The one seam between an action and the world: processes and HTTP.
+//!
+//! [`World`] is what actions see; [`Real`] acts, and a stand-in can be put in its place. What is not here: what is
+//! to be run and what its answer means (action/), and files beneath a folder (files/).
+
+mod captured;
+mod child;
+mod client;
+mod error;
+mod family;
+mod guard;
+mod http;
+#[cfg(target_os = "linux")]
+mod kin;
+mod pipes;
+mod program;
+mod redirect;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use futures_util::future::BoxFuture;
+
+pub use captured::{Captured, strip_escapes};
+pub use child::{Command, Finished};
+pub use error::WorldError;
+pub use guard::{HostPolicy, is_public};
+pub use http::{Header, Request, Response};
+pub use program::find_program;
+
+use client::Clients;
+use family::Families;
+
+/// Everything that an action can do outside of this process.
+pub trait World: Send + Sync {
+    /// Runs a program to its end. When the future resolves or is dropped, no descendant of the program is left.
+    fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>>;
+
+    /// Sends a request and reads the answer, over redirects.
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WorldError>>;
+}
+
+/// The world as it is.
+pub struct Real {
+    environment: Vec<(OsString, OsString)>,
+    families: Families,
+    clients: OnceLock<Clients>,
+}
+
+impl Real {
+    /// Takes `PATH`, `HOME`, `LANG` and `TMPDIR` from the environment of this process, once. Nothing else happens
+    /// before the first call: neither TLS nor a process costs a server that uses none.
+    pub fn new() -> Real {
+        Real::with_environment(|name| std::env::var_os(name))
+    }
+
+    /// Does as [`Real::new`], with the variables from elsewhere.
+    pub fn with_environment(variable: impl Fn(&str) -> Option<OsString>) -> Real {
+        let environment = child::BASE_VARIABLES
+            .iter()
+            .filter_map(|(name, default)| {
+                let value = variable(name).or_else(|| default.map(OsString::from))?;
+                Some((OsString::from(name), value))
+            })
+            .collect();
+        Real { environment, families: Families::new(), clients: OnceLock::new() }
+    }
+}
+
+impl Default for Real {
+    fn default() -> Real {
+        Real::new()
+    }
+}
+
+impl World for Real {
+    fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
+        Box::pin(child::run(&self.environment, &self.families, command))
+    }
+
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
+        Box::pin(async move { http::send(self.clients.get_or_init(Clients::default), request).await })
+    }
+}

@@ -1,0 +1,152 @@
+//! What becomes of a request when the answer sends it elsewhere.
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, StatusCode};
+use url::Url;
+
+use super::error::WorldError;
+use super::http::{Header, Request};
+
+/// A request as it stands after the redirects so far.
+pub(super) struct Hop {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+    secret_body: bool,
+}
+
+impl Hop {
+    /// Takes what `request` says, and checks it.
+    pub(super) fn first(request: &mut Request) -> Result<Hop, WorldError> {
+        check_scheme(&request.url)?;
+        Ok(Hop {
+            method: Method::from_bytes(request.method.as_bytes()).map_err(|_| WorldError::InvalidMethod)?,
+            url: request.url.clone(),
+            headers: header_map(&request.headers)?,
+            body: request.body.take(),
+            secret_body: request.secret_body,
+        })
+    }
+
+    /// Returns the host, for messages.
+    pub(super) fn host(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+
+    /// Goes where `location` points.
+    pub(super) fn follow(&mut self, status: StatusCode, location: &str) -> Result<(), WorldError> {
+        let malformed = WorldError::InvalidUrl { reason: "a redirect leads to what is no URL" };
+        let mut next = self.url.join(location).map_err(|_| malformed)?;
+        check_scheme(&next)?;
+        self.change_method(status);
+        if next.origin() != self.url.origin() {
+            self.leave_origin(&next)?;
+            // A redirect may not make up credentials either.
+            let _ = next.set_username("");
+            let _ = next.set_password(None);
+        }
+        self.url = next;
+        Ok(())
+    }
+
+    /// 303 asks for GET; 301 and 302 mean it for POST, as every browser takes them.
+    fn change_method(&mut self, status: StatusCode) {
+        let get = match status {
+            StatusCode::SEE_OTHER => !matches!(self.method, Method::GET | Method::HEAD),
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => self.method == Method::POST,
+            _ => false,
+        };
+        if get {
+            self.method = Method::GET;
+            self.body = None;
+            let content = |name: &&HeaderName| name.as_str().starts_with("content-");
+            for name in self.headers.keys().filter(content).cloned().collect::<Vec<_>>() {
+                self.headers.remove(name);
+            }
+        }
+    }
+
+    fn leave_origin(&mut self, next: &Url) -> Result<(), WorldError> {
+        let host = next.host_str().unwrap_or_default().to_owned();
+        let secret: Vec<HeaderName> = self.headers.iter().filter(is_secret).map(|(name, _)| name.clone()).collect();
+        let secret_body = self.secret_body && self.body.is_some();
+        let userinfo = !self.url.username().is_empty() || self.url.password().is_some();
+        let downgrade = self.url.scheme() == "https" && next.scheme() == "http";
+        if downgrade && (secret_body || userinfo || !secret.is_empty()) {
+            return Err(WorldError::Downgrade { host });
+        }
+        if secret_body {
+            return Err(WorldError::CredentialsElsewhere { host });
+        }
+        for name in secret {
+            self.headers.remove(name);
+        }
+        Ok(())
+    }
+}
+
+fn check_scheme(url: &Url) -> Result<(), WorldError> {
+    match url.scheme() {
+        "http" | "https" => Ok(()),
+        _ => Err(WorldError::InvalidUrl { reason: "its scheme is neither http nor https" }),
+    }
+}
+
+fn header_map(headers: &[Header]) -> Result<HeaderMap, WorldError> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for header in headers {
+        let invalid = || WorldError::InvalidHeader { name: header.name.clone() };
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| invalid())?;
+        let mut value = HeaderValue::from_str(&header.value).map_err(|_| invalid())?;
+        value.set_sensitive(header.secret);
+        map.append(name, value);
+    }
+    Ok(map)
+}
+
+/// What is marked as secret, and what is one by its nature.
+fn is_secret((name, value): &(&HeaderName, &HeaderValue)) -> bool {
+    value.is_sensitive() || matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::Hop;
+    use crate::world::{Header, Request, WorldError};
+    use reqwest::StatusCode;
+    use url::Url;
+
+    fn request(url: &str, headers: Vec<Header>) -> Request {
+        Request { headers, ..Request::new("GET", Url::parse(url).unwrap()) }
+    }
+
+    fn follow(mut request: Request, location: &str) -> Result<Hop, WorldError> {
+        let mut hop = Hop::first(&mut request)?;
+        hop.follow(StatusCode::FOUND, location).map(|()| hop)
+    }
+
+    #[test]
+    fn credentials_do_not_leave_https() {
+        let secret = vec![Header::secret("x-key", "k")];
+        for request in [request("https://a.example/", secret.clone()), request("https://u:p@a.example/", Vec::new())] {
+            let refused = follow(request, "http://a.example/").err();
+            assert!(matches!(refused, Some(WorldError::Downgrade { ref host }) if host == "a.example"), "{refused:?}");
+        }
+        assert!(follow(request("https://a.example/", vec![Header::new("x", "1")]), "http://a.example/").is_ok());
+        let risen = follow(request("http://a.example/", secret), "https://a.example/").unwrap();
+        assert!(risen.headers.is_empty());
+    }
+
+    #[test]
+    fn credentials_stay_with_their_origin() {
+        let secret = || vec![Header::secret("x-key", "k")];
+        let kept = follow(request("https://u:p@a.example/x/y", secret()), "../z").unwrap();
+        assert_eq!((kept.url.as_str(), kept.headers.len()), ("https://u:p@a.example/z", 1));
+        for other in ["https://b.example/", "https://a.example:8443/", "//sub.a.example/"] {
+            assert!(follow(request("https://a.example/", secret()), other).unwrap().headers.is_empty(), "{other}");
+        }
+    }
+}

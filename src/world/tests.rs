@@ -1,0 +1,6 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod child;
+#[cfg(target_os = "linux")]
+mod family;
+mod http;

@@ -1,0 +1,186 @@
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{Command, Real, World, WorldError};
+
+/// What leaves processes behind, each of which sleeps for `$T`: by a child, a pipeline, job control, a session of its
+/// own, a daemon that forked twice and closed everything, one without environment, and one that leads a tree.
+const WAYS: [(&str, &str); 7] = [
+    ("child", "sleep $T &"),
+    ("pipeline", "sleep $T | sleep $T | sleep $T &"),
+    ("jobs", "set -m; sleep $T & set +m"),
+    ("session", "setsid sleep $T &"),
+    ("daemon", "(setsid sh -c '(setsid sleep $T &)' </dev/null >/dev/null 2>&1 &)"),
+    ("bare", "env -i setsid sleep $T </dev/null >/dev/null 2>&1 &"),
+    ("tree", "setsid sh -c 'setsid sleep $T & setsid sh -c \"setsid sleep $T & sleep $T\" & sleep $T' &"),
+];
+
+struct Scene {
+    time: String,
+    count: usize,
+    command: Command,
+}
+
+/// Leaves processes behind in one way; their sleeping time is found in no other process.
+fn scene(way: (&str, &str), case: u32, then: &str) -> Scene {
+    let kind = WAYS.iter().position(|(name, _)| *name == way.0).unwrap();
+    let time = format!("8{:07}{case}{kind}", std::process::id());
+    let script = format!("{}\n{then}", way.1);
+    let command = Command {
+        args: vec!["-c".into(), script.into()],
+        env: vec![("T".into(), time.clone())],
+        timeout: Duration::from_secs(60),
+        ..Command::new("bash", "/")
+    };
+    Scene { time, count: way.1.matches("sleep $T").count(), command }
+}
+
+/// The sleepers of a scene that are alive: a zombie has no command line.
+fn sleepers(time: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.filter(|line| line == format!("sleep\0{time}\0").as_bytes()).count()
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < patience, "never came: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A script goes on only when all its sleepers are there.
+const SEEN: &str = "until [ \"$(grep -lzxs -- \"$T\" /proc/[0-9]*/cmdline | wc -l)\" -ge $N ]; do sleep 0.01; done";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_left_when_a_program_ends() {
+    let world = Real::new();
+    for way in WAYS {
+        let mut scene = scene(way, 1, SEEN);
+        scene.command.env.push(("N".into(), scene.count.to_string()));
+        let finished = world.run(scene.command).await.unwrap();
+        assert_eq!((finished.exit, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", way.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_left_after_a_time_out() {
+    let world = Real::new();
+    for way in WAYS {
+        let mut scene = scene(way, 2, "sleep $T");
+        scene.command.timeout = Duration::from_millis(400);
+        let ended = world.run(scene.command).await;
+        assert!(matches!(ended, Err(WorldError::TimedOut { .. })), "{}", way.0);
+        assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_left_after_a_cancellation() {
+    let world = Real::new();
+    for way in WAYS {
+        let scene = scene(way, 3, "sleep $T");
+        let (cancel, count) = (scene.command.cancel.clone(), scene.count + 1);
+        let seen = async {
+            until(way.0, || sleepers(&scene.time) == count).await;
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(world.run(scene.command), seen);
+        assert!(matches!(ended, Err(WorldError::Cancelled)), "{}", way.0);
+        assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_left_when_the_call_is_dropped() {
+    let world = Real::new();
+    for way in WAYS {
+        let scene = scene(way, 4, "sleep $T");
+        let seen = until(way.0, || sleepers(&scene.time) == scene.count + 1);
+        tokio::select! {
+            ended = world.run(scene.command) => panic!("{ended:?}"),
+            () = seen => {}
+        }
+        until(&format!("the end of {}", way.0), || sleepers(&scene.time) == 0).await;
+    }
+}
+
+#[test]
+fn nobody_is_left_when_the_runtime_is_dropped() {
+    let scene = scene(WAYS[4], 5, "sleep $T");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.spawn(async move { Real::new().run(scene.command).await });
+    runtime.block_on(until("the daemon", || sleepers(&scene.time) == 2));
+    drop(runtime);
+    let after = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    after.block_on(until("their end", || sleepers(&scene.time) == 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_one_call_leaves_the_others_alone() {
+    let world = Real::new();
+    let mut long = Vec::new();
+    let stop = CancellationToken::new();
+    for way in WAYS {
+        let mut scene = scene(way, 6, "sleep $T");
+        scene.command.cancel = stop.clone();
+        long.push(scene);
+    }
+    let expected: Vec<_> = long.iter().map(|scene| (scene.time.clone(), scene.count + 1)).collect();
+    let running = futures_util::future::join_all(long.into_iter().map(|scene| world.run(scene.command)));
+    let beside = async {
+        for (time, count) in &expected {
+            until("all sleepers", || sleepers(time) == *count).await;
+        }
+        for _ in 0..5 {
+            world.run(Command::new("true", "/")).await.unwrap();
+        }
+        for (time, count) in &expected {
+            assert_eq!(sleepers(time), *count);
+        }
+        stop.cancel();
+    };
+    tokio::join!(running, beside);
+    for (time, _) in &expected {
+        assert_eq!(sleepers(time), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_escaped_process_that_holds_the_pipes_does_not_hold_the_call() {
+    let started = Instant::now();
+    let scene = scene(WAYS[3], 7, "echo done");
+    let finished = Real::new().run(scene.command).await.unwrap();
+    assert_eq!(finished.stdout.text(), Some("done\n"));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_child_of_somebody_else_in_this_process_is_left_alone() {
+    let mut other = std::process::Command::new("sleep").arg("20").spawn().unwrap();
+    Real::new().run(Command::new("true", "/")).await.unwrap();
+    assert!(matches!(other.try_wait(), Ok(None)));
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_watcher_that_died_is_replaced() {
+    let world = Real::new();
+    world.run(Command::new("true", "/")).await.unwrap();
+    let watcher = || {
+        crate::world::kin::children().into_iter().find(|pid| {
+            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+            String::from_utf8_lossy(&line).ends_with(&format!("folio-watch\0{}\0", world.families.marks()))
+        })
+    };
+    let first = watcher().unwrap();
+    rustix::process::kill_process(first, rustix::process::Signal::KILL).unwrap();
+    until("its end", || watcher().is_none()).await;
+    world.run(Command::new("true", "/")).await.unwrap();
+    let second = watcher();
+    assert!(second.is_some() && second != Some(first));
+}

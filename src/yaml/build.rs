@@ -1,0 +1,421 @@
+//! From bytes to a [`Document`]: encodings, events into a tree, and the limits that a hostile file meets.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::Value;
+use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
+
+use super::document::{Document, Entry, Kind, Node, NodeId, Style};
+use super::scalar::resolve;
+use crate::diagnostic::{Code, FileId, Report, Span};
+
+/// How deep a manifest may nest.
+const DEPTH: usize = 64;
+/// How many nodes aliases may stand for, all together.
+const EXPANDED: u64 = 250_000;
+
+/// Reads bytes as UTF-8 (a byte order mark is skipped), or reports in words which encoding it found.
+pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
+    let bare = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let other = match bytes {
+        [0xFF, 0xFE, ..] => Some("UTF-16 (little-endian)"),
+        [0xFE, 0xFF, ..] => Some("UTF-16 (big-endian)"),
+        [_, 0, _, 0, ..] => Some("UTF-16 (little-endian)"),
+        [0, _, 0, _, ..] => Some("UTF-16 (big-endian)"),
+        _ => None,
+    };
+    let wrong = match (other, std::str::from_utf8(bare)) {
+        (None, Ok(text)) => return Some(report.sources.add(path, text)),
+        (Some(encoding), _) => (encoding, 0),
+        (None, Err(error)) => ("not UTF-8; perhaps Latin-1 or Windows-1252", error.valid_up_to()),
+    };
+    let (encoding, at) = wrong;
+    let file = report.sources.add(path, String::from_utf8_lossy(bare).into_owned());
+    report.error(Code::Encoding, Span::new(file, at, at), format!("the file is {encoding}")).help("save it as UTF-8");
+    None
+}
+
+/// Builds the tree of a YAML text. `None` where its syntax is broken, which is then in the report.
+pub fn parse(file: FileId, report: &mut Report) -> Option<Document> {
+    let text = report.sources.get(file)?.text().clone();
+    Builder::new(file, &text, report).build(&text)
+}
+
+/// Builds the tree of the front matter of a text: what stands between its first line, `---`, and the next such line.
+/// `None` where there is none; else the tree, if it could be read, and where the body begins.
+pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<Document>, usize)> {
+    let text = report.sources.get(file)?.text().clone();
+    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
+    let mut at = first.len();
+    for line in text.get(at..)?.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            // The same length as in the file, so that every place is the file's own.
+            let matter = format!("{}{}", first.replace('-', " "), text.get(first.len()..at)?);
+            return Some((Builder::new(file, &matter, report).build(&matter), at + line.len()));
+        }
+        at += line.len();
+    }
+    report
+        .error(Code::Syntax, Span::new(file, 0, 3), "the front matter that begins here does not end")
+        .help("end it with a line `---`");
+    Some((None, text.len()))
+}
+
+/// Builds the tree of a JSON text: as strict as JSON, with the same positions as YAML.
+pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
+    let text = report.sources.get(file)?.text().clone();
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(error) => {
+            let at = offset_of(&text, error.line(), error.column());
+            let words = error.to_string();
+            let words = words.split(" at line ").next().unwrap_or_default();
+            report.error(Code::Syntax, Span::new(file, at, at), format!("this is not JSON: {words}"));
+            return None;
+        }
+    };
+    // Inside JSON strings a tab is always escaped, so every raw one is blank space, which YAML wants as spaces.
+    let spaced = text.replace('\t', " ");
+    let mut silent = Report::default();
+    silent.sources.add("", "");
+    match Builder::new(file, &spaced, &mut silent).build(&spaced) {
+        Some(document) if document.json(document.root) == value => Some(document),
+        // What YAML cannot say (a surrogate pair) keeps its value and loses its inner places.
+        _ => Some(unplaced(file, &value)),
+    }
+}
+
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+fn unplaced(file: FileId, value: &Value) -> Document {
+    let mut document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+    document.root = place_nowhere(&mut document, value);
+    document
+}
+
+fn place_nowhere(document: &mut Document, value: &Value) -> NodeId {
+    let kind = match value {
+        Value::Array(items) => Kind::List(items.iter().map(|item| place_nowhere(document, item)).collect()),
+        Value::Object(map) => Kind::Map(
+            map.iter()
+                .map(|(key, value)| Entry {
+                    key: place_nowhere(document, &Value::String(key.clone())),
+                    value: place_nowhere(document, value),
+                })
+                .collect(),
+        ),
+        Value::String(text) => Kind::Scalar { text: text.as_str().into(), style: Style::Double, value: value.clone() },
+        other => Kind::Scalar { text: other.to_string().into(), style: Style::Plain, value: other.clone() },
+    };
+    push(document, kind, Span::start_of(document.file))
+}
+
+fn push(document: &mut Document, kind: Kind, span: Span) -> NodeId {
+    document.nodes.push(Node { kind, span });
+    NodeId(u32::try_from(document.nodes.len() - 1).unwrap_or(u32::MAX))
+}
+
+/// The entries of a map that is still open.
+#[derive(Default)]
+struct Entries {
+    all: Vec<Entry>,
+    /// The key that waits for its value.
+    waiting: Option<NodeId>,
+    seen: HashMap<Box<str>, NodeId>,
+}
+
+/// A collection that is still open.
+struct Open {
+    /// `Some` in a map.
+    map: Option<Entries>,
+    items: Vec<NodeId>,
+    start: usize,
+    anchor: usize,
+    /// How many nodes it stands for, aliases expanded.
+    weight: u64,
+    flow: bool,
+}
+
+struct Builder<'a> {
+    document: Document,
+    text: &'a str,
+    report: &'a mut Report,
+    open: Vec<Open>,
+    anchors: HashMap<usize, (NodeId, u64)>,
+    aliased: u64,
+    root: Option<NodeId>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(file: FileId, text: &'a str, report: &'a mut Report) -> Self {
+        let document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+        Builder { document, text, report, open: Vec::new(), anchors: HashMap::new(), aliased: 0, root: None }
+    }
+
+    fn build(mut self, text: &str) -> Option<Document> {
+        let mut options = Options::default();
+        options.set_emit_comments(false);
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.syntax(&error.to_string(), error.marker().byte_offset().unwrap_or(0));
+                    return None;
+                }
+            };
+            let range = span.byte_range().unwrap_or(0..0);
+            if matches!(event, Event::DocumentStart(..)) && self.root.is_some() {
+                self.report
+                    .error(Code::Syntax, self.span(range), "a second YAML document begins here")
+                    .help("a manifest is one document: put the other into a file of its own");
+                break;
+            }
+            self.take(event, range)?;
+        }
+        self.document.root = match self.root {
+            Some(root) => root,
+            None => self.scalar("", Style::Plain, Value::Null, 0..0),
+        };
+        Some(self.document)
+    }
+
+    fn span(&self, range: Range<usize>) -> Span {
+        Span::new(self.document.file, range.start, range.end)
+    }
+
+    /// Says in our words what the parser found.
+    fn syntax(&mut self, words: &str, at: usize) {
+        let words = [" at byte", " at line", " at char"]
+            .iter()
+            .fold(words, |words, place| words.split(place).next().unwrap_or(words));
+        let span = self.span(at..at);
+        let line_start = self.text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |line_end| line_end + 1);
+        let line = self.text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
+        let tabbed = line.trim_start_matches(' ').starts_with('\t');
+        let unquoted = line.contains(": {{")
+            || line.contains("- {{")
+            || line.contains(": %")
+            || line.contains(": @")
+            || line.contains(": `");
+        let fault = self.report.error(Code::Syntax, span, format!("this is not YAML: {words}"));
+        if tabbed {
+            fault.help("indent with spaces: YAML takes no tabs there");
+        } else if unquoted {
+            fault.help("put quotes around the value, or write it as a block after `|`");
+        }
+    }
+
+    /// Takes one event into the tree. `None` ends the reading: the limits are passed.
+    fn take(&mut self, event: Event<'_>, range: Range<usize>) -> Option<()> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let (style, value) = meaning(&text, style, tag.as_deref());
+                self.refuse_tag(tag.as_deref(), range.clone());
+                let node = self.scalar(&text, style, value, range);
+                self.finish(node, 1, anchor)
+            }
+            Event::SequenceStart(style, anchor, tag) => self.begin(None, (range, anchor, style), tag.as_deref()),
+            Event::MappingStart(style, anchor, tag) => {
+                self.begin(Some(Entries::default()), (range, anchor, style), tag.as_deref())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(range),
+            Event::Alias(anchor) => self.alias(anchor, range),
+            _ => Some(()),
+        }
+    }
+
+    fn scalar(&mut self, text: &str, style: Style, value: Value, range: Range<usize>) -> NodeId {
+        let span = self.span(range);
+        push(&mut self.document, Kind::Scalar { text: text.into(), style, value }, span)
+    }
+
+    fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
+        if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
+            let span = self.span(range);
+            self.report
+                .error(Code::Syntax, span, format!("the tag `{tag}` is not part of this language"))
+                .help("leave the tag out");
+        }
+    }
+
+    fn begin(
+        &mut self,
+        map: Option<Entries>,
+        at: (Range<usize>, usize, StructureStyle),
+        tag: Option<&Tag>,
+    ) -> Option<()> {
+        let (range, anchor, style) = at;
+        self.refuse_tag(tag, range.clone());
+        if self.open.len() >= DEPTH {
+            let span = self.span(range);
+            self.report.error(Code::Nesting, span, format!("this nests deeper than {DEPTH} levels"));
+            return None;
+        }
+        let flow = style == StructureStyle::Flow;
+        self.open.push(Open { map, items: Vec::new(), start: range.start, anchor, weight: 1, flow });
+        Some(())
+    }
+
+    fn end(&mut self, range: Range<usize>) -> Option<()> {
+        let open = self.open.pop()?;
+        let end = if open.flow { range.end } else { self.last_end(&open).unwrap_or(range.start) };
+        let span = self.span(open.start..end.max(open.start));
+        let kind = match open.map {
+            Some(entries) => Kind::Map(self.merged(entries.all)),
+            None => Kind::List(open.items),
+        };
+        let kind = match self.bare_template(&kind, span) {
+            Some(text) => Kind::Scalar { value: Value::String(text.clone()), text: text.into(), style: Style::Plain },
+            None => kind,
+        };
+        let node = push(&mut self.document, kind, span);
+        self.finish(node, open.weight, open.anchor)
+    }
+
+    /// Where a block collection's text ends: the parser's own end mark stands at the next token.
+    fn last_end(&self, open: &Open) -> Option<usize> {
+        let last = match &open.map {
+            Some(entries) => entries.all.last()?.value,
+            None => *open.items.last()?,
+        };
+        self.document.node(last).map(|node| node.span.end as usize)
+    }
+
+    /// `key: {{name}}` is a map in YAML whose key is a map. It was meant as a template: taken as one, and reported.
+    fn bare_template(&mut self, kind: &Kind, span: Span) -> Option<String> {
+        let written = self.text.get(span.start as usize..span.end as usize)?;
+        if !matches!(kind, Kind::Map(_))
+            || !written.starts_with("{{")
+            || self.open.iter().any(|outer| outer.start + 1 == span.start as usize)
+        {
+            return None;
+        }
+        let rest = self.text.get(span.end as usize..)?.lines().next().unwrap_or_default().trim_start();
+        if !(rest.is_empty() || rest.starts_with(['#', ',', '}', ']'])) {
+            return None; // more text follows, and the parser will complain of that
+        }
+        let text = written.to_owned();
+        self.report
+            .error(Code::Syntax, span, "a template must be quoted: to YAML `{{` begins a map")
+            .help(format!("write \"{text}\", or use a block after `|`"))
+            .fix(span, format!("\"{text}\""));
+        Some(text)
+    }
+
+    fn alias(&mut self, anchor: usize, range: Range<usize>) -> Option<()> {
+        let Some((node, weight)) = self.anchors.get(&anchor).copied() else {
+            let span = self.span(range.clone());
+            self.report.error(Code::Cycle, span, "this alias stands inside the very thing that it names");
+            let null = self.scalar("", Style::Plain, Value::Null, range);
+            return self.finish(null, 1, 0);
+        };
+        self.aliased = self.aliased.saturating_add(weight);
+        if self.aliased > EXPANDED {
+            let span = self.span(range);
+            self.report.error(
+                Code::TooLarge,
+                span,
+                format!("the aliases of this file stand for more than {EXPANDED} values"),
+            );
+            return None;
+        }
+        self.finish(node, weight, 0)
+    }
+
+    /// Hands a finished node to the collection that is open around it.
+    fn finish(&mut self, node: NodeId, weight: u64, anchor: usize) -> Option<()> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, (node, weight));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Some(());
+        };
+        open.weight = open.weight.saturating_add(weight);
+        match &mut open.map {
+            None => open.items.push(node),
+            Some(Entries { waiting: waiting @ None, .. }) => *waiting = Some(node),
+            Some(entries) => {
+                if let Some(key) = entries.waiting.take() {
+                    self.add_entry(Entry { key, value: node });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Adds an entry to the open map, or reports it if its key is no text or stands there already.
+    fn add_entry(&mut self, entry: Entry) {
+        let Some(key) = self.document.node(entry.key) else { return };
+        let Kind::Scalar { text, .. } = &key.kind else {
+            let braces =
+                self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
+            if !braces {
+                self.report.error(Code::Syntax, key.span, "a key must be a text");
+            }
+            return;
+        };
+        let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
+        if let Some(first) = entries.seen.get(text).and_then(|first| self.document.node(*first)) {
+            let words = format!("`{text}` stands here a second time");
+            self.report.error(Code::Duplicate, key.span, words).note(first.span, "the first time");
+            return;
+        }
+        if &**text != "<<" {
+            entries.seen.insert(text.clone(), entry.key);
+        }
+        entries.all.push(entry);
+    }
+
+    /// Resolves `<<`: the named maps' entries stand behind the map's own, which win.
+    fn merged(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        if !entries.iter().any(|entry| self.document.key_text(entry.key) == "<<") {
+            return entries;
+        }
+        let (merges, mut all): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| self.document.key_text(entry.key) == "<<");
+        let sources: Vec<Entry> = merges.into_iter().flat_map(|merge| self.merge_sources(merge)).collect();
+        for source in sources {
+            let taken = all.iter().any(|own| self.document.key_text(own.key) == self.document.key_text(source.key));
+            if !taken {
+                all.push(source);
+            }
+        }
+        all
+    }
+
+    fn merge_sources(&mut self, merge: Entry) -> Vec<Entry> {
+        let list = match self.document.node(merge.value).map(|node| &node.kind) {
+            Some(Kind::List(items)) => items.clone(),
+            _ => vec![merge.value],
+        };
+        let mut found = Vec::new();
+        for source in list {
+            match self.document.node(source).map(|node| &node.kind) {
+                Some(Kind::Map(entries)) => found.extend(entries.iter().copied()),
+                _ => {
+                    let span = self.document.at(merge.key).span();
+                    self.report.error(Code::WrongType, span, "`<<` takes a map, or a list of maps");
+                }
+            }
+        }
+        found
+    }
+}
+
+fn meaning(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> (Style, Value) {
+    let style = match style {
+        ScalarStyle::SingleQuoted => Style::Single,
+        ScalarStyle::DoubleQuoted => Style::Double,
+        ScalarStyle::Literal => Style::Literal,
+        ScalarStyle::Folded => Style::Folded,
+        _ => Style::Plain,
+    };
+    let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
+    let value = if style == Style::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) };
+    (style, value)
+}

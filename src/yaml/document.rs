@@ -1,0 +1,224 @@
+//! The tree of one file, and the trees of one load.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::diagnostic::{FileId, Span};
+
+/// A node of one [`Document`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NodeId(pub(super) u32);
+
+/// A place in what was written: a node of a document, and the range of its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct At {
+    pub(super) file: FileId,
+    pub(super) node: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl At {
+    /// The range of the node's text.
+    pub fn span(self) -> Span {
+        Span { file: self.file, start: self.start, end: self.end }
+    }
+
+    /// Whether it is a node of a tree, and not a text or something that nobody wrote.
+    pub fn is_written(self) -> bool {
+        self.node != u32::MAX
+    }
+
+    /// The file that it stands in.
+    pub fn file(self) -> FileId {
+        self.file
+    }
+
+    /// The beginning of a file that has no tree, such as an included text.
+    pub fn start_of(file: FileId) -> At {
+        At { file, node: u32::MAX, start: 0, end: 0 }
+    }
+
+    /// The text of a file from `start` on, which has no tree.
+    pub fn text_from(file: FileId, start: usize) -> At {
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        At { file, node: u32::MAX, start, end: start }
+    }
+}
+
+impl From<At> for Span {
+    fn from(at: At) -> Span {
+        at.span()
+    }
+}
+
+impl From<At> for Option<Span> {
+    fn from(at: At) -> Option<Span> {
+        Some(at.span())
+    }
+}
+
+/// How a scalar was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    Single,
+    Double,
+    Literal,
+    Folded,
+}
+
+/// One entry of a map.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) key: NodeId,
+    pub(super) value: NodeId,
+}
+
+/// What a node is.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// A scalar: its text, how it was written, and what a plain one means in YAML 1.2.
+    Scalar {
+        text: Box<str>,
+        style: Style,
+        value: Value,
+    },
+    List(Vec<NodeId>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+}
+
+/// The tree of one file.
+#[derive(Debug, Clone)]
+pub struct Document {
+    pub(super) file: FileId,
+    pub(super) nodes: Vec<Node>,
+    pub(super) root: NodeId,
+}
+
+impl Document {
+    /// The file that was read.
+    pub fn file(&self) -> FileId {
+        self.file
+    }
+
+    /// The root node.
+    pub fn root(&self) -> NodeId {
+        self.root
+    }
+
+    /// Whether the file holds nothing but comments.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.node(self.root).map(|node| &node.kind), Some(Kind::Scalar { value: Value::Null, .. }))
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id.0 as usize)
+    }
+
+    /// The place of a node.
+    pub fn at(&self, id: NodeId) -> At {
+        let span = self.node(id).map_or(Span::start_of(self.file), |node| node.span);
+        At { file: self.file, node: id.0, start: span.start, end: span.end }
+    }
+
+    /// The place of the root.
+    pub fn root_at(&self) -> At {
+        self.at(self.root)
+    }
+
+    /// The node as JSON.
+    pub fn json(&self, id: NodeId) -> Value {
+        match self.node(id).map(|node| &node.kind) {
+            None => Value::Null,
+            Some(Kind::Scalar { value, .. }) => value.clone(),
+            Some(Kind::List(items)) => items.iter().map(|item| self.json(*item)).collect(),
+            Some(Kind::Map(entries)) => {
+                entries.iter().map(|entry| (self.key_text(entry.key).to_owned(), self.json(entry.value))).collect()
+            }
+        }
+    }
+
+    pub(super) fn key_text(&self, key: NodeId) -> &str {
+        match self.node(key).map(|node| &node.kind) {
+            Some(Kind::Scalar { text, .. }) => text,
+            _ => "",
+        }
+    }
+
+    fn child(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
+        match &self.node(id)?.kind {
+            Kind::Scalar { .. } => None,
+            Kind::List(items) => items.get(step.parse::<usize>().ok()?).map(|item| (*item, *item)),
+            Kind::Map(entries) => {
+                entries.iter().find(|entry| self.key_text(entry.key) == step).map(|entry| (entry.key, entry.value))
+            }
+        }
+    }
+
+    /// Follows a JSON pointer as far as it goes: the key and the value of the last step that exists.
+    fn follow(&self, from: NodeId, pointer: &str) -> (NodeId, NodeId) {
+        let steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+        let mut found = (from, from);
+        for step in steps {
+            match self.child(found.1, &step) {
+                Some(next) => found = next,
+                None => break,
+            }
+        }
+        found
+    }
+}
+
+/// The trees of one load, found again by the places that point into them.
+#[derive(Debug, Default)]
+pub struct Documents {
+    by_file: HashMap<FileId, Document>,
+}
+
+impl Documents {
+    /// Keeps a tree and hands back its root's place.
+    pub fn add(&mut self, document: Document) -> At {
+        let at = document.root_at();
+        self.by_file.insert(document.file, document);
+        at
+    }
+
+    /// The tree of a file.
+    pub fn get(&self, file: FileId) -> Option<&Document> {
+        self.by_file.get(&file)
+    }
+
+    /// The value at a JSON pointer below `at`, or the nearest thing above it that exists.
+    pub fn value_at(&self, at: At, pointer: &str) -> At {
+        self.get(at.file).map_or(at, |document| document.at(document.follow(NodeId(at.node), pointer).1))
+    }
+
+    /// The key at a JSON pointer below `at`, or the nearest thing above it that exists.
+    pub fn key_at(&self, at: At, pointer: &str) -> At {
+        self.get(at.file).map_or(at, |document| document.at(document.follow(NodeId(at.node), pointer).0))
+    }
+
+    /// The value at a place as JSON.
+    pub fn json(&self, at: At) -> Value {
+        self.get(at.file).map_or(Value::Null, |document| document.json(NodeId(at.node)))
+    }
+
+    /// The places of the keys of the map at `at`, in the order written.
+    pub fn keys_of(&self, at: At) -> Vec<(String, At)> {
+        let Some(document) = self.get(at.file) else { return Vec::new() };
+        match document.node(NodeId(at.node)).map(|node| &node.kind) {
+            Some(Kind::Map(entries)) => {
+                entries.iter().map(|entry| (document.key_text(entry.key).to_owned(), document.at(entry.key))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Values with their places: the one thing that this reader gives and other deserializers do not.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::document::At;
+use super::read::{AT, SPANNED};
+use crate::diagnostic::FileId;
+
+/// A value and the place where it was written. Compares and hashes as the value alone.
+#[derive(Debug, Clone)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub at: At,
+}
+
+impl<T> Spanned<T> {
+    /// A value that stands at `at`.
+    pub fn new(value: T, at: At) -> Spanned<T> {
+        Spanned { value, at }
+    }
+}
+
+impl<T> Deref for Spanned<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Spanned<T>) -> bool {
+        self.value == other.value
+    }
+}
+impl<T: Eq> Eq for Spanned<T> {}
+impl<T: Hash> Hash for Spanned<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
+}
+impl Borrow<str> for Spanned<String> {
+    fn borrow(&self) -> &str {
+        &self.value
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Spanned<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pair<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Pair<T> {
+            type Value = Spanned<T>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a value with its place")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Spanned<T>, A::Error> {
+                let missing = || de::Error::custom("only the reader of this room gives places");
+                let at = pair.next_element()?.ok_or_else(missing)?;
+                let value = pair.next_element()?.ok_or_else(missing)?;
+                Ok(Spanned { value, at })
+            }
+        }
+        deserializer.deserialize_tuple_struct(SPANNED, 2, Pair(std::marker::PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for At {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Four;
+        impl<'de> Visitor<'de> for Four {
+            type Value = At;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a place")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut four: A) -> Result<At, A::Error> {
+                let mut next = || four.next_element::<u32>().map(Option::unwrap_or_default);
+                Ok(At { file: FileId(next()?), node: next()?, start: next()?, end: next()? })
+            }
+        }
+        deserializer.deserialize_tuple_struct(AT, 4, Four)
+    }
+}

@@ -1,0 +1,484 @@
+//! The house: rooms in one order, one door for each foreign crate, functions of a size that can be read.
+//!
+//! What is held here is what `src/lib.rs` and `Cargo.toml` say; both are read, not repeated.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The rooms through which alone these crates are reached.
+const DOORS: &[(&str, &[&str])] = &[
+    ("serde_yaml", &["yaml"]),
+    ("handlebars", &["template"]),
+    ("jsonschema", &["schema"]),
+    ("glob", &["files"]),
+    ("cap_std", &["files"]),
+    ("mime_guess", &["files"]),
+    ("notify", &["reload"]),
+    ("rmcp", &["server", "transport"]),
+    ("axum", &["transport"]),
+    ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("tracing_subscriber", &["cli"]),
+    ("reqwest", &["world"]),
+    ("rustls", &["world"]),
+    ("rustls_platform_verifier", &["world"]),
+    ("jmespath", &["action"]),
+    ("annotate_snippets", &["diagnostic"]),
+    ("strsim", &["diagnostic"]),
+    ("nucleo_matcher", &["catalog"]),
+];
+
+/// What may stand at the top.
+const TOP: &[&str] = &[
+    ".ci",
+    ".editorconfig",
+    ".git",
+    ".gitattributes",
+    ".github",
+    ".gitignore",
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "benches",
+    "deny.toml",
+    "docs",
+    "examples",
+    "fuzz",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+    "schemas",
+    "src",
+    "target",
+    "tests",
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A source file without its comments, literals and tests; lines stay where they are.
+struct Source {
+    path: String,
+    room: String,
+    code: String,
+}
+
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                found.push(source(&entry));
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+fn source(path: &Path) -> Source {
+    let relative = path.strip_prefix(root()).unwrap();
+    let room = relative.components().nth(1).unwrap().as_os_str().to_str().unwrap();
+    let room = room.trim_end_matches(".rs").to_owned();
+    let written = fs::read_to_string(path).unwrap();
+    let code = without_tests(&blanked(&written));
+    Source { path: relative.to_str().unwrap().to_owned(), room, code }
+}
+
+impl Source {
+    fn is_test(&self) -> bool {
+        self.path.split(['/', '.']).any(|part| part == "tests" || part == "testing")
+    }
+}
+
+/// Replaces what is in comments and literals by blanks.
+fn blanked(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = literal_end(bytes, at);
+        match end {
+            Some(end) => {
+                let skipped = &bytes[at..end.min(bytes.len())];
+                out.extend(skipped.iter().map(|byte| if *byte == b'\n' { b'\n' } else { b' ' }));
+                at = end;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Where the comment or literal that begins here ends.
+fn literal_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = &bytes[at..];
+    let find = |needle: &[u8], from: usize| {
+        (from..bytes.len())
+            .find(|place| bytes[*place..].starts_with(needle))
+            .map_or(bytes.len(), |place| place + needle.len())
+    };
+    let after_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+    if rest.starts_with(b"//") {
+        return Some(find(b"\n", at) - 1);
+    }
+    if rest.starts_with(b"/*") {
+        return Some(find(b"*/", at));
+    }
+    if !after_word && (rest[0] == b'r' || rest.starts_with(b"br")) {
+        let from = at + if rest[0] == b'b' { 2 } else { 1 };
+        let hashes = bytes[from..].iter().take_while(|byte| **byte == b'#').count();
+        if bytes.get(from + hashes) == Some(&b'"') {
+            let close = [b"\"".to_vec(), vec![b'#'; hashes]].concat();
+            return Some(find(&close, from + hashes + 1));
+        }
+    }
+    if rest[0] == b'"' {
+        let mut place = at + 1;
+        while place < bytes.len() && bytes[place] != b'"' {
+            place += if bytes[place] == b'\\' { 2 } else { 1 };
+        }
+        return Some(place + 1);
+    }
+    // A character, and not a lifetime.
+    if rest[0] == b'\'' {
+        if rest.get(1) == Some(&b'\\') {
+            return Some(find(b"'", at + 3));
+        }
+        let text = std::str::from_utf8(&rest[1..rest.len().min(6)])
+            .or_else(|error| std::str::from_utf8(&rest[1..=error.valid_up_to()]));
+        let width = text.ok().and_then(|text| text.chars().next()).map_or(1, char::len_utf8);
+        if rest.get(1 + width) == Some(&b'\'') {
+            return Some(at + width + 2);
+        }
+    }
+    None
+}
+
+/// Blanks what stands under `#[cfg(test)]`.
+fn without_tests(code: &str) -> String {
+    let mut code = code.to_owned();
+    while let Some(at) = code.find("#[cfg(test)]") {
+        let rest = &code[at..];
+        let end = match (rest.find('{'), rest.find(';')) {
+            (Some(open), semicolon) if semicolon.is_none_or(|semicolon| open < semicolon) => at + block_end(rest, open),
+            (_, Some(semicolon)) => at + semicolon + 1,
+            _ => code.len(),
+        };
+        let blank: String = code[at..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        code.replace_range(at..end, &blank);
+    }
+    code
+}
+
+/// Where the block that opens at `open` ends.
+fn block_end(text: &str, open: usize) -> usize {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate().skip(open) {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return at + 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// Every place of a word that is no part of a longer one.
+fn places<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    code.match_indices(word).map(|(at, _)| at).filter(move |at| {
+        let bytes = code.as_bytes();
+        !is_word(at.checked_sub(1).and_then(|before| bytes.get(before))) && !is_word(bytes.get(at + word.len()))
+    })
+}
+
+/// The rooms, in the order of the map.
+fn rooms() -> Vec<String> {
+    let map = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned)).collect()
+}
+
+/// The rooms that a use of `crate::` names: one, or several in braces.
+fn named_rooms(code: &str, at: usize) -> Vec<String> {
+    let rest = code[at + "crate::".len()..].trim_start();
+    let word =
+        |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '*').collect::<String>();
+    let Some(group) = rest.strip_prefix('{') else { return vec![word(rest)] };
+    let mut rooms = Vec::new();
+    let mut depth = 0;
+    let mut begins = true;
+    for (at, c) in group.char_indices() {
+        match c {
+            '}' if depth == 0 => break,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            c if begins && !c.is_whitespace() => {
+                rooms.push(word(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    rooms
+}
+
+fn assert_none(what: &str, offenders: &[String]) {
+    assert!(offenders.is_empty(), "{what}:\n  {}", offenders.join("\n  "));
+}
+
+#[test]
+fn a_room_uses_only_those_above_it() {
+    let rooms = rooms();
+    assert!(rooms.len() > 10, "{rooms:?}");
+    let order = |room: &str| rooms.iter().position(|known| known == room);
+    let mut offenders = Vec::new();
+    for source in sources().iter().filter(|source| source.room != "lib" && source.room != "main") {
+        let Some(here) = order(&source.room) else {
+            offenders.push(format!("{}: its room is not on the map", source.path));
+            continue;
+        };
+        for at in source.code.match_indices("crate::").map(|(at, _)| at) {
+            for room in named_rooms(&source.code, at) {
+                // A macro of the crate, or the room itself, is no import of another.
+                let fine = order(&room).is_some_and(|there| there <= here);
+                if !fine {
+                    offenders.push(format!("{}:{}: `crate::{room}`", source.path, line_of(&source.code, at)));
+                }
+            }
+        }
+    }
+    assert_none("imports that go down the map", &offenders);
+}
+
+#[test]
+fn every_foreign_crate_has_one_door() {
+    let mut offenders = Vec::new();
+    for source in sources() {
+        for (name, rooms) in DOORS {
+            // A room's own file of that name is another thing.
+            let own = root().join("src").join(&source.room).join(format!("{name}.rs")).is_file();
+            if rooms.contains(&source.room.as_str()) || own {
+                continue;
+            }
+            for at in places(&source.code, name) {
+                let path = source.code[at + name.len()..].starts_with("::");
+                let import = source.code[..at].trim_end().ends_with("use");
+                let within = source.code[..at].trim_end().ends_with("::");
+                if (path || import) && !within {
+                    offenders.push(format!("{}:{}: `{name}`", source.path, line_of(&source.code, at)));
+                }
+            }
+        }
+    }
+    assert_none("crates that came in by another way than their door", &offenders);
+}
+
+#[test]
+fn the_doors_are_those_of_dependencies_that_there_are() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    for (name, _) in DOORS {
+        let known = |name: &str| manifest.lines().any(|line| line.starts_with(&format!("{name} =")));
+        assert!(known(name) || known(&name.replace('_', "-")), "{name}");
+    }
+    for source in sources().iter().filter(|source| source.code.contains("tokio::process")) {
+        assert_eq!(source.room, "world", "{}", source.path);
+    }
+}
+
+#[test]
+fn names_are_imported_from_where_they_are() {
+    let mut offenders = Vec::new();
+    for source in sources() {
+        for wrong in ["use crate::*", "super::super"] {
+            offenders.extend(
+                source
+                    .code
+                    .match_indices(wrong)
+                    .map(|(at, _)| format!("{}:{}: `{wrong}`", source.path, line_of(&source.code, at))),
+            );
+        }
+        for (at, _) in source.code.match_indices("pub use crate::") {
+            offenders.push(format!(
+                "{}:{}: another room's name under this one's",
+                source.path,
+                line_of(&source.code, at)
+            ));
+        }
+        for (at, _) in source.code.match_indices("use crate::") {
+            let line: String = source.code[at..].chars().take_while(|c| *c != ';').collect();
+            if line.contains('*') {
+                offenders.push(format!("{}:{}: `{line}`", source.path, line_of(&source.code, at)));
+            }
+        }
+    }
+    assert_none("names that come from nowhere", &offenders);
+}
+
+#[test]
+fn every_room_says_what_it_is_for() {
+    for room in rooms() {
+        let text = fs::read_to_string(root().join("src").join(&room).join("mod.rs")).unwrap();
+        assert!(text.starts_with("//!"), "src/{room}/mod.rs begins without a word on itself");
+    }
+}
+
+#[test]
+fn every_dependency_says_why_it_is_there() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut inside = false;
+    let mut explained = false;
+    let mut offenders = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line == "[dependencies]";
+        } else if line.starts_with('#') {
+            explained = true;
+        } else if line.is_empty() {
+            explained = false;
+        } else if inside && !explained {
+            offenders.push(line.to_owned());
+        }
+    }
+    assert_none("dependencies without a reason above them", &offenders);
+}
+
+/// The functions of a file, with their lines.
+fn functions(source: &Source) -> Vec<(usize, String)> {
+    let code = &source.code;
+    let mut found = Vec::new();
+    for at in places(code, "fn") {
+        let rest = &code[at..];
+        let name: String = rest[2..].trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if name.is_empty() {
+            continue;
+        }
+        // A body opens after the signature; a semicolon first means that there is none.
+        let mut nesting = 0;
+        let open = rest.char_indices().find(|(_, c)| {
+            match c {
+                '(' | '[' => nesting += 1,
+                ')' | ']' => nesting -= 1,
+                _ => {}
+            }
+            nesting == 0 && matches!(c, '{' | ';')
+        });
+        let Some((open, '{')) = open else { continue };
+        let lines = rest[..block_end(rest, open)].matches('\n').count() + 1;
+        found.push((lines, format!("{}:{} {name}: {lines} lines", source.path, line_of(code, at))));
+    }
+    found
+}
+
+#[test]
+fn functions_are_of_a_size_that_can_be_read() {
+    let mut all: Vec<(usize, String)> =
+        sources().iter().filter(|source| !source.is_test()).flat_map(functions).collect();
+    all.sort();
+    assert!(all.len() > 500, "{} functions were found", all.len());
+    let at = |percent: usize| all[all.len() * percent / 100].0;
+    println!("{} functions: median {} lines, p95 {}, longest {:?}", all.len(), at(50), at(95), all.last());
+    let long: Vec<String> = all.iter().filter(|(lines, _)| *lines > 100).map(|(_, which)| which.clone()).collect();
+    assert_none("functions of more than 100 lines", &long);
+    let longest: Vec<String> = all.iter().rev().take(20).map(|(_, which)| which.clone()).collect();
+    assert!(at(95) <= 40, "more than one in twenty has over 40 lines; the longest:\n  {}", longest.join("\n  "));
+}
+
+#[test]
+fn at_the_top_stands_only_what_a_stranger_looks_for() {
+    // Against what is kept, not what lies about: a build may put things here.
+    let ignored = fs::read_to_string(root().join(".gitignore")).unwrap();
+    let ignored: Vec<&str> = ignored.lines().map(|line| line.trim_matches('/')).collect();
+    let strange: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !TOP.contains(&name.as_str()) && !ignored.contains(&name.as_str()))
+        .collect();
+    assert_none("entries at the top that nobody expects", &strange);
+}
+
+#[test]
+fn the_counter_of_functions_counts_right() {
+    let text = "fn a() {\n  let x = '{'; // }\n  \"}\";\n  r#\"}\"#;\n}\n\ntrait T { fn none(); }\n#[cfg(test)]\nmod tests { fn not_me() {\n\n} }\nfn b<'a>(x: [u8; 3]) -> &'a str { x }\n";
+    let source = Source { path: "x".into(), room: "x".into(), code: without_tests(&blanked(text)) };
+    let found: Vec<String> = functions(&source).into_iter().map(|(_, which)| which).collect();
+    assert_eq!(found, ["x:1 a: 5 lines", "x:12 b: 1 lines"]);
+}
+
+#[test]
+fn the_reader_of_imports_reads_right() {
+    for (code, rooms) in [
+        ("crate::files::Folder", &["files"][..]),
+        ("crate::{files::{a, b}, uri, yaml::{self}}", &["files", "uri", "yaml"]),
+        ("crate::{\n  files::Folder,\n}", &["files"]),
+        ("crate::*", &["*"]),
+    ] {
+        assert_eq!(named_rooms(code, 0), rooms, "{code}");
+    }
+    assert!(places("use rmcp::x; my_rmcp::y", "rmcp").eq([4]));
+}
+
+/// The schema's `Step`, wherever the generator put it.
+fn properties_with<'a>(schema: &'a Value, keys: &[&str], found: &mut Vec<&'a Value>) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(properties) = object.get("properties")
+                && keys.iter().all(|key| properties.get(key).is_some())
+            {
+                found.push(properties);
+            }
+            object.values().for_each(|value| properties_with(value, keys, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| properties_with(value, keys, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_table_of_actions_is_the_only_list_of_them() {
+    let table = folio::action::TABLE;
+    let keys: Vec<&str> = table.iter().map(|row| row.key).collect();
+    let schema: Value = serde_json::from_str(&folio::manifest::schema()).unwrap();
+    let mut steps = Vec::new();
+    properties_with(&schema, &keys, &mut steps);
+    assert!(!steps.is_empty(), "no place of the schema takes all of {keys:?}");
+    for row in table {
+        for properties in &steps {
+            let described = properties[row.key]["description"].as_str().unwrap_or_default();
+            assert_eq!(described, row.description.trim(), "`{}` in the schema", row.key);
+        }
+    }
+    // Each action is a file; the table says in which.
+    let written = fs::read_to_string(root().join("src/action/mod.rs")).unwrap();
+    let rows = written.split("actions! {").last().unwrap();
+    let mut files: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in rows.lines().map(str::trim).filter(|line| !line.starts_with("//") && line.contains('(')) {
+        let (key, rest) = line.split_once(' ').unwrap();
+        let (_, path) = rest.split_once('(').unwrap();
+        files.insert(key, path.split("::").next().unwrap());
+    }
+    assert_eq!(files.len(), table.len());
+    for key in keys {
+        let file = files.get(key).unwrap_or_else(|| panic!("no row of `{key}`"));
+        let exists = [".rs", "/mod.rs"].iter().any(|end| root().join(format!("src/action/{file}{end}")).is_file());
+        assert!(exists, "`{key}` says that it is in {file}.rs");
+    }
+}

@@ -1,0 +1,128 @@
+//! What `folio check` says of whole folders: every fault that there is a code for, each at its place.
+//!
+//! A case is a folder under `tests/fixtures/`. `invalid/CODE/CASE` has the report, as `--format lines` prints it, in
+//! `expected.txt`; `UPDATE=1 cargo test --test suite check` writes those anew, and git shows what has changed. A case
+//! under `valid/` has no fault at all. The variables of a case stand in its `environment`, one `NAME=value` a line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use folio::catalog::{Built, build};
+use folio::diagnostic::{Code, Severity, lines};
+use folio::load::{Place, ProcessEnvironment, load};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// The variables of a case: its own, and the PATH on which programs are looked for.
+fn environment(case: &Path) -> ProcessEnvironment {
+    let mut values = ProcessEnvironment::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
+    let own = fs::read_to_string(case.join("environment")).unwrap_or_default();
+    values.extend(own.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into())));
+    values
+}
+
+fn check(case: &Path) -> Built {
+    build(load(&Place::find(case).unwrap(), &environment(case)))
+}
+
+/// The report, with paths as they are within the case.
+fn report(case: &Path, built: &Built) -> String {
+    lines(&built.report).replace(&format!("{}/", case.display()), "")
+}
+
+fn compare(case: &Path, code: &str, failures: &mut Vec<String>) {
+    let built = check(case);
+    let found = report(case, &built);
+    let expected = case.join("expected.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&expected, &found).unwrap();
+    }
+    if !found.contains(&format!("[{code}]")) {
+        failures.push(format!("{}: nothing is called `{code}`:\n{found}", case.display()));
+    }
+    if built.catalog.is_some() == built.report.has_errors() {
+        failures.push(format!("{}: there is either a catalog or an error", case.display()));
+    }
+    let wanted = fs::read_to_string(&expected).unwrap_or_default();
+    if wanted != found {
+        failures.push(format!("{}\n--- expected\n{wanted}--- found\n{found}", case.display()));
+    }
+}
+
+#[test]
+fn every_fault_is_found_at_its_place_and_nothing_else_is() {
+    let mut failures = Vec::new();
+    let mut cases = 0;
+    for code in folders(&fixtures().join("invalid")) {
+        for case in folders(&code) {
+            compare(&case, &name(&code), &mut failures);
+            cases += 1;
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(cases >= Code::ALL.len(), "{cases}");
+}
+
+#[test]
+fn there_is_a_case_for_every_code_and_a_code_for_every_folder() {
+    let folders: Vec<String> = folders(&fixtures().join("invalid")).iter().map(|folder| name(folder)).collect();
+    let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    codes.sort_unstable();
+    assert_eq!(folders, codes);
+}
+
+#[test]
+fn what_is_right_has_neither_errors_nor_warnings() {
+    for case in folders(&fixtures().join("valid")) {
+        let built = check(&case);
+        assert_eq!(report(&case, &built), "", "{}", case.display());
+        assert!(built.catalog.is_some(), "{}", case.display());
+    }
+}
+
+/// What this version checks and does not do is said to be so, and nothing else is found in it.
+#[test]
+fn what_is_not_yet_done_is_checked_all_the_same() {
+    for (case, errors) in [("refused", true), ("warned", false)] {
+        let built = check(&fixtures().join("invalid/not-yet").join(case));
+        assert!(built.report.diagnostics().iter().all(|fault| fault.code == Code::NotYet), "{case}");
+        let refused = built.report.diagnostics().iter().all(|fault| fault.severity == Severity::Error);
+        assert_eq!(refused, errors, "{case}");
+    }
+}
+
+/// One mend at a time is not what an author should have to do: nearly all that is wrong says what to do about it.
+#[test]
+fn a_mend_is_never_further_than_the_word_that_is_wrong() {
+    for code in folders(&fixtures().join("invalid")) {
+        for case in folders(&code) {
+            let built = check(&case);
+            for fault in built.report.diagnostics() {
+                let Some(span) = fault.span else { continue };
+                let source = built.report.sources.get(span.file).unwrap();
+                assert!(source.text().is_char_boundary(span.start as usize), "{}: {}", case.display(), fault.message);
+                assert!(source.text().is_char_boundary(span.end as usize), "{}: {}", case.display(), fault.message);
+                let first = fault.message.chars().next().unwrap();
+                assert!(
+                    !first.is_uppercase() || fault.message.starts_with("MCP") || fault.message.starts_with("JMESPath"),
+                    "{}",
+                    fault.message
+                );
+                assert!(!fault.message.ends_with('.'), "{}", fault.message);
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! What every client may expect, whatever its version and its wire.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+pub const DESK: &str = r#"folio: 1
+server:
+  name: desk
+  title: A desk
+  version: "1.2.3"
+  instructions: Be brief.
+  pageSize: 2
+  ttlMs: 1500
+  cacheScope: public
+prompts:
+  greet:
+    title: Greeting
+    description: Greet someone
+    arguments:
+      who: { description: Whom, required: true }
+      tone: { enum: [warm, cool, wry], default: warm }
+    text: "Say a {{tone}} hello to {{who}}."
+  count:
+    description: Count
+    arguments: { n: { type: integer, minimum: 1, required: true } }
+    messages:
+      - user: "Count to {{n}}."
+      - assistant: { resource: "about://desk" }
+  bare: { text: Nothing to say. }
+resources:
+  about: { uri: "about://desk", text: "{{server.name}} {{server.version}}", mimeType: text/plain }
+  blob: { uri: "about://blob", blob: AAEC, mimeType: application/octet-stream }
+  third: { uri: "about://third", text: three }
+  note:
+    uri: "note://{id}"
+    arguments: { id: { enum: [one, two] } }
+    text: "Note {{id}}"
+  free: { uri: "free://{a}/{b}", text: "{{a}} and {{b}}" }
+  log: { uri: "log://recent{?frame}", text: "of {{frame}}" }
+tools:
+  echo:
+    description: Say it again
+    arguments:
+      text: { required: true }
+      times: { type: integer, minimum: 1, maximum: 3, default: 1 }
+    annotations: { readOnlyHint: true }
+    result: { text: "{{text}} x{{times}}" }
+  shout:
+    description: Say it loudly
+    arguments: { text: { required: true } }
+    run: { exec: [printf, "%s!", "{{text}}"] }
+  fails: { description: Ends badly, run: { exec: [sh, -c, "echo sorry >&2; exit 3"] } }
+"#;
+
+/// Goes through `part` with a client of each version on each wire.
+pub fn each(manifest: &str, part: impl Fn(&Client)) {
+    let folder = Folder::of(manifest);
+    let web = folder.http();
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let pipes = folder.stdio();
+        part(&pipes.client(version));
+        part(&web.client(version));
+        pipes.pipe().assert_clean();
+    }
+}
+
+#[test]
+fn who_answers_and_what_can_be_asked_is_said_at_the_beginning() {
+    each(DESK, |client| {
+        let hello =
+            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
+        let info = if client.is_modern() {
+            let versions: Vec<&str> =
+                hello["supportedVersions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            for version in SESSIONS.iter().chain([&MODERN]) {
+                assert!(versions.contains(version), "{versions:?}");
+            }
+            assert_eq!((&hello["ttlMs"], &hello["cacheScope"]), (&json!(1500), &json!("public")), "{hello}");
+            hello["_meta"]["io.modelcontextprotocol/serverInfo"].clone()
+        } else {
+            hello["serverInfo"].clone()
+        };
+        assert_eq!((&info["name"], &info["version"]), (&json!("desk"), &json!("1.2.3")), "{hello}");
+        assert_eq!(hello["instructions"], "Be brief.");
+        let capabilities = json!({
+            "completions": {},
+            "prompts": { "listChanged": true },
+            "resources": { "listChanged": true, "subscribe": true },
+            "tools": { "listChanged": true },
+        });
+        assert_eq!(hello["capabilities"], capabilities);
+    });
+}
+
+#[test]
+fn what_is_not_there_is_not_declared_and_a_known_method_of_it_is_not_found() {
+    let only_a_prompt = "folio: 1\nserver: { name: one }\nprompts:\n  p: { text: Hi }\n";
+    each(only_a_prompt, |client| {
+        let capabilities = match client.is_modern() {
+            true => client.result("server/discover", Value::Null)["capabilities"].clone(),
+            false => client.agreed["capabilities"].clone(),
+        };
+        assert_eq!(capabilities, json!({ "prompts": { "listChanged": true } }));
+        for (method, params) in [
+            ("tools/list", Value::Null),
+            ("tools/call", json!({ "name": "x" })),
+            ("resources/list", Value::Null),
+            ("resources/templates/list", Value::Null),
+            ("resources/read", json!({ "uri": "a://b" })),
+            ("resources/subscribe", json!({ "uri": "a://b" })),
+            (
+                "completion/complete",
+                json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } }),
+            ),
+        ] {
+            assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+        }
+        assert_eq!(client.names("prompts"), ["p"]);
+    });
+}
+
+#[test]
+fn lists_come_in_pages_in_the_order_written() {
+    each(DESK, |client| {
+        for (of, names) in [
+            ("prompts", &["greet", "count", "bare"][..]),
+            ("tools", &["echo", "shout", "fails"]),
+            ("resources", &["about", "blob", "third"]),
+            ("resourceTemplates", &["note", "free", "log"]),
+        ] {
+            assert_eq!(client.names(of), names, "{of}");
+        }
+        let page = client.result("tools/list", Value::Null);
+        assert_eq!(page["tools"].as_array().unwrap().len(), 2);
+        let last = client.result("tools/list", json!({ "cursor": page["nextCursor"] }));
+        assert!(last.get("nextCursor").is_none(), "{last}");
+        for cursor in ["", "nonsense", "MTox"] {
+            assert_eq!(client.code("tools/list", json!({ "cursor": cursor })), -32602, "{cursor}");
+        }
+        let foreign = json!({ "cursor": page["nextCursor"] });
+        assert_eq!(client.code("prompts/list", foreign), -32602, "a cursor of another list");
+    });
+}
+
+#[test]
+fn an_entry_says_what_the_manifest_says() {
+    each(DESK, |client| {
+        let prompt = &client.list("prompts")[0];
+        assert_eq!(prompt["title"], "Greeting");
+        assert_eq!(prompt["arguments"][0], json!({ "name": "who", "description": "Whom", "required": true }));
+        let tool = &client.list("tools")[0];
+        assert_eq!(tool["annotations"], json!({ "readOnlyHint": true }));
+        assert_eq!(tool["inputSchema"]["required"], json!(["text"]));
+        assert_eq!(tool["inputSchema"]["properties"]["times"]["maximum"], 3);
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+        assert_eq!(client.list("resources")[1]["mimeType"], "application/octet-stream");
+        assert_eq!(client.list("resourceTemplates")[2]["uriTemplate"], "log://recent{?frame}");
+    });
+}
+
+#[test]
+fn prompts_are_got() {
+    each(DESK, |client| {
+        assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say a warm hello to Ada.");
+        assert_eq!(
+            client.get_text("greet", json!({ "who": "{{tone}}", "tone": "cool" })),
+            "Say a cool hello to {{tone}}."
+        );
+        let counted = client.result("prompts/get", json!({ "name": "count", "arguments": { "n": "3" } }));
+        assert_eq!(
+            counted["messages"][0],
+            json!({ "role": "user", "content": { "type": "text", "text": "Count to 3." } })
+        );
+        assert_eq!(counted["messages"][1]["role"], "assistant");
+        assert_eq!(counted["messages"][1]["content"]["resource"]["text"], "desk 1.2.3");
+        for arguments in [Value::Null, json!({})] {
+            assert_eq!(client.get_text("bare", arguments), "Nothing to say.");
+        }
+        assert_eq!(
+            text_of(&client.result("prompts/get", json!({ "name": "bare" }))["messages"][0]["content"]),
+            "Nothing to say."
+        );
+    });
+}
+
+#[test]
+fn a_wrong_prompt_or_argument_is_an_error_that_names_it() {
+    each(DESK, |client| {
+        for (params, named) in [
+            (json!({ "name": "nobody" }), "nobody"),
+            (json!({ "name": "greet" }), "who"),
+            (json!({ "name": "greet", "arguments": { "who": "x", "tone": "loud" } }), "tone"),
+            (json!({ "name": "greet", "arguments": { "who": "x", "extra": "y" } }), "extra"),
+            (json!({ "name": "count", "arguments": { "n": "0" } }), "n"),
+            (json!({ "name": "count", "arguments": { "n": "many" } }), "n"),
+        ] {
+            let error = client.error("prompts/get", params.clone());
+            assert_eq!(error["code"], -32602, "{params}: {error}");
+            assert!(error["message"].as_str().unwrap().contains(named), "{params}: {error}");
+        }
+    });
+}
+
+#[test]
+fn tools_are_called() {
+    each(DESK, |client| {
+        assert_eq!(client.call_text("echo", json!({ "text": "a", "times": 2 })), "a x2");
+        assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
+        assert_eq!(client.call_text("shout", json!({ "text": "$(id) `id` ; \"" })), "$(id) `id` ; \"!");
+        let failed = client.call("fails", Value::Null);
+        assert_eq!(failed["isError"], true);
+        assert!(text_of(&failed["content"][0]).contains("sorry"), "{failed}");
+    });
+}
+
+#[test]
+fn bad_arguments_of_a_tool_are_a_result_that_tells_the_model_all_of_them() {
+    each(DESK, |client| {
+        let result = client.call("echo", json!({ "times": 9, "loud": true }));
+        assert_eq!(result["isError"], true, "{result}");
+        let text = text_of(&result["content"][0]);
+        for name in ["text", "times", "loud"] {
+            assert!(text.contains(name), "{name}: {text}");
+        }
+        let uncoerced = client.call("echo", json!({ "text": "a", "times": "2" }));
+        assert_eq!(uncoerced["isError"], true, "{uncoerced}");
+        let error = client.error("tools/call", json!({ "name": "nothing", "arguments": {} }));
+        assert_eq!(error["code"], -32602);
+        assert!(error["message"].as_str().unwrap().contains("nothing"), "{error}");
+    });
+}
+
+#[test]
+fn resources_and_templates_are_read() {
+    each(DESK, |client| {
+        let read = client.result("resources/read", json!({ "uri": "about://desk" }));
+        let contents = json!([{ "uri": "about://desk", "mimeType": "text/plain", "text": "desk 1.2.3" }]);
+        assert_eq!(read["contents"], contents);
+        let read = client.result("resources/read", json!({ "uri": "about://blob" }));
+        assert_eq!(read["contents"][0]["blob"], "AAEC");
+        assert_eq!(client.read_text("note://two"), "Note two");
+        assert_eq!(client.read_text("free://x%20y/z"), "x y and z");
+        assert_eq!(client.read_text("log://recent?frame=day"), "of day");
+    });
+}
+
+#[test]
+fn a_resource_that_is_not_there_is_not_found_in_the_words_of_the_version() {
+    each(DESK, |client| {
+        let code = if client.is_modern() { -32602 } else { -32002 };
+        for uri in ["about://nowhere", "free://only-one"] {
+            let error = client.error("resources/read", json!({ "uri": uri }));
+            assert_eq!(error["code"], code, "{uri} in {}: {error}", client.version);
+            assert_eq!(error["data"]["uri"], uri, "{error}");
+        }
+        for uri in ["no uri", "note://three"] {
+            let error = client.error("resources/read", json!({ "uri": uri }));
+            assert_eq!(error["code"], -32602, "{uri} in {}: {error}", client.version);
+        }
+    });
+}
+
+#[test]
+fn arguments_are_completed() {
+    each(DESK, |client| {
+        let complete = |of: Value, name: &str, value: &str| {
+            let result = client
+                .result("completion/complete", json!({ "ref": of, "argument": { "name": name, "value": value } }));
+            result["completion"].clone()
+        };
+        let greet = json!({ "type": "ref/prompt", "name": "greet" });
+        let all = complete(greet.clone(), "tone", "");
+        assert_eq!((&all["values"], &all["hasMore"]), (&json!(["warm", "cool", "wry"]), &json!(false)), "{all}");
+        assert_eq!(complete(greet.clone(), "tone", "CO")["values"], json!(["cool"]));
+        assert_eq!(complete(greet.clone(), "who", "x")["values"], json!([]));
+        let note = json!({ "type": "ref/resource", "uri": "note://{id}" });
+        assert_eq!(complete(note, "id", "t")["values"], json!(["two"]));
+        for wrong in [
+            json!({ "ref": { "type": "ref/prompt", "name": "none" }, "argument": { "name": "a", "value": "" } }),
+            json!({ "ref": { "type": "ref/resource", "uri": "none://{x}" }, "argument": { "name": "x", "value": "" } }),
+            json!({ "ref": { "type": "ref/other" }, "argument": { "name": "x", "value": "" } }),
+            json!({ "ref": greet }),
+        ] {
+            assert_eq!(client.code("completion/complete", wrong.clone()), -32602, "{wrong}");
+        }
+    });
+}
+
+#[test]
+fn malformed_parameters_are_not_a_method_that_is_not_found() {
+    each(DESK, |client| {
+        for (method, params) in [
+            ("tools/call", json!({})),
+            ("tools/call", json!({ "name": 7 })),
+            ("tools/call", json!({ "name": "echo", "arguments": [1] })),
+            ("tools/call", json!({ "name": "echo", "arguments": "text" })),
+            ("prompts/get", json!({ "name": "greet", "arguments": [] })),
+            ("resources/read", json!({})),
+            ("resources/read", json!({ "uri": ["about://desk"] })),
+            ("tools/list", json!({ "cursor": 7 })),
+        ] {
+            let code = client.code(method, params.clone());
+            assert_eq!(code, -32602, "{method} {params} in {}", client.version);
+        }
+    });
+}
+
+#[test]
+fn an_unknown_method_is_not_found() {
+    each(DESK, |client| {
+        for method in ["tools/lst", "nothing", "", "tasks/list", "logging/setLevel"] {
+            let params = if method == "logging/setLevel" { json!({ "level": "info" }) } else { json!({}) };
+            let error = client.error(method, params);
+            assert_eq!(error["code"], -32601, "{method:?} in {}: {error}", client.version);
+        }
+    });
+}
+
+#[test]
+fn the_newest_version_has_none_of_the_methods_of_sessions() {
+    each(DESK, |client| {
+        if !client.is_modern() {
+            client.result("ping", Value::Null);
+            return;
+        }
+        for (method, params) in [
+            ("ping", json!({})),
+            ("logging/setLevel", json!({ "level": "info" })),
+            ("resources/subscribe", json!({ "uri": "about://desk" })),
+            ("resources/unsubscribe", json!({ "uri": "about://desk" })),
+            (
+                "initialize",
+                json!({ "protocolVersion": MODERN, "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } }),
+            ),
+        ] {
+            assert_eq!(client.code(method, params), -32601, "{method}");
+        }
+    });
+}
+
+#[test]
+fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do_not() {
+    each(DESK, |client| {
+        let lists = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+        let mut results: Vec<Value> = lists.iter().map(|method| client.result(method, Value::Null)).collect();
+        results.push(client.result("resources/read", json!({ "uri": "about://desk" })));
+        for result in &results {
+            let said = (result.get("ttlMs"), result.get("cacheScope"));
+            let due = (json!(1500), json!("public"));
+            let due = if client.is_modern() { (Some(&due.0), Some(&due.1)) } else { (None, None) };
+            assert_eq!(said, due, "{result}");
+        }
+        results.push(client.call("echo", json!({ "text": "a" })));
+        results.push(client.result("prompts/get", json!({ "name": "bare" })));
+        for result in &results {
+            let due = client.is_modern();
+            assert_eq!(result.get("resultType"), due.then_some(&json!("complete")), "{result}");
+            let server = &result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"];
+            assert_eq!(server == "desk", due, "{result}");
+        }
+    });
+}
+
+#[test]
+fn a_version_that_nobody_knows_is_named_with_those_that_are() {
+    let folder = Folder::of(DESK);
+    for server in [folder.stdio(), folder.http()] {
+        let client = server.modern();
+        let mut params = client.params(Value::Null);
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
+        let answer = raw(&server, &client, "tools/list", &params, "2099-01-01");
+        assert_eq!(answer["error"]["code"], -32022, "{answer}");
+        assert_eq!(answer["error"]["data"]["requested"], "2099-01-01");
+        assert!(answer["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)));
+    }
+}
+
+/// A request of exactly these parameters.
+fn raw(server: &Server, client: &Client, method: &str, params: &Value, version: &str) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 77, "method": method, "params": params });
+    if server.port == 0 {
+        client.pipe().line(body.to_string());
+        return client.answer(77);
+    }
+    let headers = [("MCP-Protocol-Version", version), ("Mcp-Method", method)];
+    server.web().post(&headers, &body).answer(&json!(77), |_| {})
+}
+
+#[test]
+fn a_client_without_a_name_is_served_and_one_without_capabilities_is_told_what_lacks() {
+    let folder = Folder::of(DESK);
+    for server in [folder.stdio(), folder.http()] {
+        let client = server.modern();
+        let mut params = client.params(Value::Null);
+        params["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
+        let answer = raw(&server, &client, "tools/list", &params, MODERN);
+        assert!(answer.get("result").is_some(), "{answer}");
+        params["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
+        let answer = raw(&server, &client, "tools/list", &params, MODERN);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}
+
+#[test]
+fn a_client_that_asks_for_a_version_of_the_future_gets_the_newest_with_sessions() {
+    let folder = Folder::of(DESK);
+    for server in [folder.stdio(), folder.http()] {
+        for version in ["2099-01-01", MODERN, "x"] {
+            let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+            let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+            let answer = if server.port == 0 {
+                let fresh = folder.stdio();
+                fresh.pipe().line(body.to_string());
+                fresh.pipe().next()
+            } else {
+                server.web().post(&[], &body).answer(&json!(1), |_| {})
+            };
+            assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! Every server in `examples/servers/` is checked, and used as its reader would use it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::harness::{Client, Folder, MODERN, SESSIONS, Serve, folio_in, text_of};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The examples, by name. A new one gets its test here.
+const EXAMPLES: [&str; 5] = ["docs", "git-desk", "hello", "team-pack", "web-api"];
+
+fn example(name: &str) -> PathBuf {
+    Path::new(ROOT).join("examples/servers").join(name)
+}
+
+/// Every file beneath `folder`, relative to it.
+fn files_beneath(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path().strip_prefix(folder).unwrap().to_owned()),
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A copy of an example that a test may edit.
+fn copy_of(name: &str) -> Folder {
+    let folder = Folder::new(&[]);
+    for file in files_beneath(&example(name)) {
+        folder.write(file.to_str().unwrap(), fs::read(example(name).join(&file)).unwrap());
+    }
+    folder
+}
+
+/// The folders of all manifests: those of the examples, and those of the packs in them.
+fn manifests() -> Vec<PathBuf> {
+    let examples = Path::new(ROOT).join("examples/servers");
+    let files = files_beneath(&examples);
+    let manifests = files.iter().filter(|file| file.ends_with("folio.yaml"));
+    manifests.map(|file| examples.join(file.parent().unwrap())).collect()
+}
+
+#[expect(clippy::print_stderr, reason = "who reads the tests' output should know what was left out")]
+fn has_git() -> bool {
+    let found = Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: there is no git on this machine");
+    }
+    found
+}
+
+/// The values that complete an argument, best first.
+fn completed(client: &Client, reference: Value, name: &str, value: &str, known: Value) -> Vec<String> {
+    let params = json!({
+        "ref": reference,
+        "argument": { "name": name, "value": value },
+        "context": { "arguments": known },
+    });
+    let values = client.result("completion/complete", params)["completion"]["values"].clone();
+    serde_json::from_value(values).unwrap()
+}
+
+fn prompt(name: &str) -> Value {
+    json!({ "type": "ref/prompt", "name": name })
+}
+
+fn template(uri: &str) -> Value {
+    json!({ "type": "ref/resource", "uri": uri })
+}
+
+fn messages(client: &Client, name: &str, arguments: Value) -> Vec<Value> {
+    let result = client.result("prompts/get", json!({ "name": name, "arguments": arguments }));
+    result["messages"].as_array().unwrap().clone()
+}
+
+fn templates_of(client: &Client) -> Vec<String> {
+    let templates = client.list("resourceTemplates");
+    templates.iter().map(|template| template["uriTemplate"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_examples_are_those_that_are_tested() {
+    let entries = fs::read_dir(Path::new(ROOT).join("examples/servers")).unwrap();
+    let names: BTreeSet<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, EXAMPLES.map(str::to_owned).into());
+    for name in EXAMPLES {
+        assert!(example(name).join("README.md").is_file(), "{name} has no README.md");
+    }
+}
+
+#[test]
+fn every_example_checks_without_a_warning() {
+    let git = has_git();
+    for folder in manifests() {
+        let ran = folio_in(Path::new("/"), &["check", folder.to_str().unwrap(), "--strict", "--format", "json"]);
+        let mut report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        report.retain(|fault| git || fault["code"] != "missing-program");
+        assert!(report.is_empty(), "{}: {report:#?}", folder.display());
+        assert!(ran.code == Some(0) || !git, "{ran:?}");
+    }
+}
+
+#[test]
+fn every_manifest_begins_with_a_modeline_that_finds_the_schema() {
+    let examples = Path::new(ROOT).join("examples/servers");
+    let schema = fs::canonicalize(Path::new(ROOT).join("schemas/folio.schema.json")).unwrap();
+    let mut seen = 0;
+    for file in files_beneath(&examples).iter().filter(|file| file.extension().is_some_and(|kind| kind == "yaml")) {
+        let text = fs::read_to_string(examples.join(file)).unwrap();
+        let path = text.lines().next().unwrap().strip_prefix("# yaml-language-server: $schema=");
+        let path = path.unwrap_or_else(|| panic!("{} begins with no modeline", file.display()));
+        let found = fs::canonicalize(examples.join(file).parent().unwrap().join(path));
+        assert_eq!(found.ok(), Some(schema.clone()), "{}", file.display());
+        seen += 1;
+    }
+    assert!(seen >= EXAMPLES.len());
+}
+
+#[test]
+fn every_action_that_runs_has_an_example() {
+    let texts: String =
+        manifests().iter().map(|folder| fs::read_to_string(folder.join("folio.yaml")).unwrap()).collect();
+    for row in folio::action::TABLE.iter().filter(|row| row.runs) {
+        let used = texts.contains(&format!("{}: [", row.key)) || texts.contains(&format!("{}: {{", row.key));
+        assert!(used || texts.contains(&format!("{}:\n", row.key)), "no example uses `{}`", row.key);
+    }
+}
+
+/// What the specification shows as examples, an author should find here.
+#[test]
+fn the_specifications_own_examples_are_among_the_entries() {
+    let (mut names, mut uris) = (BTreeSet::new(), BTreeSet::new());
+    for example in EXAMPLES.map(example) {
+        let ran = folio_in(Path::new(ROOT), &["list", example.to_str().unwrap(), "--json"]);
+        let lists: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+        for entry in lists.as_object().unwrap().values().flat_map(|list| list.as_array().into_iter().flatten()) {
+            names.extend(entry["name"].as_str().map(str::to_owned));
+            uris.extend(entry["uriTemplate"].as_str().map(str::to_owned));
+        }
+    }
+    for name in ["git-commit", "explain-code", "analyze-project", "debug-error", "code_review", "get_weather"] {
+        assert!(names.contains(name), "there is no {name} in {names:?}");
+    }
+    for uri in ["file:///{path}", "logs://recent{?timeframe}"] {
+        assert!(uris.contains(uri), "there is no {uri} in {uris:?}");
+    }
+}
+
+#[test]
+fn hello_says_hello_in_every_version_on_both_wires() {
+    let on_http = Serve::of(&example("hello")).http();
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let on_pipes = Serve::of(&example("hello")).stdio();
+        for client in [on_pipes.client(version), on_http.client(version)] {
+            assert_eq!(client.names("prompts"), ["greet"]);
+            assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say hello to Ada.");
+            let error = client.error("prompts/get", json!({ "name": "greet" }));
+            assert_eq!(error["code"], -32602);
+            assert!(error["message"].as_str().unwrap().contains("`who`"), "{error}");
+        }
+    }
+}
+
+/// Seven lines and the modeline: a promise of the README.
+#[test]
+fn hello_is_seven_lines() {
+    let text = fs::read_to_string(example("hello").join("folio.yaml")).unwrap();
+    assert_eq!(text.lines().count(), 1 + 7);
+}
+
+#[test]
+fn docs_lists_completes_and_embeds() {
+    let server = Serve::of(&example("docs")).stdio();
+    let client = server.session("2025-11-25");
+    let uris: Vec<Value> = client.list("resources").iter().map(|entry| entry["uri"].clone()).collect();
+    assert!(uris.contains(&json!("handbook://guide/how-to/restart.md")), "{uris:?}");
+    assert!(!uris.iter().any(|uri| uri.as_str().unwrap().contains("draft")), "{uris:?}");
+    let expected = ["handbook://{+page}", "file:///{path}", "term://{name}", "logs://recent{?timeframe}"];
+    assert_eq!(templates_of(&client), expected);
+
+    assert!(client.read_text("handbook://guide/start.md").contains("port 7000"));
+    assert!(client.read_text("term://drain").contains("To *drain* a server"));
+    assert!(client.read_text("file:///app.py").contains("def handle"));
+    assert_eq!(client.read_text("logs://recent").lines().count(), 3);
+    assert_eq!(client.read_text("logs://recent?timeframe=24h").lines().count(), 6);
+    assert_eq!(client.read_text("logs://recent?timeframe=7d").lines().count(), 8);
+    assert_eq!(client.code("resources/read", json!({ "uri": "logs://recent?timeframe=1y" })), -32602);
+    for outside in ["file:///../folio.yaml", "file:///..%2Ffolio.yaml", "handbook://guide/draft-backup.md"] {
+        let answer = client.request("resources/read", json!({ "uri": outside }));
+        assert!(answer.get("error").is_some(), "{outside}: {answer}");
+    }
+    let blob = client.result("resources/read", json!({ "uri": "handbook-assets://flow.png" }));
+    assert_eq!(blob["contents"][0]["mimeType"], "image/png");
+
+    let none = json!({});
+    assert_eq!(
+        completed(&client, template("handbook://{+page}"), "page", "rest", none.clone()),
+        ["guide/how-to/restart.md"]
+    );
+    assert_eq!(completed(&client, template("term://{name}"), "name", "", none.clone()), ["drain", "tenant"]);
+    assert_eq!(completed(&client, template("logs://recent{?timeframe}"), "timeframe", "2", none.clone()), ["24h"]);
+    assert_eq!(completed(&client, prompt("ask-handbook"), "page", "START", none.clone())[0], "guide/start.md");
+    assert_eq!(completed(&client, prompt("analyze-project"), "fileUri", "store", none), ["file:///store.py"]);
+}
+
+#[test]
+fn docs_prompts_embed_logs_code_and_pictures() {
+    let server = Serve::of(&example("docs")).stdio();
+    let client = server.modern();
+    let arguments = json!({ "timeframe": "1h", "fileUri": "file:///store.py" });
+    let said = messages(&client, "analyze-project", arguments);
+    assert_eq!(text_of(&said[0]["content"]), "Analyze these system logs and the code file for any issues:");
+    assert_eq!(said[1]["content"]["resource"]["uri"], "logs://recent?timeframe=1h");
+    assert!(text_of(&said[1]["content"]["resource"]).contains("KeyError"));
+    assert_eq!(said[2]["content"]["resource"]["uri"], "file:///store.py");
+    assert!(text_of(&said[2]["content"]["resource"]).contains("class Store"));
+
+    let said = messages(&client, "ask-handbook", json!({ "question": "Which port?" }));
+    assert_eq!(said[1]["content"]["resource"]["uri"], "handbook://guide/start.md");
+    assert_eq!(said[2]["content"]["type"], "resource_link");
+    assert_eq!(said[3]["role"], "assistant");
+
+    let said = messages(&client, "explain-flow", json!({}));
+    assert_eq!(said[1]["content"]["type"], "image");
+    assert_eq!(said[1]["content"]["mimeType"], "image/png");
+}
+
+#[test]
+fn docs_searches() {
+    let server = Serve::of(&example("docs")).stdio();
+    let client = server.session("2025-06-18");
+    let found = client.call("search-handbook", json!({ "text": "DRAIN IT" }));
+    assert!(text_of(&found["content"][0]).starts_with("guide/how-to/restart.md:3:"), "{found}");
+    assert_eq!(found["content"][1]["type"], "resource_link");
+    let exact = client.call("search-handbook", json!({ "text": "DRAIN IT", "matchCase": true }));
+    assert_eq!(text_of(&exact["content"][0]), "The handbook does not mention DRAIN IT.");
+    assert_eq!(exact["content"].as_array().unwrap().len(), 1);
+    // What looks like an option of grep is a text like any other.
+    let odd = client.call_text("search-handbook", json!({ "text": "--help" }));
+    assert_eq!(odd, "The handbook does not mention --help.");
+}
+
+#[test]
+fn docs_tells_of_edits_and_of_new_pages() {
+    let folder = copy_of("docs");
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    let uri = "handbook://guide/start.md";
+    client.result("resources/subscribe", json!({ "uri": uri }));
+    folder.write("guide/start.md", "# Start\n\nIt listens on port 7001.\n");
+    assert_eq!(client.wait_for("notifications/resources/updated")["params"]["uri"], uri);
+    assert!(client.read_text(uri).contains("port 7001"));
+    folder.write("guide/how-to/stop.md", "# Stop\n\nDrain it, then stop it.\n");
+    client.wait_for("notifications/resources/list_changed");
+    assert!(client.read_text("handbook://guide/how-to/stop.md").contains("then stop it"));
+}
+
+#[test]
+fn docs_tells_listeners_of_2026_too() {
+    let folder = copy_of("docs");
+    let server = folder.http();
+    let client = server.modern();
+    let uri = "handbook://guide/start.md";
+    let listening = client.listen(json!({ "resourceSubscriptions": [uri], "resourcesListChanged": true }));
+    folder.rename_over("guide/start.md", "# Start\n\nIt listens on port 7002.\n");
+    assert_eq!(listening.wait_for("notifications/resources/updated")["params"]["uri"], uri);
+    folder.write("guide/end.md", "# End\n");
+    listening.wait_for("notifications/resources/list_changed");
+}
+
+/// A repository with two commits, something staged and something not tracked.
+fn repository() -> Folder {
+    let folder = Folder::new(&[("a.txt", "one\n"), ("src/b.txt", "needle\n")]);
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=Ada", "-c", "user.email=ada@desk.example", "-c", "commit.gpgsign=false"]);
+        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "Begin"]);
+    folder.write("src/b.txt", "needle\nhay\n");
+    git(&["commit", "-q", "-a", "-m", "Add hay"]);
+    folder.write("a.txt", "two\n");
+    git(&["add", "a.txt"]);
+    folder.write("new.txt", "");
+    folder
+}
+
+#[test]
+fn git_desk_works_on_the_repository_of_its_user() {
+    if !has_git() {
+        return;
+    }
+    let repository = repository();
+    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let client = server.session("2025-06-18");
+    let status = client.call_text("status", json!({}));
+    assert!(status.contains("## main") && status.contains("M  a.txt") && status.contains("?? new.txt"), "{status}");
+    let log = |arguments: Value| client.call_text("log", arguments);
+    assert_eq!(log(json!({})).lines().count(), 2);
+    assert!(log(json!({ "count": 1 })).trim_end().ends_with("Ada: Add hay"));
+    assert_eq!(log(json!({ "paths": ["a.txt", "nothing"], "merges": false })).lines().count(), 1);
+    assert_eq!(log(json!({ "author": "Bob" })), "No commits match.\n");
+    let changed = client.call("changed-files", json!({ "since": "HEAD~1" }));
+    assert_eq!(changed["structuredContent"], json!({ "since": "HEAD~1", "files": ["a.txt", "src/b.txt"] }));
+    assert_eq!(client.call("changed-files", json!({}))["structuredContent"]["files"], json!(["a.txt"]));
+    assert_eq!(client.call_text("grep", json!({ "text": "needle" })).trim_end(), "src/b.txt:1:needle");
+    assert_eq!(client.call_text("grep", json!({ "text": "n.*e", "regex": true })).trim_end(), "src/b.txt:1:needle");
+    assert_eq!(client.call_text("grep", json!({ "text": "--open-files-in-pager=id" })), "Nothing found.");
+    assert!(client.call_text("churn", json!({ "count": 1 })).trim().ends_with("src/b.txt"));
+}
+
+#[test]
+fn git_desk_refuses_what_would_be_an_option() {
+    if !has_git() {
+        return;
+    }
+    let repository = repository();
+    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let client = server.modern();
+    let result = client.call("changed-files", json!({ "since": "--output=taken.txt" }));
+    assert_eq!(result["isError"], true, "{result}");
+    let uri = "git-show://--output%3Dtaken.txt";
+    assert!(client.request("resources/read", json!({ "uri": uri })).get("error").is_some());
+    assert!(!repository.at("taken.txt").exists());
+}
+
+#[test]
+fn git_desk_prompts_gather_what_they_need() {
+    if !has_git() {
+        return;
+    }
+    let repository = repository();
+    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let client = server.session("2025-11-25");
+    let staged = client.get_text("commit-staged", json!({}));
+    assert!(staged.contains("-one\n+two"), "{staged}");
+    let given = client.get_text("git-commit", json!({ "changes": "+ a {{line}}", "style": "conventional" }));
+    assert!(given.starts_with("Write one conventional Git commit message") && given.contains("+ a {{line}}"));
+    let review = messages(&client, "review-commit", json!({ "commit": "main" }));
+    assert!(text_of(&review[1]["content"]).lines().count() == 2, "{review:?}");
+    assert!(text_of(&review[2]["content"]["resource"]).contains("+hay"));
+    assert_eq!(review[3]["role"], "assistant");
+
+    assert_eq!(client.read_text("git://HEAD/a.txt"), "one\n");
+    assert_eq!(client.read_text("git://HEAD~1/src/b.txt"), "needle\n");
+    let uri = "git://{ref}/{+file}";
+    assert_eq!(completed(&client, template(uri), "ref", "ma", json!({})), ["main"]);
+    assert_eq!(completed(&client, template(uri), "file", "b", json!({ "ref": "main" }))[0], "src/b.txt");
+    let commits = completed(&client, prompt("review-commit"), "commit", "", json!({}));
+    assert_eq!(commits.len(), 2, "{commits:?}");
+}
+
+#[test]
+fn team_pack_gathers_prompts_from_files_fragments_and_packs() {
+    let server = Serve::of(&example("team-pack")).stdio();
+    let client = server.session("2025-06-18");
+    let prompts = ["debug-error", "code_review", "explain-code", "standup", "rv-checklist", "style-plain"];
+    assert_eq!(client.names("prompts"), prompts);
+    assert_eq!(client.names("tools"), ["count-words", "slug", "rv-todo", "rv-longest-line"]);
+
+    let said = messages(&client, "debug-error", json!({ "error": "ECONNREFUSED" }));
+    assert_eq!(text_of(&said[0]["content"]), "Here's an error I'm seeing: ECONNREFUSED");
+    assert_eq!(text_of(&said[1]["content"]), "I'll help analyze this error. What have you tried so far?");
+    assert_eq!(said[1]["role"], "assistant");
+    assert_eq!(text_of(&said[2]["content"]), "I've tried restarting the service, but the error persists.");
+    assert!(text_of(&said[3]["content"]["resource"]).starts_with("House rules of team Harbour"));
+    assert_eq!(said[3]["content"]["annotations"]["priority"], 0.5);
+
+    let quick = client.get_text("code_review", json!({ "code": "let x = {{y}};", "depth": "quick" }));
+    assert!(quick.contains("House rules") && quick.contains("only what must be mended"), "{quick}");
+    assert!(quick.ends_with("let x = {{y}};\n") || quick.ends_with("let x = {{y}};"), "{quick}");
+    let explained = client.get_text("explain-code", json!({ "code": "fn main() {}", "language": "Rust" }));
+    assert!(explained.contains("this Rust code works") && explained.contains("```rust\nfn main() {}\n```"));
+    assert!(client.get_text("rv-checklist", json!({})).contains("for the api of Harbour"));
+    assert_eq!(completed(&client, prompt("explain-code"), "language", "ru", json!({})), ["Rust"]);
+}
+
+#[test]
+fn team_pack_tools_take_texts_as_they_are() {
+    let server = Serve::of(&example("team-pack")).env("TEAM", "Lighthouse").stdio();
+    let client = server.modern();
+    assert_eq!(client.call_text("count-words", json!({ "text": "one $(two) `three`" })), "3 words");
+    assert_eq!(client.call_text("slug", json!({ "title": " A Good Day " })), "a-good-day");
+    let text = "done\n# FIXME: this\n$(id)";
+    assert_eq!(client.call_text("rv-todo", json!({ "text": text })).trim_end(), "2:# FIXME: this");
+    assert_eq!(
+        client.call_text("rv-todo", json!({ "text": text, "marks": ["$(id)", "--file=x"] })).trim_end(),
+        "3:$(id)"
+    );
+    assert_eq!(client.call_text("rv-todo", json!({ "text": "all done" })), "Nothing is left to do.");
+    let longest = client.call("rv-longest-line", json!({ "text": "a\n$(exit 1)\nEND\n`id` $x" }));
+    assert_eq!(longest["structuredContent"], json!({ "length": 9 }));
+    assert!(client.read_text("team://about").contains("team Lighthouse"));
+    assert!(client.read_text("style://words").contains("*use*"));
+}
+
+#[test]
+fn team_pack_has_a_new_prompt_when_a_file_is_added() {
+    let folder = copy_of("team-pack");
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    folder.write("prompts/retro.md", "---\ndescription: Look back\n---\n{{> house-style}}\nWhat went well?\n");
+    client.wait_for("notifications/prompts/list_changed");
+    assert!(client.names("prompts").contains(&"retro".to_owned()));
+    // The body of a partial is live without a word.
+    folder.write("partials/house-style.hbs", "Be kind.\n");
+    crate::harness::eventually("the partial's new text", || {
+        client.get_text("retro", json!({})).starts_with("Be kind.")
+    });
+}
+
+#[test]
+fn web_api_asks_the_api_and_cuts_its_answers() {
+    let api = Api::start();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let client = server.session("2025-11-25");
+    let now = client.call("get_weather", json!({ "location": "São Paulo & co", "units": "metric" }));
+    let expected = json!({ "temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65 });
+    assert_eq!(now["structuredContent"], expected, "{now}");
+    assert_eq!(serde_json::from_str::<Value>(&text_of(&now["content"][0])).unwrap(), expected);
+    let sent = api.last();
+    assert_eq!(sent.target, "/v1/weather?city=S%C3%A3o+Paulo+%26+co&units=metric");
+    assert_eq!(sent.header("x-api-key"), Some("k-93b1"));
+
+    client.call("get_weather", json!({ "location": "Lima" }));
+    assert_eq!(api.last().target, "/v1/weather?city=Lima");
+    let forecast = client.call_text("forecast", json!({ "location": "../x", "days": 2, "fields": ["wind", "rain"] }));
+    assert_eq!(forecast, "Mon: Rain, 18 °C\nTue: Sun, 23 °C\n");
+    assert_eq!(api.last().target, "/v1/cities/..%2Fx/forecast?days=2&field=wind&field=rain");
+}
+
+#[test]
+fn web_api_words_errors_and_keeps_its_key() {
+    let api = Api::start();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let client = server.modern();
+    let unknown = client.call("get_weather", json!({ "location": "Atlantis" }));
+    assert_eq!(unknown["isError"], true);
+    assert_eq!(text_of(&unknown["content"][0]), "There is no weather for Atlantis: try the nearest city.");
+    // An API that echoes the key in its answer does not get it to the client.
+    let leaking = client.call("forecast", json!({ "location": "leak" }));
+    assert!(!leaking.to_string().contains("k-93b1"), "{leaking}");
+    assert!(!server.log.text().contains("k-93b1"));
+    // A host that the manifest does not name stays out of reach.
+    let other = Serve::of(&example("web-api")).env("WEATHER_API", "http://127.0.0.2:9").env("WEATHER_KEY", "k").stdio();
+    let refused = other.modern().call("get_weather", json!({ "location": "Lima" }));
+    assert_eq!(refused["isError"], true);
+    assert!(text_of(&refused["content"][0]).contains("private"), "{refused}");
+}
+
+#[test]
+fn web_api_sends_json_with_its_types() {
+    let api = Api::start();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let client = server.session("2025-06-18");
+    let arguments = json!({ "location": "Oslo", "temperature": -3.5, "tags": ["snow", "\"quoted\""] });
+    assert_eq!(client.call_text("report", arguments), "Report 17 was taken.");
+    let sent = api.last();
+    assert_eq!(sent.method, "POST");
+    let expected = json!({
+        "city": "Oslo", "temperature": -3.5, "tags": ["snow", "\"quoted\""], "source": "web-api/1.0.0",
+    });
+    assert_eq!(serde_json::from_str::<Value>(&sent.body).unwrap(), expected);
+    let again = json!({ "location": "twice", "temperature": 1 });
+    assert_eq!(client.call_text("report", again), "Somebody reported it already.");
+    let wrong = client.call("report", json!({ "location": "Oslo", "temperature": 99 }));
+    assert_eq!(wrong["isError"], true);
+    assert!(text_of(&wrong["content"][0]).contains("`temperature`"), "{wrong}");
+}
+
+#[test]
+fn web_api_serves_a_prompt_and_a_resource() {
+    let api = Api::start();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let client = server.session("2025-06-18");
+    let text = client.get_text("what-to-wear", json!({ "location": "Lima" }));
+    assert!(text.starts_with("It is 22.5 °C in Lima, with partly cloudy."), "{text}");
+    let read: Value = serde_json::from_str(&client.read_text("weather://Lima")).unwrap();
+    assert_eq!(read["humidity"], 65);
+    assert_eq!(completed(&client, template("weather://{city}"), "city", "li", json!({}))[0], "Lima");
+    let missing = client.error("resources/read", json!({ "uri": "weather://Atlantis" }));
+    assert_eq!(missing["code"], -32002, "{missing}");
+}

@@ -1,0 +1,1009 @@
+//! A server as a child of the test, and clients of both generations that speak raw JSON-RPC to it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long anything may take before the test fails. Nothing waits for it that goes well.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The versions that begin with `initialize`.
+pub const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// The version in which each request stands for itself.
+pub const MODERN: &str = "2026-07-28";
+
+/// The program under test.
+pub const FOLIO: &str = env!("CARGO_BIN_EXE_folio");
+
+/// A folder with the files of a server, gone when the test is over.
+pub struct Folder {
+    temporary: TempDir,
+}
+
+impl Folder {
+    pub fn new(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder { temporary: tempfile::tempdir().unwrap() };
+        for (path, text) in files {
+            folder.write(path, text);
+        }
+        folder
+    }
+
+    /// The folder of a server that is its manifest.
+    pub fn of(manifest: &str) -> Folder {
+        Folder::new(&[("folio.yaml", manifest)])
+    }
+
+    /// Writes a file in place, as the plainest of editors does.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes a file beside and renames it over the old one, as most editors do.
+    pub fn rename_over(&self, path: &str, text: impl AsRef<[u8]>) {
+        let beside = self.at(&format!("{path}.new~"));
+        fs::create_dir_all(beside.parent().unwrap()).unwrap();
+        fs::write(&beside, text).unwrap();
+        fs::rename(beside, self.at(path)).unwrap();
+    }
+
+    pub fn remove(&self, path: &str) {
+        fs::remove_file(self.at(path)).unwrap();
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.temporary.path()
+    }
+
+    /// A server of this folder on pipes.
+    pub fn stdio(&self) -> Server {
+        Serve::of(self.path()).stdio()
+    }
+
+    /// A server of this folder on a port of its own.
+    pub fn http(&self) -> Server {
+        Serve::of(self.path()).http()
+    }
+
+    pub fn serve(&self) -> Serve {
+        Serve::of(self.path())
+    }
+}
+
+/// Things that come one after another and are waited for.
+pub struct Queue<T> {
+    items: Mutex<VecDeque<T>>,
+    news: Condvar,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Queue<T> {
+        Queue { items: Mutex::new(VecDeque::new()), news: Condvar::new() }
+    }
+}
+
+impl<T> Queue<T> {
+    pub fn push(&self, item: T) {
+        self.items.lock().unwrap().push_back(item);
+        self.news.notify_all();
+    }
+
+    /// Looks at what has come until `find` finds something in it.
+    pub fn wait<R>(&self, within: Duration, mut find: impl FnMut(&mut VecDeque<T>) -> Option<R>) -> Option<R> {
+        let deadline = Instant::now() + within;
+        let mut items = self.items.lock().unwrap();
+        loop {
+            if let Some(found) = find(&mut items) {
+                return Some(found);
+            }
+            let left = deadline.checked_duration_since(Instant::now())?;
+            items = self.news.wait_timeout(items, left).unwrap().0;
+        }
+    }
+
+    /// Takes out the first item for which `wanted` holds.
+    pub fn take(&self, within: Duration, wanted: impl Fn(&T) -> bool) -> Option<T> {
+        self.wait(within, |items| {
+            let place = items.iter().position(&wanted)?;
+            items.remove(place)
+        })
+    }
+}
+
+impl<T: Clone> Queue<T> {
+    pub fn all(&self) -> Vec<T> {
+        self.items.lock().unwrap().iter().cloned().collect()
+    }
+}
+
+/// What a server wrote on stderr, line by line.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Queue<String>>);
+
+impl Log {
+    pub fn lines(&self) -> Vec<String> {
+        self.0.all()
+    }
+
+    pub fn text(&self) -> String {
+        self.lines().join("\n")
+    }
+
+    /// How many lines there are; what comes later stands behind it.
+    pub fn mark(&self) -> usize {
+        self.0.items.lock().unwrap().len()
+    }
+
+    /// Waits for a line behind `mark`.
+    pub fn wait_after(&self, mark: usize, wanted: impl Fn(&str) -> bool) -> String {
+        let found = self.0.wait(PATIENCE, |lines| lines.iter().skip(mark).find(|line| wanted(line)).cloned());
+        found.unwrap_or_else(|| panic!("no such line on stderr after line {mark}:\n{}", self.text()))
+    }
+
+    /// Waits until the server says that it reloaded.
+    pub fn reloaded_after(&self, mark: usize) -> String {
+        self.wait_after(mark, |line| line.contains("reloaded in "))
+    }
+
+    /// Waits until the server says that it did not reload.
+    pub fn refused_after(&self, mark: usize) -> String {
+        self.wait_after(mark, |line| line.contains("not reloaded"))
+    }
+
+    fn follow(&self, stderr: impl Read + Send + 'static) {
+        let log = self.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).split(b'\n') {
+                let Ok(line) = line else { break };
+                log.0.push(String::from_utf8_lossy(&line).into_owned());
+            }
+        });
+    }
+}
+
+/// How a server is started.
+pub struct Serve {
+    command: Command,
+}
+
+impl Serve {
+    pub fn of(path: &Path) -> Serve {
+        let mut command = Command::new(FOLIO);
+        command.arg("serve").arg(path);
+        command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+        Serve { command }
+    }
+
+    pub fn flag(mut self, flag: &str) -> Serve {
+        self.command.arg(flag);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Serve {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn stdio(self) -> Server {
+        self.start(false)
+    }
+
+    pub fn http(mut self) -> Server {
+        self.command.args(["--http", "127.0.0.1:0"]);
+        self.start(true)
+    }
+
+    /// Starts it on an address that is given among the flags, or in the manifest.
+    pub fn http_as_told(self) -> Server {
+        self.start(true)
+    }
+
+    fn start(mut self, http: bool) -> Server {
+        let command = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let log = Log::default();
+        log.follow(child.stderr.take().unwrap());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().unwrap();
+        let mut server = Server { child: Mutex::new(child), log, port: 0, pipe: None };
+        if http {
+            server.port = server.log_port();
+        } else {
+            server.pipe = Some(Arc::new(Pipe::new(stdin, stdout)));
+        }
+        server
+    }
+}
+
+/// A server that runs; it is killed when the test lets go of it.
+pub struct Server {
+    child: Mutex<Child>,
+    pub log: Log,
+    pub port: u16,
+    pipe: Option<Arc<Pipe>>,
+}
+
+impl Server {
+    fn log_port(&self) -> u16 {
+        let line = self.log.wait_after(0, |line| line.starts_with("listening on http://") || line.contains("error"));
+        let port = line.strip_prefix("listening on http://").and_then(|rest| {
+            let (authority, path) = rest.split_once('/')?;
+            assert!(path.starts_with("mcp") || !path.is_empty(), "{line}");
+            authority.rsplit_once(':')?.1.parse().ok()
+        });
+        port.unwrap_or_else(|| panic!("the server does not listen:\n{}", self.log.text()))
+    }
+
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.lock().unwrap().id()).unwrap()
+    }
+
+    pub fn signal(&self, name: &str) {
+        // The shell's own, as there need be no other.
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.pid())]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// The wire of a server on pipes.
+    pub fn pipe(&self) -> Arc<Pipe> {
+        self.pipe.clone().unwrap()
+    }
+
+    pub fn web(&self) -> Http {
+        Http::new(self.port)
+    }
+
+    /// A client that has begun a session, on whatever wire the server has.
+    pub fn session(&self, version: &str) -> Client {
+        let client = self.unready(version);
+        client.notify("notifications/initialized", Value::Null);
+        client
+    }
+
+    /// The same before it has said that it is ready.
+    pub fn unready(&self, version: &str) -> Client {
+        let mut client = Client::new(self.wire(), version);
+        client.begin();
+        client
+    }
+
+    /// A client of 2026-07-28, which needs no session.
+    pub fn modern(&self) -> Client {
+        Client::new(self.wire(), MODERN)
+    }
+
+    /// One client of each version: sessions, then the stateless one. On pipes, where there is one peer, each
+    /// gets a server of its own from `make`.
+    pub fn client(&self, version: &str) -> Client {
+        if version == MODERN { self.modern() } else { self.session(version) }
+    }
+
+    fn wire(&self) -> Wire {
+        match &self.pipe {
+            Some(pipe) => Wire::Pipe(pipe.clone()),
+            None => Wire::Http { http: self.web(), session: None },
+        }
+    }
+
+    /// Waits for the end of the process.
+    pub fn wait(&self, within: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(status) = self.child.lock().unwrap().try_wait().unwrap() {
+                return Some(status);
+            }
+            if Instant::now() > deadline {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.child.lock().unwrap().try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let child = self.child.get_mut().unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
+        if thread::panicking() {
+            eprintln!("--- stderr of the server\n{}", self.log.text());
+        }
+    }
+}
+
+/// The two pipes of a server.
+pub struct Pipe {
+    stdin: Mutex<Option<ChildStdin>>,
+    incoming: Arc<Queue<Value>>,
+    faults: Arc<Queue<String>>,
+    next: AtomicI64,
+}
+
+impl Pipe {
+    fn new(stdin: Option<ChildStdin>, stdout: impl Read + Send + 'static) -> Pipe {
+        let (incoming, faults) = (Arc::<Queue<Value>>::default(), Arc::<Queue<String>>::default());
+        let (heard, wrong) = (incoming.clone(), faults.clone());
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).split(b'\n') {
+                let Ok(line) = line else { break };
+                match serde_json::from_slice::<Value>(&line) {
+                    Ok(message) if is_message(&message) => heard.push(message),
+                    _ => wrong.push(String::from_utf8_lossy(&line).into_owned()),
+                }
+            }
+            heard.push(Value::Null);
+        });
+        Pipe { stdin: Mutex::new(stdin), incoming, faults, next: AtomicI64::new(1) }
+    }
+
+    /// Writes a line as it is.
+    pub fn line(&self, line: impl AsRef<[u8]>) {
+        let mut bytes = line.as_ref().to_vec();
+        bytes.push(b'\n');
+        self.bytes(&bytes);
+    }
+
+    pub fn bytes(&self, bytes: &[u8]) {
+        let mut stdin = self.stdin.lock().unwrap();
+        let stdin = stdin.as_mut().expect("the input is closed");
+        stdin.write_all(bytes).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// Ends the input.
+    pub fn close(&self) {
+        self.stdin.lock().unwrap().take();
+    }
+
+    pub fn take(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let found = self.incoming.take(PATIENCE, wanted);
+        self.assert_clean();
+        found.unwrap_or_else(|| panic!("no such message came; there are {:?}", self.incoming.all()))
+    }
+
+    /// The next message, whatever it is.
+    pub fn next(&self) -> Value {
+        self.take(|_| true)
+    }
+
+    /// Fails if anything on stdout was no message.
+    pub fn assert_clean(&self) {
+        let faults = self.faults.all();
+        assert!(faults.is_empty(), "lines on stdout that are no JSON-RPC: {faults:?}");
+    }
+}
+
+fn is_message(message: &Value) -> bool {
+    let kinds = ["method", "result", "error"];
+    message["jsonrpc"] == "2.0" && kinds.iter().filter(|kind| message.get(**kind).is_some()).count() == 1
+}
+
+/// What a client speaks on.
+#[derive(Clone)]
+enum Wire {
+    Pipe(Arc<Pipe>),
+    Http { http: Http, session: Option<String> },
+}
+
+/// A client of one version.
+pub struct Client {
+    wire: Wire,
+    pub version: String,
+    pub agreed: Value,
+    /// Notifications, and over HTTP whatever else came on streams.
+    news: Arc<Queue<Value>>,
+    next: AtomicI64,
+}
+
+impl Client {
+    fn new(wire: Wire, version: &str) -> Client {
+        let news = match &wire {
+            Wire::Pipe(pipe) => pipe.incoming.clone(),
+            Wire::Http { .. } => Arc::default(),
+        };
+        Client { wire, version: version.to_owned(), agreed: Value::Null, news, next: AtomicI64::new(1) }
+    }
+
+    pub fn is_modern(&self) -> bool {
+        self.version == MODERN
+    }
+
+    fn begin(&mut self) {
+        let params = json!({
+            "protocolVersion": self.version,
+            "capabilities": {},
+            "clientInfo": { "name": "suite", "version": "1" },
+        });
+        match &mut self.wire {
+            Wire::Pipe(_) => self.agreed = self.result("initialize", params),
+            Wire::Http { http, session } => {
+                let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+                let response = http.post(&[], &body);
+                assert_eq!(response.status, 200, "{response:?}");
+                *session = Some(response.header("mcp-session-id").expect("a session id").to_owned());
+                self.agreed = response.answer(&json!(0), |_| {})["result"].clone();
+            }
+        }
+        assert_eq!(self.agreed["protocolVersion"], self.version, "{}", self.agreed);
+    }
+
+    /// The id of the session, over HTTP.
+    pub fn session_id(&self) -> &str {
+        match &self.wire {
+            Wire::Http { session: Some(session), .. } => session,
+            _ => panic!("no session over HTTP"),
+        }
+    }
+
+    pub fn next_id(&self) -> i64 {
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.next.fetch_add(1, Ordering::Relaxed),
+            Wire::Http { .. } => self.next.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// The parameters as this version wants them.
+    pub fn params(&self, params: Value) -> Value {
+        let mut params = if params.is_null() { json!({}) } else { params };
+        if self.is_modern() && params.is_object() {
+            for (key, value) in modern_meta().as_object().unwrap() {
+                params["_meta"][key] = value.clone();
+            }
+        }
+        params
+    }
+
+    /// The headers that go with a request over HTTP.
+    pub fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
+        let mut headers = vec![("MCP-Protocol-Version".to_owned(), self.version.clone())];
+        if let Wire::Http { session: Some(session), .. } = &self.wire {
+            headers.push(("Mcp-Session-Id".to_owned(), session.clone()));
+        }
+        if self.is_modern() {
+            headers.push(("Mcp-Method".to_owned(), method.to_owned()));
+            let name = if method.starts_with("resources/") { &params["uri"] } else { &params["name"] };
+            if let Some(name) = name.as_str() {
+                headers.push(("Mcp-Name".to_owned(), name.to_owned()));
+            }
+        }
+        headers
+    }
+
+    /// Sends a request and waits for its answer: the whole message.
+    pub fn request(&self, method: &str, params: Value) -> Value {
+        let id = self.next_id();
+        let params = self.params(params);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        match &self.wire {
+            Wire::Pipe(pipe) => {
+                pipe.line(body.to_string());
+                pipe.take(|message| message["id"] == id && message.get("method").is_none())
+            }
+            Wire::Http { http, .. } => {
+                let headers = self.headers(method, &params);
+                let response = http.post(&borrowed(&headers), &body);
+                response.answer(&json!(id), |message| self.news.push(message))
+            }
+        }
+    }
+
+    /// Sends a request without waiting; over pipes only.
+    pub fn send(&self, method: &str, params: Value) -> i64 {
+        let id = self.next_id();
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": self.params(params) });
+        self.pipe().line(body.to_string());
+        id
+    }
+
+    /// Waits for the answer to what was sent.
+    pub fn answer(&self, id: i64) -> Value {
+        self.pipe().take(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    /// Whether an answer to what was sent has come.
+    pub fn has_answer(&self, id: i64) -> bool {
+        self.news.all().iter().any(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    pub fn pipe(&self) -> &Pipe {
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe,
+            Wire::Http { .. } => panic!("it speaks over HTTP"),
+        }
+    }
+
+    pub fn web(&self) -> &Http {
+        match &self.wire {
+            Wire::Http { http, .. } => http,
+            Wire::Pipe(_) => panic!("it speaks over pipes"),
+        }
+    }
+
+    /// The result of a request that must succeed.
+    pub fn result(&self, method: &str, params: Value) -> Value {
+        let answer = self.request(method, params);
+        assert!(answer.get("result").is_some(), "{method} in {}: {answer}", self.version);
+        answer["result"].clone()
+    }
+
+    /// The error of a request that must fail.
+    pub fn error(&self, method: &str, params: Value) -> Value {
+        let answer = self.request(method, params);
+        assert!(answer.get("error").is_some(), "{method} in {}: {answer}", self.version);
+        answer["error"].clone()
+    }
+
+    /// The code of a request that must fail.
+    pub fn code(&self, method: &str, params: Value) -> i64 {
+        self.error(method, params)["code"].as_i64().unwrap()
+    }
+
+    pub fn notify(&self, method: &str, params: Value) {
+        let body = json!({ "jsonrpc": "2.0", "method": method, "params": self.params(params) });
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.line(body.to_string()),
+            Wire::Http { http, .. } => {
+                let headers = self.headers(method, &Value::Null);
+                let response = http.post(&borrowed(&headers), &body);
+                assert_eq!(response.status, 202, "{response:?}");
+            }
+        }
+    }
+
+    /// Calls a tool.
+    pub fn call(&self, name: &str, arguments: Value) -> Value {
+        self.result("tools/call", json!({ "name": name, "arguments": arguments }))
+    }
+
+    /// The text of what a tool answered.
+    pub fn call_text(&self, name: &str, arguments: Value) -> String {
+        let result = self.call(name, arguments);
+        assert_ne!(result["isError"], true, "{result}");
+        text_of(&result["content"][0])
+    }
+
+    /// The text of a prompt of one message.
+    pub fn get_text(&self, name: &str, arguments: Value) -> String {
+        let result = self.result("prompts/get", json!({ "name": name, "arguments": arguments }));
+        text_of(&result["messages"][0]["content"])
+    }
+
+    /// The text of a resource.
+    pub fn read_text(&self, uri: &str) -> String {
+        text_of(&self.result("resources/read", json!({ "uri": uri }))["contents"][0])
+    }
+
+    /// Every entry of a list, through all its pages.
+    pub fn list(&self, of: &str) -> Vec<Value> {
+        let (method, key) = match of {
+            "resourceTemplates" => ("resources/templates/list".to_owned(), of),
+            _ => (format!("{of}/list"), of),
+        };
+        let mut entries = Vec::new();
+        let mut params = json!({});
+        loop {
+            let page = self.result(&method, params);
+            entries.extend(page[key].as_array().unwrap_or_else(|| panic!("{page}")).iter().cloned());
+            let Some(cursor) = page["nextCursor"].as_str() else { return entries };
+            params = json!({ "cursor": cursor });
+        }
+    }
+
+    /// The names in a list.
+    pub fn names(&self, of: &str) -> Vec<String> {
+        self.list(of).iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Opens what a client has for word of changes: on pipes nothing, over HTTP the stream of a session.
+    pub fn open_stream(&self) -> Stream {
+        let headers = self.headers("", &Value::Null);
+        let mut headers = borrowed(&headers);
+        headers.push(("Accept", "text/event-stream"));
+        let response = self.web().send("GET", &headers, b"");
+        assert_eq!(response.status, 200, "{response:?}");
+        response.stream(self.news.clone())
+    }
+
+    /// Listens for changes as 2026-07-28 does, and waits for the acknowledgement.
+    pub fn listen(&self, filter: Value) -> Listening {
+        assert!(self.is_modern());
+        let id = self.next_id();
+        let params = self.params(json!({ "notifications": filter }));
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params });
+        let stream = match &self.wire {
+            Wire::Pipe(pipe) => {
+                pipe.line(body.to_string());
+                None
+            }
+            Wire::Http { http, .. } => {
+                let headers = self.headers("subscriptions/listen", &params);
+                let response = http.post(&borrowed(&headers), &body);
+                assert_eq!(response.status, 200, "{response:?}");
+                Some(response.stream(self.news.clone()))
+            }
+        };
+        let listening = Listening { id, news: self.news.clone(), _stream: stream };
+        listening.wait_for("notifications/subscriptions/acknowledged");
+        listening
+    }
+
+    /// Waits for a notification that is not tagged for a stream.
+    pub fn wait_for(&self, method: &str) -> Value {
+        let found = self.news.take(PATIENCE, |message| message["method"] == method && tag(message).is_null());
+        found.unwrap_or_else(|| panic!("no {method} came; there are {:?}", self.news.all()))
+    }
+
+    /// What was notified so far outside of streams, and not waited for.
+    pub fn notices(&self) -> Vec<String> {
+        let all = self.news.all();
+        let plain = all.iter().filter(|message| message.get("method").is_some() && tag(message).is_null());
+        plain.map(|message| message["method"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Fails if a notification came before the answer to a round trip that begins now.
+    pub fn assert_silent(&self) {
+        self.round_trip();
+        assert_eq!(self.notices(), Vec::<String>::new());
+    }
+
+    /// Asks for something that every server answers.
+    pub fn round_trip(&self) {
+        if self.is_modern() {
+            self.result("server/discover", Value::Null);
+        } else {
+            self.result("ping", Value::Null);
+        }
+    }
+}
+
+/// What each request of 2026-07-28 says about itself.
+pub fn modern_meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": { "name": "suite", "version": "1" },
+    })
+}
+
+/// The stream for which a message is.
+pub fn tag(message: &Value) -> Value {
+    message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone()
+}
+
+pub fn text_of(content: &Value) -> String {
+    content["text"].as_str().unwrap_or_else(|| panic!("no text: {content}")).to_owned()
+}
+
+fn borrowed(headers: &[(String, String)]) -> Vec<(&str, &str)> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+/// A `subscriptions/listen` that is open.
+pub struct Listening {
+    pub id: i64,
+    news: Arc<Queue<Value>>,
+    _stream: Option<Stream>,
+}
+
+impl Listening {
+    fn is_mine(&self, message: &Value) -> bool {
+        tag(message) == self.id
+    }
+
+    pub fn wait_for(&self, method: &str) -> Value {
+        let found = self.news.take(PATIENCE, |message| message["method"] == method && self.is_mine(message));
+        found.unwrap_or_else(|| panic!("no {method} came on the stream; there are {:?}", self.news.all()))
+    }
+
+    /// What came on the stream and was not waited for.
+    pub fn notices(&self) -> Vec<String> {
+        let all = self.news.all();
+        let mine = all.iter().filter(|message| message.get("method").is_some() && self.is_mine(message));
+        mine.map(|message| message["method"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Waits for the result with which the server ends the stream.
+    pub fn end(&self) -> Value {
+        let found = self.news.take(PATIENCE, |message| message["id"] == self.id && message.get("result").is_some());
+        found.unwrap_or_else(|| panic!("the stream did not end; there are {:?}", self.news.all()))
+    }
+}
+
+/// A client of HTTP/1.1 that holds no connection open.
+#[derive(Clone)]
+pub struct Http {
+    pub port: u16,
+    pub path: String,
+    pub host: String,
+    pub token: Option<String>,
+}
+
+impl Http {
+    pub fn new(port: u16) -> Http {
+        Http { port, path: "/mcp".to_owned(), host: format!("127.0.0.1:{port}"), token: None }
+    }
+
+    /// Posts a message.
+    pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> Response {
+        self.post_bytes(headers, body.to_string().as_bytes())
+    }
+
+    pub fn post_bytes(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut all = vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        all.extend_from_slice(headers);
+        self.send("POST", &all, body)
+    }
+
+    pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut head = format!("{method} {} HTTP/1.1\r\nConnection: close\r\n", self.path);
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head += &format!("Host: {}\r\n", self.host);
+        }
+        if let Some(token) = &self.token {
+            head += &format!("Authorization: Bearer {token}\r\n");
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("Content-Length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).unwrap();
+        // A server that has refused already reads no more; what it said is what matters.
+        let _ = stream.write_all(body);
+        Response::read(stream)
+    }
+}
+
+/// A response of which the head is read.
+pub struct Response {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    body: Body,
+}
+
+impl std::fmt::Debug for Response {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?}", self.status, self.headers)
+    }
+}
+
+impl Response {
+    /// Reads the head of a response; the body is left on the wire until it is asked for.
+    pub fn read(stream: TcpStream) -> Response {
+        let mut reader = BufReader::new(stream);
+        let status_line = read_line(&mut reader);
+        let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no status: {status_line:?}"));
+        let mut headers = Vec::new();
+        loop {
+            let line = read_line(&mut reader);
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let find = |wanted: &str| headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+        let length = if find("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
+            Length::Chunked(0)
+        } else {
+            Length::Known(find("content-length").map_or(0, |length| length.parse().unwrap()))
+        };
+        Response { status, headers, body: Body { reader, length } }
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(mut self) -> String {
+        let mut text = String::new();
+        self.body.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    pub fn json(self) -> Value {
+        let text = self.text();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"))
+    }
+
+    /// The answer to a request, be it the body or an event on a stream; other events go to `also`.
+    pub fn answer(self, id: &Value, mut also: impl FnMut(Value)) -> Value {
+        if !self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            let said = format!("{self:?}");
+            let text = self.text();
+            return serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {said} {text:?}"));
+        }
+        for message in Events(BufReader::new(self.body)) {
+            if message["id"] == *id && message.get("method").is_none() {
+                return message;
+            }
+            also(message);
+        }
+        panic!("the stream ended without an answer to {id}");
+    }
+
+    /// Reads the events of a stream in a thread of its own.
+    pub fn stream(self, news: Arc<Queue<Value>>) -> Stream {
+        let socket = self.body.reader.get_ref().try_clone().unwrap();
+        socket.set_read_timeout(None).unwrap();
+        let ended = Arc::new(Queue::default());
+        let over = ended.clone();
+        let body = BufReader::new(self.body);
+        thread::spawn(move || {
+            for message in Events(body) {
+                news.push(message);
+            }
+            over.push(());
+        });
+        Stream { socket, ended }
+    }
+}
+
+/// A stream of events that somebody reads; closed when the test lets go of it.
+pub struct Stream {
+    socket: TcpStream,
+    ended: Arc<Queue<()>>,
+}
+
+impl Stream {
+    /// Waits until the server has closed it.
+    pub fn ended(&self) -> bool {
+        self.ended.wait(PATIENCE, |ended| ended.pop_front()).is_some()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+struct Body {
+    reader: BufReader<TcpStream>,
+    length: Length,
+}
+
+enum Length {
+    Known(usize),
+    /// What is left of the chunk.
+    Chunked(usize),
+    Over,
+}
+
+impl Read for Body {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if let Length::Chunked(0) = self.length {
+            let mut line = String::new();
+            self.reader.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                line.clear();
+                self.reader.read_line(&mut line)?;
+            }
+            let size = usize::from_str_radix(line.trim(), 16).unwrap_or(0);
+            self.length = if size == 0 { Length::Over } else { Length::Chunked(size) };
+        }
+        let (Length::Known(left) | Length::Chunked(left)) = &mut self.length else { return Ok(0) };
+        let most = into.len().min(*left);
+        if most == 0 {
+            return Ok(0);
+        }
+        let count = self.reader.read(&mut into[..most])?;
+        *left -= count;
+        Ok(count)
+    }
+}
+
+fn read_line(reader: &mut impl BufRead) -> String {
+    let mut line = Vec::new();
+    reader.read_until(b'\n', &mut line).unwrap();
+    String::from_utf8_lossy(&line).trim_end().to_owned()
+}
+
+/// The messages of a `text/event-stream`; events without one are passed over.
+struct Events<R>(R);
+
+impl<R: BufRead> Iterator for Events<R> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let mut data = String::new();
+        loop {
+            let mut line = String::new();
+            if !matches!(self.0.read_line(&mut line), Ok(1..)) {
+                return None;
+            }
+            let line = line.trim_end_matches(['\r', '\n']);
+            if let Some(text) = line.strip_prefix("data:") {
+                data.push_str(text.strip_prefix(' ').unwrap_or(text));
+            } else if line.is_empty() && !data.is_empty() {
+                return Some(
+                    serde_json::from_str(&data).unwrap_or_else(|_| panic!("an event that is no JSON: {data:?}")),
+                );
+            }
+        }
+    }
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs `folio` to its end, in `folder`.
+pub fn folio_in(folder: &Path, arguments: &[&str]) -> Ran {
+    folio_fed(folder, arguments, b"")
+}
+
+/// The same with something to read on stdin.
+pub fn folio_fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
+    let mut command = Command::new(FOLIO);
+    command.args(arguments).current_dir(folder).env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let feeding = thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    feeding.join().unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Waits until `holds` does.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} did not come to be");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes that have `marker` among their arguments.
+#[cfg(not(target_os = "linux"))]
+pub fn processes(marker: &str) -> Vec<i32> {
+    let listed = Command::new("ps").args(["-axo", "pid=,args="]).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let having = listed.lines().filter(|line| line.split_whitespace().any(|word| word == marker));
+    having.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
+}
+
+/// Processes that have `marker` among their arguments.
+#[cfg(target_os = "linux")]
+pub fn processes(marker: &str) -> Vec<i32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
+        if words.contains(&marker.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}

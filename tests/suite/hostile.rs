@@ -1,0 +1,296 @@
+//! What nobody should write, and somebody does: each has its error at its place, and the server goes on.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::*;
+
+const GOOD: &str = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n";
+
+/// How long a refusal may take on a machine that does other things besides.
+const SOON: Duration = Duration::from_secs(30);
+
+/// What `check` says of it: refused, soon, with words and a place.
+fn refused(folder: &Folder) -> String {
+    let began = Instant::now();
+    let ran = folio_in(folder.path(), &["check", "--format", "lines"]);
+    assert!(began.elapsed() < SOON, "it took {:?}", began.elapsed());
+    assert_eq!(ran.code, Some(1), "{} {}", short(&ran.out), short(&ran.err));
+    assert!(ran.out.contains("error:") && !ran.err.contains("panicked"), "{} {}", short(&ran.out), short(&ran.err));
+    assert!(ran.out.len() < 20_000, "a report of {} bytes: {}", ran.out.len(), short(&ran.out));
+    // The report for people is drawn from the same, and must be as tame.
+    let people = folio_in(folder.path(), &["check"]);
+    assert_eq!(people.code, Some(1));
+    assert!(people.out.len() < 100_000 && !people.err.contains("panicked"), "{}", short(&people.err));
+    ran.out
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(600).collect()
+}
+
+/// Saves it beneath a server that runs, which must stay as it is and take the mend.
+fn is_survived(name: &str, make: impl Fn(&Folder)) {
+    let folder = Folder::of(GOOD);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    client.round_trip();
+    let mark = server.log.mark();
+    make(&folder);
+    server.log.refused_after(mark);
+    assert_eq!(client.names("prompts"), ["p"], "{name}");
+    client.assert_silent();
+    let mark = server.log.mark();
+    let path = folder.at("folio.yaml");
+    if path.is_dir() {
+        fs::remove_dir(&path).unwrap();
+    } else {
+        fs::remove_file(&path).unwrap();
+    }
+    folder.write("folio.yaml", GOOD.replace("  p:", "  q:"));
+    server.log.reloaded_after(mark);
+    assert_eq!(client.names("prompts"), ["q"], "{name}");
+}
+
+fn alias_bomb() -> String {
+    let mut text = "folio: 1\nserver: { name: s }\nx-a: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
+    for level in 1..12 {
+        let again = format!("*a{}, ", level - 1).repeat(9);
+        text += &format!("x-{level}: &a{level} [{}]\n", again.trim_end_matches(", "));
+    }
+    text + "prompts:\n  p: { text: Hi }\n"
+}
+
+#[test]
+fn an_alias_bomb_does_not_go_off() {
+    let folder = Folder::of(&alias_bomb());
+    let said = refused(&folder);
+    assert!(said.contains("folio.yaml:"), "{said}");
+    is_survived("bomb", |folder| folder.write("folio.yaml", alias_bomb()));
+}
+
+#[test]
+fn deep_nesting_is_refused_at_its_place() {
+    for deep in [
+        format!("folio: 1\nserver: {{ name: s }}\nx-a: {}{}\n", "[".repeat(100_000), "]".repeat(100_000)),
+        format!("folio: 1\nserver: {{ name: s }}\nx-a: {}\n", "{a: ".repeat(50_000)),
+        format!("folio: 1\nserver: {{ name: s }}\nx-a:\n  {}x\n", "- ".repeat(50_000)),
+    ] {
+        let folder = Folder::of(&deep);
+        let said = refused(&folder);
+        assert!(said.contains("folio.yaml:"), "{}", short(&said));
+    }
+    is_survived("depth", |folder| folder.write("folio.yaml", format!("x: {}", "[".repeat(100_000))));
+}
+
+#[test]
+fn deep_templates_are_refused() {
+    let blocks = format!("{}{}", "{{#if a}}".repeat(2_000), "{{/if}}".repeat(2_000));
+    let calls = format!("{{{{upper {}a{}}}}}", "(upper ".repeat(2_000), ")".repeat(2_000));
+    for text in [blocks, calls] {
+        let folder = Folder::of(&format!(
+            "folio: 1\nserver: {{ name: s }}\nprompts:\n  p: {{ arguments: {{ a: {{}} }}, text: \"{text}\" }}\n"
+        ));
+        refused(&folder);
+    }
+}
+
+#[test]
+fn a_file_of_100_mb_is_refused_unread() {
+    let folder = Folder::new(&[]);
+    let make = |folder: &Folder| {
+        let file = fs::File::create(folder.at("folio.yaml")).unwrap();
+        file.set_len(100_000_000).unwrap();
+    };
+    make(&folder);
+    let ran = folio_in(folder.path(), &["check", "--format", "lines"]);
+    assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
+    assert!(format!("{}{}", ran.out, ran.err).contains("folio.yaml"), "{ran:?}");
+    is_survived("size", make);
+}
+
+#[test]
+fn a_large_text_is_refused_where_it_is_named() {
+    let folder = Folder::of("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: big.txt } }\n");
+    fs::File::create(folder.at("big.txt")).unwrap().set_len(100_000_000).unwrap();
+    let said = refused(&folder);
+    assert!(said.contains("folio.yaml:4:") && said.contains("big.txt"), "{said}");
+}
+
+fn make_fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn a_fifo_is_never_waited_for() {
+    let folder = Folder::of("folio: 1\nserver: { name: s }\ninclude: [more.yaml]\nprompts:\n  p: { text: Hi }\n");
+    make_fifo(&folder.at("more.yaml"));
+    let said = refused(&folder);
+    assert!(said.contains("folio.yaml:3:") && said.contains("more.yaml"), "{said}");
+
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: . , include: [\"*.txt\"] }\n",
+    );
+    folder.write("a.txt", "a");
+    make_fifo(&folder.at("fifo.txt"));
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let uris: Vec<String> =
+        client.list("resources").iter().map(|entry| entry["uri"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(uris, ["f://a.txt"]);
+    client.error("resources/read", json!({ "uri": "f://fifo.txt" }));
+    assert_eq!(client.read_text("f://a.txt"), "a");
+
+    let folder = Folder::new(&[]);
+    make_fifo(&folder.at("folio.yaml"));
+    let ran = folio_in(folder.path(), &["check"]);
+    assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
+    is_survived("fifo", |folder| {
+        folder.remove("folio.yaml");
+        make_fifo(&folder.at("folio.yaml"));
+    });
+}
+
+/// Whoever runs the tests may be allowed everything, so a folder stands where a file should.
+#[test]
+fn what_cannot_be_read_is_said_where_it_is_named() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ninclude: [more.yaml]\nprompts:\n  p: { text: { file: text.txt } }\n",
+    );
+    fs::create_dir(folder.at("more.yaml")).unwrap();
+    fs::create_dir(folder.at("text.txt")).unwrap();
+    let said = refused(&folder);
+    assert!(said.contains("folio.yaml:3:") && said.contains("folio.yaml:5:"), "both at once: {said}");
+    is_survived("folder", |folder| {
+        folder.remove("folio.yaml");
+        fs::create_dir(folder.at("folio.yaml")).unwrap();
+    });
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_said_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::of("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: secret.txt } }\n");
+    folder.write("secret.txt", "secret");
+    fs::set_permissions(folder.at("secret.txt"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(folder.at("secret.txt")).is_ok() {
+        eprintln!("nothing is forbidden to this user: what a folder in the place of a file shows has to do");
+        return;
+    }
+    let said = refused(&folder);
+    assert!(said.contains("folio.yaml:4:") && said.contains("secret.txt"), "{said}");
+}
+
+#[test]
+fn another_encoding_is_named() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        [0xfe_ffu16].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    for (bytes, named) in [(utf16(GOOD), "UTF-16"), (b"folio: 1\nserver: { name: \xff }\n".to_vec(), "UTF-8")] {
+        let folder = Folder::new(&[]);
+        folder.write("folio.yaml", &bytes);
+        let said = refused(&folder);
+        assert!(said.contains(named), "{named}: {said}");
+        is_survived(named, |folder| folder.write("folio.yaml", &bytes));
+    }
+}
+
+#[test]
+fn nul_and_other_controls_are_refused_and_not_printed() {
+    let folder = Folder::new(&[]);
+    folder.write("folio.yaml", b"folio: 1\nserver: { name: s }\nprompts:\n  p: { text: \"a\0b\" }\n");
+    let said = refused(&folder);
+    assert!(!said.contains('\0'), "{said:?}");
+    folder.write("folio.yaml", b"folio: 1\nserver: { name: s }\nprom\x1b[31mpts: {}\n");
+    let said = refused(&folder);
+    assert!(!said.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
+fn a_byte_order_mark_and_crlf_are_nothing_special() {
+    let folder = Folder::of(&format!("\u{feff}{}", GOOD.replace('\n', "\r\n")));
+    let server = folder.stdio();
+    assert_eq!(server.modern().get_text("p", json!({})), "Hi");
+}
+
+#[test]
+fn a_second_document_and_an_empty_one_are_refused() {
+    for text in [
+        "",
+        "# nothing\n",
+        "---\n...\n",
+        "folio: 1\nserver: { name: s }\n---\nfolio: 1\n",
+        "null\n",
+        "[]\n",
+        "just text\n",
+    ] {
+        let folder = Folder::of(text);
+        refused(&folder);
+    }
+    is_survived("empty", |folder| folder.write("folio.yaml", ""));
+}
+
+#[test]
+fn links_that_lead_out_or_in_circles_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+    let outside = Folder::new(&[("secret.txt", "secret")]);
+    let folder =
+        Folder::of("folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: docs }\n");
+    folder.write("docs/a.txt", "a");
+    symlink(outside.at("secret.txt"), folder.at("docs/out.txt")).unwrap();
+    symlink(outside.path(), folder.at("docs/out")).unwrap();
+    symlink(".", folder.at("docs/round")).unwrap();
+    symlink("loop", folder.at("docs/loop")).unwrap();
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let listed = client.list("resources");
+    assert!(listed.iter().all(|entry| !entry["uri"].as_str().unwrap().contains("out")), "{listed:?}");
+    for uri in [
+        "f://out.txt",
+        "f://out/secret.txt",
+        "f://../folio.yaml",
+        "f://..%2ffolio.yaml",
+        "f://%2e%2e/folio.yaml",
+        "f:///etc/passwd",
+        "f://loop",
+    ] {
+        let answer = client.request("resources/read", json!({ "uri": uri }));
+        assert!(answer.get("error").is_some(), "{uri}: {answer}");
+        assert!(!answer.to_string().contains(outside.path().to_str().unwrap()), "{answer}");
+    }
+    assert_eq!(client.read_text("f://a.txt"), "a");
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_so_with_2() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let folder = Folder::of(GOOD);
+    let ran = folio_in(folder.path(), &["serve", "--http", &format!("127.0.0.1:{port}")]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("in use") && ran.err.contains(&port.to_string()), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_floods_hangs_or_is_not_there_is_an_error_to_its_caller_alone() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  flood: { description: F, run: { exec: [sh, -c, \"yes | head -c 50000000\"] } }\n  hang: { description: H, run: { exec: [sleep, \"60\"] }, timeout: 200ms }\n  gone: { description: G, run: { exec: [folio-suite-no-such-program] } }\n  binary: { description: B, run: { exec: [printf, '\\377\\376x'] } }\n  deep: { description: D, run: { exec: [sh, -c, \"yes [ | tr -d '\\\\n' | head -c 100000\"] }, result: { select: a } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let flood = client.call("flood", json!({}));
+    let text = text_of(&flood["content"][0]);
+    assert!(text.len() < 2_000_000 && text.trim_end().lines().last().unwrap().len() > 1, "it says that it was cut");
+    for name in ["hang", "gone", "deep"] {
+        let result = client.call(name, json!({}));
+        assert_eq!(result["isError"], true, "{name}: {result}");
+    }
+    client.call("binary", json!({}));
+    client.round_trip();
+}

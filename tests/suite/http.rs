@@ -1,0 +1,505 @@
+//! Streamable HTTP: sessions, requests that stand for themselves, and who may ask at all.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::conversation::DESK;
+use crate::harness::*;
+
+fn initialize(id: i64) -> Value {
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params })
+}
+
+/// A request of 2026-07-28 with its headers.
+fn modern(method: &str, mut params: Value) -> (Vec<(&str, &str)>, Value) {
+    params["_meta"] = modern_meta();
+    let headers = vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", method)];
+    (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+}
+
+#[test]
+fn a_session_lives_until_it_is_deleted() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    for version in SESSIONS {
+        let client = server.session(version);
+        client.round_trip();
+        let session = client.session_id().to_owned();
+        assert!(session.bytes().all(|byte| byte.is_ascii_graphic()), "{session}");
+        let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
+        let deleted = server.web().send("DELETE", &headers, b"");
+        assert!((200..300).contains(&deleted.status), "{deleted:?}");
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        assert_eq!(server.web().post(&headers, &ping).status, 404, "after the end of the session");
+    }
+}
+
+#[test]
+fn a_request_without_its_session_is_told_so() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let without = server.web().post(&[], &list);
+    assert_eq!(without.status, 400, "{without:?}");
+    let unknown = server.web().post(&[("Mcp-Session-Id", "nobody")], &list);
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    let stream = server.web().send("GET", &[("Accept", "text/event-stream"), ("Mcp-Session-Id", "nobody")], b"");
+    assert_eq!(stream.status, 404, "{stream:?}");
+}
+
+#[test]
+fn sessions_do_not_mix() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let (one, other) = (server.session("2024-11-05"), server.session("2025-11-25"));
+    assert_ne!(one.session_id(), other.session_id());
+    assert_eq!(one.call_text("echo", json!({ "text": "1" })), "1 x1");
+    assert_eq!(other.call_text("echo", json!({ "text": "2" })), "2 x1");
+}
+
+#[test]
+fn there_are_only_as_many_sessions_as_allowed_and_an_ended_one_makes_room() {
+    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 2 }}\n"));
+    let server = folder.http();
+    let first = server.session("2025-06-18");
+    let _second = server.session("2025-06-18");
+    let third = server.web().post(&[], &initialize(7));
+    assert_eq!(third.status, 503, "{third:?}");
+    assert!(third.header("retry-after").is_some());
+    assert_eq!(third.json()["id"], 7);
+    server.modern().round_trip();
+    server.web().send("DELETE", &[("Mcp-Session-Id", first.session_id())], b"");
+    eventually("room for a session", || server.web().post(&[], &initialize(8)).status == 200);
+}
+
+#[test]
+fn pitfall_5_4_a_session_that_is_idle_ends_and_one_that_listens_does_not() {
+    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 2, sessionIdle: 200ms }}\n"));
+    let server = folder.http();
+    let listening = server.session("2025-06-18");
+    let _stream = listening.open_stream();
+    let idle = server.session("2025-06-18");
+    // There is room for another only when one of the two has ended.
+    eventually("the end of a session", || server.web().post(&[], &initialize(1)).status == 200);
+    listening.round_trip();
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    assert_eq!(server.web().post(&[("Mcp-Session-Id", idle.session_id())], &ping).status, 404);
+}
+
+#[test]
+fn pitfall_5_1_requests_of_the_newest_version_leave_nothing_behind() {
+    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 1 }}\n"));
+    let server = folder.http();
+    let client = server.modern();
+    for _ in 0..20 {
+        let (headers, body) = modern("tools/list", json!({}));
+        let response = server.web().post(&headers, &body);
+        assert_eq!((response.status, response.header("mcp-session-id")), (200, None));
+        assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
+    }
+    server.session("2025-11-25").round_trip();
+}
+
+#[test]
+fn the_status_tells_what_the_error_tells() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    for (method, params, status, code) in [
+        ("nothing", json!({}), 404, -32601),
+        ("ping", json!({}), 404, -32601),
+        ("logging/setLevel", json!({ "level": "info" }), 404, -32601),
+    ] {
+        let (headers, body) = modern(method, params);
+        let response = server.web().post(&headers, &body);
+        let was = response.status;
+        let answer = response.json();
+        assert_eq!(
+            (was, &answer["error"]["code"], &answer["id"]),
+            (status, &json!(code), &json!(1)),
+            "{method}: {answer}"
+        );
+    }
+    let (mut headers, mut body) = modern("tools/list", json!({}));
+    body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
+    headers[0].1 = "2099-01-01";
+    let response = server.web().post(&headers, &body);
+    assert_eq!(response.status, 400);
+    assert_eq!(response.json()["error"]["code"], -32022);
+}
+
+#[test]
+fn headers_that_contradict_the_body_are_refused() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let (right, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "a" } }));
+    let named = |name: &'static str| [right.clone(), vec![("Mcp-Name", name)]].concat();
+    assert_eq!(server.web().post(&named("echo"), &body).status, 200);
+    let wrong = [
+        named("shout"),
+        right.clone(),
+        vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list"), ("Mcp-Name", "echo")],
+        vec![("MCP-Protocol-Version", MODERN), ("Mcp-Name", "echo")],
+        vec![("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "echo")],
+    ];
+    for headers in wrong {
+        let response = server.web().post(&headers, &body);
+        let status = response.status;
+        let answer = response.json();
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_message_is_answered_with_what_is_wrong() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    for (body, code) in [
+        (&b"{"[..], -32700),
+        (b"", -32700),
+        (b"nonsense", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[]", -32600),
+        (b"7", -32600),
+        (b"{}", -32600),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+    ] {
+        let response = server.web().post_bytes(&[], body);
+        let status = response.status;
+        let answer = response.json();
+        let shown = String::from_utf8_lossy(body);
+        assert_eq!(
+            (status, &answer["error"]["code"], &answer["id"]),
+            (400, &json!(code), &Value::Null),
+            "{shown}: {answer}"
+        );
+    }
+    server.modern().round_trip();
+}
+
+#[test]
+fn only_messages_of_json_for_clients_that_can_read_the_answer_are_taken() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let body = initialize(1).to_string();
+    let plain = [("Content-Type", "text/plain"), ("Accept", "application/json, text/event-stream")];
+    assert_eq!(server.web().send("POST", &plain, body.as_bytes()).status, 415);
+    let deaf = [("Content-Type", "application/json"), ("Accept", "image/png")];
+    assert_eq!(server.web().send("POST", &deaf, body.as_bytes()).status, 406);
+    assert_eq!(server.web().send("PUT", &[], body.as_bytes()).status, 405);
+    let modern = [("MCP-Protocol-Version", MODERN), ("Accept", "text/event-stream")];
+    assert_eq!(server.web().send("GET", &modern, b"").status, 405);
+}
+
+#[test]
+fn a_body_over_4_mib_is_refused_and_one_below_is_not() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let client = server.modern();
+    let long = "x".repeat(3 << 20);
+    assert_eq!(client.call_text("echo", json!({ "text": long })).len(), long.len() + 3);
+    let (headers, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "x".repeat(5 << 20) } }));
+    assert_eq!(server.web().post(&headers, &body).status, 413);
+    client.round_trip();
+}
+
+#[test]
+fn other_paths_are_told_where_the_endpoint_is() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let mut web = server.web();
+    for (path, status) in [("/", 200), ("/other", 404), ("/mcp/x", 404)] {
+        web.path = path.to_owned();
+        let response = web.send("GET", &[], b"");
+        assert_eq!(response.status, status, "{path}");
+        assert!(response.text().contains("/mcp"), "{path}");
+    }
+}
+
+#[test]
+fn a_host_or_an_origin_from_elsewhere_is_forbidden() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let port = server.port;
+    let (own, local) = (format!("http://127.0.0.1:{port}"), format!("http://localhost:{port}"));
+    let near = format!("localhost:{port}");
+    for (headers, status) in [
+        (vec![("Host", near.as_str())], 200),
+        (vec![("Origin", own.as_str())], 200),
+        (vec![("Host", near.as_str()), ("Origin", local.as_str())], 200),
+        (vec![("Host", "evil.example.com")], 403),
+        (vec![("Origin", "http://evil.example.com")], 403),
+        (vec![("Origin", "null")], 403),
+        (vec![("Host", "evil.example.com"), ("Origin", "http://evil.example.com")], 403),
+        (vec![("Origin", "http://127.0.0.1:1")], 403),
+    ] {
+        let response = server.web().post(&headers, &initialize(1));
+        assert_eq!(response.status, status, "{headers:?}");
+        let list = server.web().send("GET", &headers, b"");
+        assert_eq!(list.status == 403, status == 403, "GET {headers:?}");
+    }
+}
+
+#[test]
+fn pages_of_an_allowed_origin_may_ask_and_read() {
+    let folder = Folder::of(&format!("{DESK}http: {{ allowedOrigins: [\"https://desk.example\"] }}\n"));
+    let server = folder.http();
+    let response = server.web().post(&[("Origin", "https://desk.example")], &initialize(1));
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("access-control-allow-origin"), Some("https://desk.example"));
+    let asked = server.web().send("OPTIONS", &[("Origin", "https://desk.example")], b"");
+    assert_eq!((asked.status, asked.header("access-control-allow-origin")), (204, Some("https://desk.example")));
+    assert_eq!(server.web().post(&[("Origin", "https://desk.example.evil.example")], &initialize(1)).status, 403);
+}
+
+#[test]
+fn a_token_must_be_shown_and_is_never_told() {
+    let manifest = format!("{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n");
+    let folder = Folder::of(&manifest);
+    let server = folder.serve().env("TOKEN", "open-sesame-4711").http();
+    let refused = server.web().post(&[], &initialize(1));
+    assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
+    let refused = refused.text();
+    let mut web = server.web();
+    web.token = Some("wrong".to_owned());
+    assert_eq!(web.post(&[], &initialize(1)).status, 401);
+    web.token = Some("open-sesame-4711".to_owned());
+    assert_eq!(web.post(&[], &initialize(1)).status, 200);
+    assert!(!server.log.text().contains("sesame") && !refused.contains("sesame"));
+}
+
+#[test]
+fn an_address_that_others_reach_needs_a_token_or_a_word() {
+    let folder = Folder::of(DESK);
+    let path = folder.path().to_str().unwrap();
+    let refused = folio_in(folder.path(), &["serve", path, "--http", "0.0.0.0:0"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("--insecure") && refused.err.contains("token"), "{refused:?}");
+    assert_eq!(refused.out, "");
+    let server = folder.serve().flag("--http=0.0.0.0:0").flag("--insecure").http_as_told();
+    server.modern().round_trip();
+    let guarded =
+        Folder::of(&format!("{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n"));
+    let server = guarded.serve().flag("--http=0.0.0.0:0").env("TOKEN", "open-sesame-4711").http_as_told();
+    assert_eq!(server.web().post(&[], &initialize(1)).status, 401);
+}
+
+#[test]
+fn the_manifest_says_where_it_listens_and_flags_have_the_last_word() {
+    let folder = Folder::of(&format!("{DESK}http: {{ listen: \"127.0.0.1:0\", path: /desk }}\n"));
+    let server = folder.serve().flag("--http").http_as_told();
+    assert!(server.log.text().contains("/desk"), "{}", server.log.text());
+    let mut web = server.web();
+    web.path = "/desk".to_owned();
+    assert_eq!(web.post(&[], &initialize(1)).status, 200);
+    web.path = "/mcp".to_owned();
+    assert_eq!(web.post(&[], &initialize(1)).status, 404);
+}
+
+#[test]
+fn giving_up_the_connection_cancels_a_request_of_the_newest_version() {
+    let marker = format!("folio-suite-hang-up-{}", std::process::id());
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
+    ));
+    let server = folder.http();
+    let (mut headers, body) = modern("tools/call", json!({ "name": "wait" }));
+    headers.push(("Mcp-Name", "wait"));
+    let body = body.to_string();
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let mut head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+        server.port,
+        body.len()
+    );
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    socket.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+    eventually("the child", || !processes(&marker).is_empty());
+    drop(socket);
+    eventually("the end of the child", || processes(&marker).is_empty());
+    server.modern().round_trip();
+}
+
+#[test]
+fn a_cancelled_request_of_a_session_ends_its_processes() {
+    let marker = format!("folio-suite-web-cancel-{}", std::process::id());
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
+    ));
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let id = json!(555);
+            let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "wait" } });
+            let response = server.web().post(&[("Mcp-Session-Id", client.session_id())], &body);
+            // No answer comes; the stream ends, or the client does.
+            drop(response);
+        });
+        eventually("the child", || !processes(&marker).is_empty());
+        client.notify("notifications/cancelled", json!({ "requestId": 555 }));
+        eventually("the end of the child", || processes(&marker).is_empty());
+        client.round_trip();
+        server.web().send("DELETE", &[("Mcp-Session-Id", client.session_id())], b"");
+    });
+}
+
+#[test]
+fn a_session_hears_of_changes_on_its_stream_and_the_newest_version_on_its_own() {
+    let before = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\ntools:\n  t: { description: T, result: { text: x } }\n";
+    let folder = Folder::of(before);
+    let server = folder.http();
+    let sessions: Vec<Client> = SESSIONS.iter().map(|version| server.session(version)).collect();
+    let _streams: Vec<Stream> = sessions.iter().map(Client::open_stream).collect();
+    let modern = server.modern();
+    let all = modern.listen(json!({ "promptsListChanged": true, "toolsListChanged": true }));
+    let tools_only = modern.listen(json!({ "toolsListChanged": true }));
+    folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
+    for session in &sessions {
+        session.wait_for("notifications/prompts/list_changed");
+        assert_eq!(session.names("prompts"), ["q"]);
+        session.assert_silent();
+    }
+    all.wait_for("notifications/prompts/list_changed");
+    modern.round_trip();
+    assert_eq!((all.notices(), tools_only.notices()), (vec![], vec![]));
+}
+
+#[test]
+fn pitfall_5_2_one_word_of_a_change_goes_to_one_stream_of_a_session_only() {
+    let before = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n";
+    let folder = Folder::of(before);
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let _streams = [client.open_stream(), client.open_stream()];
+    folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
+    client.wait_for("notifications/prompts/list_changed");
+    client.assert_silent();
+}
+
+#[test]
+fn a_request_in_halves_and_one_that_is_no_http_hold_up_nobody() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let mut half = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    half.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le").unwrap();
+    let mut noise = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    noise.write_all(b"\x16\x03\x01 not http at all\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    noise.set_read_timeout(Some(PATIENCE)).unwrap();
+    let _ = noise.read_to_end(&mut answer);
+    server.modern().round_trip();
+    server.session("2025-06-18").round_trip();
+}
+
+#[test]
+fn an_argument_mirrored_in_a_header_must_be_the_same_there() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { region: { x-mcp-header: Region } }, result: { text: \"in {{region}}\" } }\n",
+    );
+    let server = folder.http();
+    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": { "region": "north" } }));
+    headers.push(("Mcp-Name", "t"));
+    for (mirrored, right) in [(Some("north"), true), (Some("south"), false), (None, false)] {
+        let mut headers = headers.clone();
+        headers.extend(mirrored.map(|value| ("Mcp-Param-Region", value)));
+        let response = server.web().post(&headers, &body);
+        let status = response.status;
+        let answer = response.answer(&json!(1), |_| {});
+        if right {
+            assert_eq!(text_of(&answer["result"]["content"][0]), "in north");
+        } else {
+            assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{mirrored:?}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_header_of_a_version_that_nobody_knows_is_refused_in_a_session() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let client = server.session("2025-06-18");
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let session = ("Mcp-Session-Id", client.session_id());
+    assert_eq!(server.web().post(&[session, ("MCP-Protocol-Version", "2099-01-01")], &ping).status, 400);
+    assert_eq!(server.web().post(&[session], &ping).status, 200, "without one it is an older client");
+}
+
+#[test]
+fn giving_up_the_connection_is_no_cancelling_in_a_session() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done; touch ended\"] } }\n",
+    );
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "t" } }).to_string();
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {}\r\nContent-Length: {}\r\n\r\n",
+        server.port,
+        client.session_id(),
+        body.len()
+    );
+    socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    eventually("the call", || folder.at("began").exists());
+    drop(socket);
+    client.round_trip();
+    folder.write("gate", "");
+    eventually("the end of the call", || folder.at("ended").exists());
+}
+
+#[test]
+fn requests_beside_each_other_each_get_their_own_answer() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let clients = [server.session("2025-03-26"), server.session("2025-11-25"), server.modern()];
+    std::thread::scope(|scope| {
+        for number in 0..12 {
+            let client = &clients[number % clients.len()];
+            scope.spawn(move || {
+                for round in 0..10 {
+                    let text = format!("{number}-{round}");
+                    assert_eq!(client.call_text("shout", json!({ "text": text })), format!("{text}!"));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_connection_serves_one_request_after_another_and_bodies_in_chunks() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (headers, body) = modern("tools/list", json!({}));
+    let body = body.to_string();
+    let (one, other) = body.split_at(20);
+    let mut head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
+        server.port
+    );
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    for round in 0..3 {
+        let request = if round == 1 {
+            format!(
+                "{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{one}\r\n{:x}\r\n{other}\r\n0\r\n\r\n",
+                one.len(),
+                other.len()
+            )
+        } else {
+            format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+        };
+        socket.write_all(request.as_bytes()).unwrap();
+        let response = Response::read(socket.try_clone().unwrap());
+        assert_eq!(response.status, 200);
+        assert_eq!(response.json()["result"]["tools"][0]["name"], "echo", "round {round}");
+    }
+}

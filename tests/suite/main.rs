@@ -1,0 +1,31 @@
+//! The built program, asked over real pipes and sockets as a client would ask it.
+//!
+//! Each module is one promise. What is not here: tests of a room from within, which stand in that room.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+mod api;
+mod check;
+mod harness;
+
+mod architecture;
+mod cli;
+mod conversation;
+mod examples;
+mod hostile;
+mod http;
+mod hundred_edits;
+mod readme;
+mod reference;
+mod reload;
+mod results;
+mod schema;
+mod shutdown;
+mod stdio;

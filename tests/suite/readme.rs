@@ -1,0 +1,375 @@
+//! Every block of README.md is true: manifests load, commands run, configurations have their clients' shapes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::{FOLIO, Folder, MODERN, SESSIONS, Serve, folio_in};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// What follows ``` and what stands between.
+#[derive(Debug, Clone)]
+struct Block {
+    kind: String,
+    text: String,
+    line: usize,
+}
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap()
+}
+
+fn blocks() -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (number, line) in readme().lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(kind)) => open = Some(Block { kind: kind.to_owned(), text: String::new(), line: number + 1 }),
+            (Some(_), Some("")) => blocks.extend(open.take()),
+            (Some(block), _) => block.text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block does not end: {open:?}");
+    blocks
+}
+
+fn of_kind(kind: &str) -> Vec<Block> {
+    let found: Vec<Block> = blocks().into_iter().filter(|block| block.kind == kind).collect();
+    assert!(!found.is_empty(), "there is no block of {kind}");
+    found
+}
+
+/// The files that the manifests of the page name.
+fn desk() -> Folder {
+    let pack = "folio: 1\nserver: { name: review }\nprompts: { list: { text: Look closely. } }\n";
+    let board = fs::read(Path::new(ROOT).join("examples/servers/docs/assets/flow.png")).unwrap();
+    let folder = Folder::new(&[
+        ("docs/policy.md", "Be kind.\n"),
+        ("policy.md", "Be kind.\n"),
+        ("partials/house-style.hbs", "Be brief.\n"),
+        ("prompts/plain.md", "Say it plainly.\n"),
+        ("tools/echo.yaml", "tools: { echo: { description: Echo, result: { text: echo } } }\n"),
+        ("packs/review/folio.yaml", pack),
+    ]);
+    folder.write("assets/board.png", board);
+    folder
+}
+
+/// A manifest is taken as it is; a part of one gets its head.
+fn completed(block: &Block) -> String {
+    let whole = block.text.lines().any(|line| line.starts_with("folio:"));
+    if whole { block.text.clone() } else { format!("folio: 1\nserver: {{ name: readme }}\n{}", block.text) }
+}
+
+fn checked(manifest: &str) -> (Option<i32>, Vec<Value>) {
+    let folder = desk();
+    folder.write("folio.yaml", manifest);
+    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let report = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    (ran.code, report)
+}
+
+/// What `folio check` prints of a manifest.
+fn printed(manifest: &str) -> String {
+    let folder = Folder::of(manifest);
+    let ran = folio_in(folder.path(), &["check"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    ran.out + &ran.err
+}
+
+/// The report that a text block shows, when it shows one.
+fn report_after(blocks: &[Block], index: usize) -> Option<&Block> {
+    blocks.get(index + 1).filter(|block| block.kind == "text" && block.text.starts_with("error["))
+}
+
+#[test]
+fn every_block_is_of_a_kind_that_is_tested() {
+    for block in blocks() {
+        let known = ["json", "markdown", "sh", "text", "toml", "yaml"].contains(&block.kind.as_str());
+        assert!(known, "README.md:{}: no test knows what to do with ```{}", block.line, block.kind);
+    }
+}
+
+#[test]
+fn every_manifest_loads_or_fails_as_the_page_says() {
+    let blocks = blocks();
+    let (mut good, mut bad) = (0, 0);
+    for (index, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind == "yaml") {
+        if block.text.starts_with("extensions:") {
+            continue;
+        }
+        if let Some(report) = report_after(&blocks, index) {
+            assert_eq!(printed(&block.text).trim_end(), report.text.trim_end(), "README.md:{}", report.line);
+            bad += 1;
+            continue;
+        }
+        let (code, report) = checked(&completed(block));
+        assert_eq!(code, Some(0), "README.md:{}: {report:#?}", block.line);
+        assert!(report.is_empty(), "README.md:{}: {report:#?}", block.line);
+        good += 1;
+    }
+    assert!(good >= 5 && bad >= 1, "{good} good, {bad} bad");
+}
+
+#[test]
+fn the_seven_lines_are_the_example_hello() {
+    let example = fs::read_to_string(Path::new(ROOT).join("examples/servers/hello/folio.yaml")).unwrap();
+    let (modeline, manifest) = example.split_once('\n').unwrap();
+    assert!(modeline.starts_with("# yaml-language-server:"));
+    assert_eq!(of_kind("yaml")[0].text, manifest);
+    assert_eq!(manifest.lines().count(), 7);
+}
+
+#[test]
+fn every_prompt_file_loads() {
+    for block in of_kind("markdown") {
+        let folder = desk();
+        folder.write("prompts/commit.md", &block.text);
+        folder.write("folio.yaml", "folio: 1\nserver: { name: x }\ninclude: prompts/*.md\npartials: partials/*.hbs\n");
+        let ran = folio_in(folder.path(), &["get", "commit", "diff=+a"]);
+        assert_eq!(ran.code, Some(0), "README.md:{}: {ran:?}", block.line);
+        assert!(ran.out.starts_with("Be brief.\n") && ran.out.contains("+a"), "{ran:?}");
+    }
+}
+
+/// The commands of a page, with their lines.
+fn commands(text: &str) -> Vec<String> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Runs a command of `folio` as a shell would, in the repository.
+fn run(words: &str) {
+    let script = words.replacen("folio", "\"$FOLIO\"", 1);
+    let output = Command::new("sh").args(["-c", &script]).env("FOLIO", FOLIO).current_dir(ROOT).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}: {said}");
+    assert!(!output.stdout.is_empty(), "{words} says nothing: {said}");
+}
+
+/// Serves what a command says, on a port that is free.
+fn serve(words: &str) {
+    let mut words = words.split(' ').skip(2);
+    let path = words.next().unwrap();
+    assert_eq!(words.next(), Some("--http"), "only servers over HTTP show something");
+    let server = Serve::of(&Path::new(ROOT).join(path)).http();
+    assert!(!server.session("2025-06-18").names("prompts").is_empty());
+}
+
+fn configured(words: &[String]) {
+    let [program, serve, folder] = words else { panic!("{words:?} is not `folio serve FOLDER`") };
+    assert!(program.starts_with('/') && program.ends_with("/folio"), "{program} is no absolute path of folio");
+    assert_eq!(serve, "serve");
+    assert!(folder.starts_with('/'), "{folder} is no absolute path");
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_runs() {
+    let mut ran = 0;
+    for command in of_kind("sh").iter().flat_map(|block| commands(&block.text)) {
+        let own = command.strip_prefix("cargo run -- ").map(|rest| format!("folio {rest}"));
+        let own = own.or_else(|| command.starts_with("folio ").then(|| command.clone()));
+        match own {
+            Some(own) if own.starts_with("folio serve ") => serve(&own),
+            Some(own) => run(&own),
+            // That is this very program.
+            None if command == "cargo test" => {}
+            None => {
+                let added = command.strip_prefix("claude mcp add desk -- ");
+                let inspected = command.strip_prefix("npx @modelcontextprotocol/inspector --cli ");
+                let inspected = inspected.and_then(|rest| rest.strip_suffix(" --method prompts/list"));
+                configured(&words(added.or(inspected).unwrap_or_else(|| panic!("nobody knows `{command}`"))));
+            }
+        }
+        ran += 1;
+    }
+    assert!(ran >= 10, "{ran}");
+}
+
+#[test]
+fn the_two_commands_come_first() {
+    let first = commands(&of_kind("sh")[0].text);
+    assert_eq!(first, ["cargo run -- serve examples/servers/hello --http", "cargo test"]);
+}
+
+/// The command and its arguments of a client's entry.
+fn entry(value: &Value, command: &str) -> Vec<String> {
+    let mut words = vec![value[command].as_str().unwrap_or_else(|| panic!("{value} has no {command}")).to_owned()];
+    words.extend(value["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()));
+    words
+}
+
+#[test]
+fn every_configuration_starts_folio_by_absolute_paths() {
+    for block in of_kind("json") {
+        let value: Value = serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("{error}: {block:?}"));
+        let (key, servers) = value.as_object().unwrap().iter().next().unwrap();
+        assert!(["mcpServers", "servers", "context_servers"].contains(&key.as_str()), "{key}");
+        let server = &servers["desk"];
+        match server["type"].as_str() {
+            Some("http") => assert_eq!(server["url"], "http://127.0.0.1:8080/mcp"),
+            None | Some("stdio") => configured(&entry(server, "command")),
+            other => panic!("{other:?}"),
+        }
+    }
+    for block in of_kind("toml") {
+        assert!(block.text.starts_with("[mcp_servers.desk]\n"), "{block:?}");
+        let value = |key: &str| -> Value {
+            let line = block.text.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")));
+            serde_json::from_str(line.unwrap()).unwrap()
+        };
+        configured(&entry(&serde_json::json!({ "command": value("command"), "args": value("args") }), "command"));
+    }
+    let goose = of_kind("yaml").into_iter().find(|block| block.text.starts_with("extensions:")).unwrap();
+    let value: Value = serde_yaml::from_str(&goose.text).unwrap();
+    assert_eq!(value["extensions"]["desk"]["type"], "stdio");
+    configured(&entry(&value["extensions"]["desk"], "cmd"));
+}
+
+#[test]
+fn the_rooms_are_those_of_the_code() {
+    let block = of_kind("text").into_iter().find(|block| block.text.starts_with("diagnostic ")).unwrap();
+    let told: Vec<&str> = block.text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    let code = fs::read_to_string(Path::new(ROOT).join("src/lib.rs")).unwrap();
+    let rooms: Vec<&str> = code.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    assert_eq!(told, rooms);
+}
+
+#[test]
+fn what_is_not_there_yet_is_what_the_code_says() {
+    let page = readme();
+    let section = page.split("## Not there yet").nth(1).unwrap();
+    let list = section.split("the actions `").nth(1).unwrap().split('`').next().unwrap();
+    let told: Vec<&str> = list.split(' ').collect();
+    let table = folio::action::TABLE.iter().filter(|row| !row.runs);
+    assert_eq!(told, table.map(|row| row.key).collect::<Vec<_>>());
+}
+
+/// The keys that the page names beside the actions, each where it would have an effect.
+#[test]
+fn the_keys_that_are_not_there_yet_are_those_of_check() {
+    let manifest = r#"
+folio: 1
+server: { name: later }
+connections: { api: { url: "https://api.example" } }
+skills: { dir: skills }
+http: { sse: true, ping: 10s }
+tools:
+  program:
+    description: x
+    rateLimit: { calls: 1, per: 1m }
+    concurrency: 1
+    requires: { sampling: {} }
+    task: optional
+    arguments: { path: { within: roots } }
+    run: { exec: [ls], sandbox: {} }
+  request:
+    description: x
+    run: { http: { url: "https://api.example", retry: { attempts: 2 }, paginate: { next: link } } }
+  form:
+    description: x
+    run: { http: { url: "https://api.example", multipart: { a: b } } }
+  base:
+    description: x
+    run: { http: { use: api, url: /a } }
+  token:
+    description: x
+    run:
+      http:
+        url: "https://api.example"
+        auth: { oauth2: { tokenUrl: "https://a.example/t", clientId: a, clientSecret: "{{env.S}}" } }
+env: { S: { secret: true } }
+"#;
+    let folder = Folder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
+    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    let late = report.iter().filter(|fault| fault["code"] == "not-yet");
+    let mut found: Vec<String> =
+        late.map(|fault| fault["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect();
+    found.sort();
+    let page = readme();
+    let section = page.split("## Not there yet").nth(1).unwrap().split("Of tools,").nth(1).unwrap();
+    let section = section.split("and running").next().unwrap();
+    let mut told: Vec<String> = section.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    told.retain(|key| key != "connections");
+    told.sort();
+    assert_eq!(found, told);
+}
+
+#[test]
+fn the_versions_are_those_that_are_spoken() {
+    let page = readme();
+    let told = page.split("versions ").nth(1).unwrap().split(", on stdin").next().unwrap().replace(" and ", ", ");
+    let spoken: Vec<&str> = SESSIONS.into_iter().chain([MODERN]).collect();
+    assert_eq!(told, spoken.join(", "));
+    let cargo = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
+    let rust = cargo.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(page.contains(&format!("[Rust](https://rustup.rs) {rust} or newer")), "{rust}");
+}
+
+#[test]
+fn every_command_of_the_program_is_told() {
+    let help = folio_in(Path::new(ROOT), &["--help"]).out;
+    let commands = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    let page = readme();
+    let mut told = 0;
+    for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|command| *command != "help") {
+        assert!(page.contains(&format!("| `folio {command}")), "{command} is not in the table");
+        told += 1;
+    }
+    assert!(told >= 9, "{told}");
+}
+
+/// Paths of links, without those that lead elsewhere.
+fn links(text: &str) -> Vec<String> {
+    let targets = text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap().to_owned());
+    targets.filter(|target| !target.is_empty() && !target.contains("://")).collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    for (page, least) in [("README.md", 9), ("CHANGELOG.md", 2)] {
+        let links = links(&fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
+        assert!(links.len() >= least, "{links:?}");
+        for link in links {
+            assert!(Path::new(ROOT).join(&link).exists(), "{page}: {link} leads nowhere");
+        }
+    }
+}
+
+fn in_a_repository() -> bool {
+    let output = Command::new("git").args(["rev-parse", "--verify", "HEAD"]).current_dir(ROOT).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// The READMEs of the examples show commands, indented, which run from the root of the repository.
+#[test]
+#[expect(clippy::print_stderr, reason = "who reads the tests' output should know what was left out")]
+fn every_command_in_the_examples_pages_runs() {
+    let mut ran = 0;
+    for example in fs::read_dir(Path::new(ROOT).join("examples/servers")).unwrap().map(Result::unwrap) {
+        let page = fs::read_to_string(example.path().join("README.md")).unwrap();
+        for command in page.lines().filter_map(|line| line.strip_prefix("    ")) {
+            if command.contains("git-desk") && !in_a_repository() {
+                eprintln!("skipped, as this is no repository or there is no git: {command}");
+            } else if command.starts_with("folio serve ") {
+                serve(command);
+            } else if command.starts_with("folio ") {
+                run(command);
+            } else {
+                let needs_more = command.starts_with("REPO=") || command.starts_with("WEATHER_API=");
+                assert!(needs_more, "nobody knows `{command}`");
+                continue;
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "{ran}");
+}

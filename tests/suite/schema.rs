@@ -1,0 +1,165 @@
+//! The JSON Schema of the manifest: generated, checked in, valid, and of one mind with the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+fn checked_in() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/folio.schema.json")
+}
+
+fn schema() -> Value {
+    serde_json::from_str(&folio::manifest::schema()).unwrap()
+}
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&schema()).unwrap()
+}
+
+/// A manifest as the schema sees it.
+fn yaml(text: &str) -> Value {
+    serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
+}
+
+/// Run with `UPDATE=1` to write it anew.
+#[test]
+fn what_is_checked_in_is_what_the_program_prints() {
+    let printed = folio_in(Path::new("/"), &["schema"]);
+    assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(checked_in().parent().unwrap()).unwrap();
+        fs::write(checked_in(), &printed.out).unwrap();
+    }
+    let written = fs::read_to_string(checked_in()).unwrap_or_default();
+    assert!(
+        written == printed.out,
+        "schemas/folio.schema.json is not what `folio schema` prints; run the tests with UPDATE=1"
+    );
+}
+
+#[test]
+fn it_is_a_valid_schema_of_2020_12() {
+    let schema = schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert!(jsonschema::meta::is_valid(&schema));
+    validator();
+}
+
+/// Every schema under `properties`, with its path.
+fn keys<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
+    match schema {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let path = format!("{path}/{name}");
+                if name == "properties"
+                    && let Some(properties) = value.as_object()
+                {
+                    for (key, value) in properties {
+                        found.push((format!("{path}/{key}"), value));
+                        keys(value, &format!("{path}/{key}"), found);
+                    }
+                } else {
+                    keys(value, &path, found);
+                }
+            }
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().for_each(|(at, value)| keys(value, &format!("{path}/{at}"), found))
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_of_it_is_described_for_whoever_hovers_over_it() {
+    let schema = schema();
+    let mut found = Vec::new();
+    keys(&schema, "", &mut found);
+    assert!(found.len() > 100, "{}", found.len());
+    let silent: Vec<&String> = found
+        .iter()
+        .filter(|(_, value)| value.is_object() && !value["description"].is_string() && !value["$ref"].is_string())
+        .map(|(path, _)| path)
+        .collect();
+    assert!(silent.is_empty(), "keys without a description: {silent:#?}");
+}
+
+#[test]
+fn every_example_fits_it_and_names_it() {
+    let validator = validator();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/servers");
+    let mut folders = vec![examples];
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name == "folio.yaml") {
+                seen += 1;
+                let text = fs::read_to_string(&path).unwrap();
+                let manifest = yaml(&text);
+                faults.extend(
+                    validator
+                        .iter_errors(&manifest)
+                        .map(|error| format!("{}: {}: {error}", path.display(), error.instance_path())),
+                );
+                if !text.starts_with("# yaml-language-server: $schema=") {
+                    faults.push(format!("{}: does not begin with the modeline", path.display()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(seen >= 5, "{seen} examples");
+}
+
+#[test]
+fn a_new_server_fits_it() {
+    let folder = Folder::new(&[]);
+    assert_eq!(folio_in(folder.path(), &["init"]).code, Some(0));
+    let manifest = yaml(&fs::read_to_string(folder.at("folio.yaml")).unwrap());
+    let errors: Vec<String> = validator().iter_errors(&manifest).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn what_the_program_refuses_for_its_shape_the_schema_refuses_too() {
+    let validator = validator();
+    let right = "folio: 1\nserver: { name: x }\nprompts:\n  p: { text: Hi }\n";
+    assert!(validator.is_valid(&yaml(right)));
+    for (what, wrong) in [
+        ("no version", "server: { name: x }\n"),
+        ("no server", "folio: 1\n"),
+        ("an unknown key", "folio: 1\nserver: { name: x }\npromts: {}\n"),
+        ("an unknown key of the server", "folio: 1\nserver: { name: x, nmae: y }\n"),
+        ("an unknown key of a prompt", "folio: 1\nserver: { name: x }\nprompts: { p: { txt: Hi } }\n"),
+        ("a number for a text", "folio: 1\nserver: { name: x }\nprompts: { p: { text: Hi, description: [1] } }\n"),
+        ("a list for a map", "folio: 1\nserver: { name: x }\ntools: [a]\n"),
+        ("an unknown action", "folio: 1\nserver: { name: x }\ntools: { t: { description: T, run: { exce: [a] } } }\n"),
+        (
+            "an unknown hint",
+            "folio: 1\nserver: { name: x }\ntools: { t: { description: T, annotations: { readonly: true } } }\n",
+        ),
+        ("a text for a list", "folio: 1\nserver: { name: x }\ntools: { t: { description: T, run: { exec: ls } } }\n"),
+        ("an unknown cache scope", "folio: 1\nserver: { name: x, cacheScope: everybody }\n"),
+    ] {
+        assert!(!validator.is_valid(&yaml(wrong)), "{what} is valid by the schema");
+        let folder = Folder::of(wrong);
+        assert_eq!(folio_in(folder.path(), &["check"]).code, Some(1), "{what} is valid by the program");
+    }
+}
+
+#[test]
+fn keys_of_the_authors_own_are_taken_by_both() {
+    let text = "folio: 1\nserver: { name: x }\nx-mine: { a: 1 }\nprompts:\n  p: { text: Hi, x-owner: me }\n";
+    let folder = Folder::of(text);
+    let checked = folio_in(folder.path(), &["check", "--strict"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    let errors: Vec<String> = validator().iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert_eq!(json!(errors), json!([]));
+}

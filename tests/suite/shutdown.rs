@@ -1,0 +1,230 @@
+//! The end: in order, within a second, and nothing is left behind.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::*;
+
+/// The end may take this long; the machine that tests may be slow, so the second is measured in the middle of several.
+const AT_MOST: Duration = Duration::from_secs(5);
+
+fn folder(marker: &str) -> Folder {
+    Folder::of(&format!(
+        "folio: 1\nserver: {{ name: slow }}\nprompts:\n  p: {{ text: Hi }}\ntools:\n  wait:\n    description: Waits\n    run: {{ exec: [sh, -c, \"trap '' TERM HUP INT; sleep 60 & sleep 60\", {marker}] }}\n    timeout: 2m\n"
+    ))
+}
+
+fn marker(test: &str) -> String {
+    format!("folio-suite-end-{test}-{}", std::process::id())
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Terminate,
+    Interrupt,
+    EndOfInput,
+}
+
+fn end(server: &Server, how: How) -> Duration {
+    let began = Instant::now();
+    match how {
+        How::Terminate => server.signal("TERM"),
+        How::Interrupt => server.signal("INT"),
+        How::EndOfInput => server.pipe().close(),
+    }
+    let status = server.wait(AT_MOST).expect("the server does not end");
+    assert_eq!(status.code(), Some(0), "{}", server.log.text());
+    began.elapsed()
+}
+
+/// The middle of three, so that one hiccup of the machine decides nothing.
+fn assert_within_a_second(mut took: Vec<Duration>) {
+    took.sort();
+    assert!(took[took.len() / 2] < Duration::from_secs(1), "{took:?}");
+}
+
+fn on_pipes(how: How, name: &str) {
+    let took = (0..3).map(|round| {
+        let marker = marker(&format!("{name}-{round}"));
+        let folder = folder(&marker);
+        let server = folder.stdio();
+        let client = server.modern();
+        let listening = client.listen(json!({ "promptsListChanged": true }));
+        client.send("tools/call", json!({ "name": "wait" }));
+        eventually("the child", || !processes(&marker).is_empty());
+        let took = end(&server, how);
+        if how != How::EndOfInput {
+            let last = listening.end();
+            assert_eq!(last["result"]["resultType"], "complete", "{last}");
+        }
+        eventually("the end of the child", || processes(&marker).is_empty());
+        client.pipe().assert_clean();
+        took
+    });
+    assert_within_a_second(took.collect());
+}
+
+#[test]
+fn sigterm_ends_a_server_on_pipes_within_a_second_and_its_children() {
+    on_pipes(How::Terminate, "term");
+}
+
+#[test]
+fn sigint_ends_a_server_on_pipes_within_a_second_and_its_children() {
+    on_pipes(How::Interrupt, "int");
+}
+
+#[test]
+fn pitfall_5_6_b_the_end_of_the_input_ends_the_server_within_a_second_though_a_stream_is_open() {
+    on_pipes(How::EndOfInput, "eof");
+}
+
+#[test]
+fn a_session_on_pipes_ends_with_its_input() {
+    let took = (0..3).map(|round| {
+        let marker = marker(&format!("session-{round}"));
+        let folder = folder(&marker);
+        let server = folder.stdio();
+        let client = server.session("2025-11-25");
+        client.send("tools/call", json!({ "name": "wait" }));
+        eventually("the child", || !processes(&marker).is_empty());
+        let took = end(&server, How::EndOfInput);
+        eventually("the end of the child", || processes(&marker).is_empty());
+        took
+    });
+    assert_within_a_second(took.collect());
+}
+
+fn on_sockets(how: How, name: &str) {
+    let took = (0..3).map(|round| {
+        let marker = marker(&format!("{name}-{round}"));
+        let folder = folder(&marker);
+        let server = folder.http();
+        let session = server.session("2025-11-25");
+        let stream = session.open_stream();
+        let modern = server.modern();
+        let listening = modern.listen(json!({ "promptsListChanged": true }));
+        std::thread::scope(|scope| {
+            // The answer is whatever the end leaves of it.
+            let calling = scope.spawn(|| {
+                let body = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "wait" } });
+                let _ =
+                    std::panic::catch_unwind(|| server.web().post(&[("Mcp-Session-Id", session.session_id())], &body));
+            });
+            eventually("the child", || !processes(&marker).is_empty());
+            let took = end(&server, how);
+            let last = listening.end();
+            assert_eq!(last["result"]["resultType"], "complete", "{last}");
+            assert!(stream.ended());
+            eventually("the end of the child", || processes(&marker).is_empty());
+            let _ = calling.join();
+            took
+        })
+    });
+    assert_within_a_second(took.collect());
+}
+
+#[test]
+fn pitfall_5_7_sigterm_ends_a_server_on_sockets_within_a_second_and_streams_with_their_result() {
+    on_sockets(How::Terminate, "web-term");
+}
+
+#[test]
+fn sigint_ends_a_server_on_sockets_within_a_second() {
+    on_sockets(How::Interrupt, "web-int");
+}
+
+#[test]
+fn the_port_is_free_again_after_the_end() {
+    let folder = folder("unused");
+    let server = folder.http();
+    let address = format!("--http=127.0.0.1:{}", server.port);
+    end(&server, How::Terminate);
+    let again = folder.serve().flag(&address).http_as_told();
+    again.modern().round_trip();
+}
+
+#[test]
+fn children_end_even_when_the_server_is_killed() {
+    let marker = marker("killed");
+    let folder = folder(&marker);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    client.send("tools/call", json!({ "name": "wait" }));
+    eventually("the child", || !processes(&marker).is_empty());
+    server.signal("KILL");
+    server.wait(AT_MOST).expect("the server does not end");
+    eventually("the end of the child", || processes(&marker).is_empty());
+}
+
+#[test]
+fn an_output_that_nobody_reads_any_more_ends_the_server() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let folder = folder("unused");
+    let mut child = Command::new(FOLIO);
+    child.arg("serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(Instant::now() < deadline, "the server writes to nobody for ever");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_peer_that_does_not_read_does_not_hold_up_the_end() {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { x: {} }, result: { text: \"{{x}}\" } }\n",
+    );
+    let mut child = Command::new(FOLIO);
+    child.arg("serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It takes what it can; some day it reads no more, as nobody reads what it writes.
+    let flooding = std::thread::spawn(move || {
+        let long = "x".repeat(100_000);
+        for id in 0..10_000 {
+            let meta = modern_meta();
+            let params = json!({ "name": "t", "arguments": { "x": long }, "_meta": meta });
+            let line = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            if writeln!(stdin, "{line}").is_err() {
+                return;
+            }
+        }
+        panic!("a gigabyte of answers that nobody reads was taken");
+    });
+    let mut seen = 0;
+    eventually("a standstill", || {
+        // Nothing is read any more when the process no longer works.
+        let before = seen;
+        seen = processor_time(child.id());
+        std::thread::sleep(Duration::from_millis(200));
+        before > 0 && seen == before
+    });
+    let ended = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
+    assert!(ended.success());
+    let deadline = Instant::now() + AT_MOST;
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "the end is held up");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    flooding.join().unwrap();
+}
+
+/// What a process has worked so far, in ticks; 1 where that cannot be told.
+fn processor_time(pid: u32) -> u64 {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return 1 };
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
