@@ -162,40 +162,46 @@ async fn tell_stream(
     mut told: News,
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
-    let first = live.borrow().clone();
-    let mut prints: Vec<Option<u64>> = {
-        let mut accepted = session.accepted();
-        uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| first.catalog.fingerprint(uri))).collect()
-    };
+    let served = live.borrow_and_update().clone();
+    let mut prints = accepted_prints(&uris, session, &served);
     // What was read before the catalog was replaced cannot be told from what is there now.
-    let missed = first.news.generation != told.generation;
-    if missed {
-        for uri in &uris {
+    if served.news.generation != told.generation {
+        for (uri, print) in uris.iter().zip(&mut prints) {
+            *print = served.catalog.fingerprint(uri);
             let _ = sink.notify_resource_updated(uri.clone()).await;
         }
     }
-    drop(first);
-    loop {
+    tell_lists(sink, &served, &mut told).await;
+    drop(served);
+    // Files are looked at when a catalog comes, not before: one that is being written is told of once.
+    while live.changed().await.is_ok() {
         let served = live.borrow_and_update().clone();
-        if served.news.tools != told.tools {
-            let _ = sink.notify_tool_list_changed().await;
-        }
-        if served.news.prompts != told.prompts {
-            let _ = sink.notify_prompt_list_changed().await;
-        }
-        if served.news.resources != told.resources {
-            let _ = sink.notify_resource_list_changed().await;
-        }
-        told = served.news;
+        tell_lists(sink, &served, &mut told).await;
         for (uri, print) in uris.iter().zip(&mut prints) {
             let now = served.catalog.fingerprint(uri);
             if std::mem::replace(print, now) != now {
                 let _ = sink.notify_resource_updated(uri.clone()).await;
             }
         }
-        drop(served);
-        if live.changed().await.is_err() {
-            return std::future::pending().await;
-        }
     }
+    std::future::pending().await
+}
+
+/// What the resources were when the stream was acknowledged.
+fn accepted_prints(uris: &[String], session: &Session, served: &Served) -> Vec<Option<u64>> {
+    let mut accepted = session.accepted();
+    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.catalog.fingerprint(uri))).collect()
+}
+
+async fn tell_lists(sink: &SubscriptionSink, served: &Served, told: &mut News) {
+    if served.news.tools != told.tools {
+        let _ = sink.notify_tool_list_changed().await;
+    }
+    if served.news.prompts != told.prompts {
+        let _ = sink.notify_prompt_list_changed().await;
+    }
+    if served.news.resources != told.resources {
+        let _ = sink.notify_resource_list_changed().await;
+    }
+    *told = served.news;
 }
