@@ -66,7 +66,7 @@ impl Act for Exec {
     const BESIDE: &'static [&'static str] = process::BESIDE;
     const GRANT: Option<&'static str> = Some("exec");
 
-    fn shape() -> Shape {
+    fn shape(_: &Self::Spec) -> Shape {
         process::shape()
     }
 
@@ -87,6 +87,10 @@ impl Act for Exec {
             setting: setting?,
             allow_dash: compiler.allow_dash.clone(),
         })
+    }
+
+    fn changes(&self) -> bool {
+        true
     }
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {

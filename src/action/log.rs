@@ -1,10 +1,10 @@
-//! `log`: a log message to the client, by the level that it asked for. Checked whole; not yet sent.
+//! `log`: a log message to the client, by the level that it asked for.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Written};
-use crate::compile::{Compiler, Exposure};
+use super::{Act, Doing, Failure, Message, Outcome, Written};
+use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::notation::{Json, by_kind};
 use crate::template::{Shape, Template, Text};
@@ -32,44 +32,73 @@ pub struct LogMessage {
 }
 
 /// The levels of RFC 5424.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
+    /// For whoever looks for a fault.
     Debug,
+    /// What went on.
+    #[default]
     Info,
+    /// What went on and matters.
     Notice,
+    /// What may go wrong.
     Warning,
+    /// What went wrong.
     Error,
+    /// A part is out of order.
     Critical,
+    /// Somebody must act at once.
     Alert,
+    /// Nothing works any more.
     Emergency,
 }
 
-pub struct Log;
+pub struct Log {
+    level: Level,
+    logger: Option<String>,
+    data: Data,
+}
+
+enum Data {
+    Text(Template<Text>),
+    Json(JsonTemplate),
+}
 
 impl Act for Log {
     type Spec = LogSpec;
-    const NOT_YET: bool = true;
 
-    fn shape() -> Shape {
+    fn shape(_: &LogSpec) -> Shape {
         Shape::Any
     }
 
     fn compile(written: Written<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<Log> {
-        match &written.spec.value {
+        let message = match &written.spec.value {
             LogSpec::Text(text) => {
-                let _: Template<Text> =
-                    compiler.template(&Spanned::new(text.clone(), written.spec.at), Exposure::Client)?;
+                let text = Spanned::new(text.clone(), written.spec.at);
+                let data = Data::Text(compiler.template(&text, Exposure::Client)?);
+                return Some(Log { level: Level::default(), logger: None, data });
             }
-            LogSpec::Keys(message) => match &message.data {
-                Some(data) => {
-                    compiler.json(&data.0, data.at, Exposure::Client);
-                }
-                None => {
-                    compiler.error(Code::MissingKey, written.key, "`log` needs `data`");
-                }
-            },
-        }
-        Some(Log)
+            LogSpec::Keys(message) => message,
+        };
+        let Some(data) = &message.data else {
+            compiler.error(Code::MissingKey, written.key, "`log` needs `data`").help("what is to be said");
+            return None;
+        };
+        Some(Log {
+            level: message.level.unwrap_or_default(),
+            logger: message.logger.as_ref().map(|logger| logger.value.clone()),
+            data: Data::Json(compiler.json(&data.0, data.at, Exposure::Client)),
+        })
+    }
+
+    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+        let data = match &self.data {
+            Data::Text(text) => text.render(doing.scope)?.0.into(),
+            Data::Json(data) => data.render(doing.scope)?,
+        };
+        let logger = self.logger.clone().unwrap_or_else(|| doing.name.to_owned());
+        doing.client.log(Message { level: self.level, logger, data }).await;
+        Ok(Outcome::nothing())
     }
 }

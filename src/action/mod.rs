@@ -5,6 +5,9 @@
 
 mod ask;
 mod call;
+mod checkpoint;
+mod client;
+mod entries;
 mod exec;
 mod fail;
 mod http;
@@ -12,6 +15,7 @@ mod later;
 mod log;
 mod notify;
 mod outcome;
+mod plan;
 mod process;
 mod progress;
 mod prompt;
@@ -29,9 +33,15 @@ use crate::compile::Compiler;
 use crate::template::Shape;
 use crate::yaml::{At, Spanned};
 
+pub use checkpoint::{Asking, Checkpoint};
+pub use client::{Asks, Client, Message, Need, Nobody, Notice, Progressed, Question, Round, Unanswered};
+pub use entries::{Entries, Visit, Visited};
 pub use http::check_connection;
-pub use outcome::{Body, Doing, Failure, Outcome};
-pub use run::{Limits, Mention, Plan, Planned, Run};
+pub use log::Level;
+pub use notify::ListKind;
+pub use outcome::{Body, Doing, Failure, Outcome, Waited};
+pub use plan::{Ended, Limits, Plan};
+pub use run::{Mention, Planned, Run};
 pub use select::Selection;
 pub use step::{Beside, StepKeys};
 
@@ -43,19 +53,20 @@ pub trait Act: Sized + Send + Sync {
     const BESIDE: &'static [&'static str] = &[];
     /// The right without which a pack may not do it.
     const GRANT: Option<&'static str> = None;
-    /// What it would be to serve without doing it: `Some` where this version only checks it.
-    const NOT_YET: bool = false;
 
     /// What templates may expect of its outcome.
-    fn shape() -> Shape;
+    fn shape(spec: &Self::Spec) -> Shape;
 
     /// Checks it and makes it ready. `None` where it is wrong, which is then reported.
     fn compile(written: Written<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
 
-    /// Does it.
-    fn act(&self, _doing: &Doing<'_>) -> impl Future<Output = Result<Outcome, Failure>> + Send {
-        std::future::ready(Err(Failure::NotYet))
+    /// Whether it may change the world, so that doing it twice is not doing it once.
+    fn changes(&self) -> bool {
+        false
     }
+
+    /// Does it.
+    fn act(&self, doing: &Doing<'_>) -> impl Future<Output = Result<Outcome, Failure>> + Send;
 }
 
 /// An action as it was written.
@@ -77,8 +88,6 @@ pub struct Row {
     pub key: &'static str,
     /// What it does.
     pub description: &'static str,
-    /// Whether this version does it, or only checks it.
-    pub runs: bool,
 }
 
 macro_rules! actions {
@@ -127,15 +136,9 @@ macro_rules! actions {
                 None
             }
 
-            /// Whether this version only checks the action.
-            pub fn not_yet(&self) -> bool {
-                $(if self.$key.is_some() { return <$type as Act>::NOT_YET; })+
-                false
-            }
-
             /// What templates may expect of the outcome.
             pub fn shape(&self) -> Shape {
-                $(if self.$key.is_some() { return <$type as Act>::shape(); })+
+                $(if let Some(spec) = &self.$key { return <$type as Act>::shape(&spec.value); })+
                 Shape::Any
             }
 
@@ -156,6 +159,11 @@ macro_rules! actions {
         pub enum Action { $($(#[doc = $doc])+ $variant($type),)+ }
 
         impl Action {
+            /// Whether it may change the world.
+            pub fn changes(&self) -> bool {
+                match self { $(Action::$variant(action) => action.changes(),)+ }
+            }
+
             /// Does it.
             pub async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
                 match self { $(Action::$variant(action) => action.act(doing).await,)+ }
@@ -166,7 +174,6 @@ macro_rules! actions {
         pub const TABLE: &[Row] = &[$(Row {
             key: stringify!($key),
             description: concat!($($doc,)+),
-            runs: !<$type as Act>::NOT_YET,
         },)+];
     };
 }

@@ -1,9 +1,9 @@
-//! `notify`: tells clients that something changed. Checked whole; not yet sent.
+//! `notify`: tells clients that something changed.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Written};
+use super::{Act, Doing, Failure, Notice, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::by_kind;
@@ -19,11 +19,14 @@ by_kind! {
 }
 
 /// A kind of list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ListKind {
+    /// The list of tools.
     Tools,
+    /// The list of prompts.
     Prompts,
+    /// The lists of resources and of resource templates.
     Resources,
 }
 
@@ -36,27 +39,46 @@ pub struct Updated {
     pub updated: Option<Spanned<String>>,
 }
 
-pub struct Notify;
+/// Tells of a list, or of a resource.
+pub enum Notify {
+    List(ListKind),
+    Resource(Template<Uri>),
+}
 
 impl Act for Notify {
     type Spec = NotifySpec;
-    const NOT_YET: bool = true;
 
-    fn shape() -> Shape {
+    fn shape(_: &NotifySpec) -> Shape {
         Shape::Any
     }
 
     fn compile(written: Written<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<Notify> {
-        if let NotifySpec::Resource(resource) = &written.spec.value {
-            match &resource.updated {
-                Some(uri) => {
-                    let _: Template<Uri> = compiler.template(uri, Exposure::Client)?;
-                }
-                None => {
-                    compiler.error(Code::MissingKey, written.key, "`notify` needs `updated: URI`, or a kind of list");
-                }
-            }
+        let resource = match &written.spec.value {
+            NotifySpec::List(kind) => return Some(Notify::List(*kind)),
+            NotifySpec::Resource(resource) => resource,
+        };
+        let Some(uri) = &resource.updated else {
+            compiler.error(Code::MissingKey, written.key, "`notify` needs `updated: URI`, or a kind of list");
+            return None;
+        };
+        compiler.template(uri, Exposure::Client).map(Notify::Resource)
+    }
+
+    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+        doing.client.notify(match self {
+            Notify::List(kind) => Notice::List(*kind),
+            Notify::Resource(uri) => Notice::Updated(uri.render(doing.scope)?.0),
+        });
+        Ok(Outcome::nothing())
+    }
+}
+
+impl Notify {
+    /// The kind of list that it tells of; `None` where it is a resource.
+    pub(super) fn list(&self) -> Option<ListKind> {
+        match self {
+            Notify::List(kind) => Some(*kind),
+            Notify::Resource(_) => None,
         }
-        Some(Notify)
     }
 }

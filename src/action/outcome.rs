@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::{Asking, Checkpoint, Client, Entries, Need};
 use crate::files::mime_of;
 use crate::template::{RenderError, Scope};
 use crate::world::{Captured, World, WorldError};
@@ -25,6 +27,32 @@ pub struct Doing<'a> {
     pub max_output: u64,
     /// The folder of its pack.
     pub folder: &'a Path,
+    /// The name of the entry that runs.
+    pub name: &'a str,
+    /// Who called.
+    pub client: &'a dyn Client,
+    /// The other entries.
+    pub entries: &'a dyn Entries,
+    /// Where it stood when it waited for the client.
+    pub resume: Option<&'a Checkpoint>,
+    /// How long the client has been waited for.
+    pub waited: &'a Waited,
+}
+
+/// How long a call has waited for its client, which does not count against its time.
+#[derive(Debug, Default)]
+pub struct Waited(AtomicU64);
+
+impl Waited {
+    /// Adds a wait.
+    pub(super) fn add(&self, wait: Duration) {
+        self.0.fetch_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// All waits until now.
+    pub(super) fn so_far(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
 }
 
 /// What an action gave.
@@ -94,9 +122,47 @@ pub enum Failure {
         /// The variable.
         variable: String,
     },
-    /// What this version only checks.
-    #[error("this version of folio does not run it yet")]
-    NotYet,
+    /// The manifest's own words, or folio's about what a step came to.
+    #[error("{message}")]
+    Said {
+        /// The words.
+        message: String,
+        /// The code of a JSON-RPC error, where one is to be sent.
+        code: Option<i32>,
+    },
+    /// The client cannot be asked what has to be asked.
+    #[error("{}", cannot(.0))]
+    Needs(Vec<Need>),
+    /// What was written has changed since the run began to wait for its client.
+    #[error("it has changed since it asked its question, and cannot go on from there")]
+    Changed,
+    /// The client has been asked, and the run goes on with its next request.
+    #[error("the client has yet to answer")]
+    Asks(Box<Asking>),
+}
+
+fn cannot(needs: &[Need]) -> String {
+    let needs: Vec<&str> = needs.iter().map(|need| need.words()).collect();
+    format!("this needs a client that can {}, and yours does not say that it can", needs.join(" and "))
+}
+
+impl Failure {
+    /// A failure in words of folio's own.
+    pub(super) fn words(message: String) -> Failure {
+        Failure::Said { message, code: None }
+    }
+}
+
+impl Outcome {
+    /// The outcome of a step that gives nothing.
+    pub(super) fn nothing() -> Outcome {
+        Outcome::of(Value::Null, Body::None)
+    }
+
+    /// The outcome of a step that went well.
+    pub fn of(value: Value, body: Body) -> Outcome {
+        Outcome { value, body, failed: None, status: None }
+    }
 }
 
 /// What bytes mean: the JSON in them, and what they speak with.

@@ -1,13 +1,13 @@
-//! `progress`: how far the work is, where the client gave a token. Checked whole; not yet sent.
+//! `progress`: how far the work is, where the client gave a token.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Written};
+use super::{Act, Doing, Failure, Outcome, Progressed, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
-use crate::template::{Json, Shape, Template, Text};
+use crate::template::{Json, Scope, Shape, Template, Text, text_of};
 use crate::yaml::Spanned;
 
 /// How far the work is.
@@ -24,13 +24,16 @@ pub struct Spec {
     pub message: Option<Spanned<String>>,
 }
 
-pub struct Progress;
+pub struct Progress {
+    progress: Template<Json>,
+    total: Option<Template<Json>>,
+    message: Option<Template<Text>>,
+}
 
 impl Act for Progress {
     type Spec = Spec;
-    const NOT_YET: bool = true;
 
-    fn shape() -> Shape {
+    fn shape(_: &Spec) -> Shape {
         Shape::Any
     }
 
@@ -39,14 +42,38 @@ impl Act for Progress {
         if spec.progress.is_none() {
             compiler.error(Code::MissingKey, written.key, "`progress` needs a `progress`: how much is done");
         }
-        for number in [&spec.progress, &spec.total].into_iter().flatten() {
-            let text = Spanned::new(number.value.0.clone(), number.at);
-            let _: Option<Template<Json>> = compiler.template(&text, Exposure::Client);
-            if !text.contains("{{") && text.parse::<f64>().is_err() {
-                compiler.error(Code::WrongType, number.at, "expected a number, or a template that gives one");
-            }
-        }
-        let _: Option<Template<Text>> = compiler.optional(spec.message.as_ref(), Exposure::Client);
-        Some(Progress)
+        let progress = spec.progress.as_ref().and_then(|progress| number(progress, compiler));
+        let total = spec.total.as_ref().and_then(|total| number(total, compiler));
+        let message = compiler.optional(spec.message.as_ref(), Exposure::Client);
+        Some(Progress { progress: progress?, total, message })
     }
+
+    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+        let progress = value(&self.progress, doing.scope)?
+            .ok_or_else(|| Failure::words("how much is done is not said: `progress` is no number".to_owned()))?;
+        let total = match &self.total {
+            Some(total) => value(total, doing.scope)?,
+            None => None,
+        };
+        let message = match &self.message {
+            Some(message) => Some(message.render(doing.scope)?.0),
+            None => None,
+        };
+        doing.client.progress(Progressed { progress, total, message }).await;
+        Ok(Outcome::nothing())
+    }
+}
+
+fn number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<Json>> {
+    let text = Spanned::new(written.value.0.clone(), written.at);
+    if !text.contains("{{") && text.parse::<f64>().is_err() {
+        compiler.error(Code::WrongType, written.at, "expected a number, or a template that gives one");
+    }
+    compiler.template(&text, Exposure::Client)
+}
+
+fn value(template: &Template<Json>, scope: &Scope) -> Result<Option<f64>, Failure> {
+    let value = template.render(scope)?.0.unwrap_or_default();
+    let number = value.as_f64().or_else(|| text_of(&value).trim().parse().ok());
+    Ok(number.filter(|number| number.is_finite()))
 }

@@ -1,13 +1,10 @@
-//! What stands behind `run`: one action, or a list of steps. Checked whole; a list is not yet run.
-//!
-//! A run will be able to stop at a question and go on from its steps' outcomes: they are kept in the [`Scope`], and
-//! nothing else is.
+//! What stands behind `run`: one action, or a list of steps. Checked whole; what comes of it is a [`Plan`].
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use super::plan::{Limits, Plan, Taken};
 use super::step::check_beside;
-use super::{Action, Doing, Failure, Outcome, Step, StepKeys, later};
+use super::{Action, Step, StepKeys};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{by_kind, is_identifier};
@@ -22,41 +19,9 @@ by_kind! {
     }
 }
 
-/// How long a run may take, and how much it may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How long.
-    pub timeout: Duration,
-    /// How many bytes of one action's output.
-    pub max_output: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { timeout: Duration::from_secs(30), max_output: 1 << 20 }
-    }
-}
-
-/// A run that is ready.
-pub struct Plan {
-    action: Action,
-    /// Its limits.
-    pub limits: Limits,
-}
-
-impl Plan {
-    /// Runs it.
-    ///
-    /// # Errors
-    /// What kept it from coming to an outcome; a program that ended badly has one.
-    pub async fn run(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        self.action.act(doing).await
-    }
-}
-
 /// A run as far as it could be checked.
 pub struct Planned {
-    /// The run, unless something is wrong with it or this version does not run it.
+    /// The run, unless something is wrong with it.
     pub plan: Option<Plan>,
     /// What `result` is behind it, where that is one action's outcome.
     pub result: Option<Shape>,
@@ -85,9 +50,10 @@ const TAKEN: &[&str] = &["env", "now", "server", "steps", "result", "arguments"]
 impl Run {
     /// Checks the run whole and makes it ready.
     pub fn compile(&self, wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
+        compiler.steps_read.clear();
         match self {
             Run::One(step) => one(step, wants_json, limits, compiler),
-            Run::Steps(steps) => several(steps, wants_json, compiler),
+            Run::Steps(steps) => several(steps, wants_json, limits, compiler),
         }
     }
 
@@ -147,7 +113,7 @@ fn one(step: &Spanned<Step>, wants_json: bool, limits: Limits, compiler: &mut Co
         }
     }
     let action = compile_step(step, wants_json, compiler);
-    let plan = action.map(|action| Plan { action, limits });
+    let plan = action.map(|action| Plan::one(action, limits));
     Planned { plan, result: Some(step.shape()), steps: BTreeMap::new() }
 }
 
@@ -172,44 +138,58 @@ fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<
         }
     }
     check_beside(step, &keys, compiler);
-    let faults = compiler.findings.report.diagnostics().len();
-    let action = step.compile(&keys, compiler);
-    if step.not_yet() && compiler.findings.report.diagnostics().len() == faults {
-        let key = step.keys().first().copied().unwrap_or_default();
-        later::refuse(compiler, keys.place(key, step.at), &format!("`{key}`"));
-        return None;
-    }
-    action
+    step.compile(&keys, compiler)
 }
 
-fn several(steps: &[Spanned<Step>], wants_json: bool, compiler: &mut Compiler<'_>) -> Planned {
+fn several(steps: &[Spanned<Step>], wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
     let outer = compiler.names.clone();
-    let faults = compiler.findings.report.diagnostics().len();
     let mut shapes = BTreeMap::new();
     let mut seen: BTreeMap<&str, At> = BTreeMap::new();
+    let mut taken = Some(Vec::with_capacity(steps.len()));
+    let mut over: Option<At> = None;
     for step in steps {
+        check_reach(step, over, compiler);
         let names = outer.clone().with("steps", Shape::Object(shapes.clone()));
-        compiler.with_names(names, |compiler| {
-            let _: Option<Template<Condition>> = compiler.optional(step.when.as_ref(), Exposure::Private);
-            compile_step_of_several(step, wants_json, compiler);
+        let ready = compiler.with_names(names, |compiler| compile_taken(step, wants_json, compiler));
+        taken = taken.zip(ready).map(|(mut all, one)| {
+            all.push(one);
+            all
         });
+        if step.fail.is_some() && step.when.is_none() {
+            over = over.or(Some(step.at));
+        }
         let Some(id) = &step.id else { continue };
         check_id(id, seen.insert(id, id.at), compiler);
         shapes.insert(id.value.clone(), step.shape());
     }
-    if compiler.findings.report.diagnostics().len() == faults
-        && let Some(first) = steps.first()
-    {
-        later::refuse(compiler, first.at, "a list of steps");
-    }
-    Planned { plan: None, result: None, steps: shapes }
+    let plan = taken.filter(|taken| !taken.is_empty()).map(|taken| Plan::several(taken, limits));
+    Planned { plan, result: None, steps: shapes }
 }
 
-/// Inside a list, what is not done yet is said once, for the list.
-fn compile_step_of_several(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) {
-    let before = compiler.findings.report.diagnostics().len();
-    compile_step(step, wants_json, compiler);
-    compiler.findings.report.retain_from(before, |fault| fault.code != Code::NotYet);
+/// One step of several, with its condition.
+fn compile_taken(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Taken> {
+    let reads_from = compiler.steps_read.len();
+    let when: Option<Template<Condition>> = compiler.optional(step.when.as_ref(), Exposure::Private);
+    let action = compile_step(step, wants_json, compiler);
+    let sound = step.when.is_none() || when.is_some();
+    let id = step.id.as_ref().map(|id| id.value.clone());
+    action.filter(|_| sound).map(|action| Taken { id, when, action, reads_from })
+}
+
+/// Reports a step that can never be taken: one behind a `fail` without a condition, or whose own never holds.
+fn check_reach(step: &Spanned<Step>, over: Option<At>, compiler: &mut Compiler<'_>) {
+    if let Some(end) = over {
+        compiler
+            .error(Code::Unused, step.at, "this step can never be taken: the run has ended before it")
+            .note(end.span(), "here, always")
+            .help("give that step a `when`, or leave this one out");
+    }
+    let Some(when) = &step.when else { return };
+    if matches!(when.trim(), "{{false}}" | "{{null}}" | "{{undefined}}" | "{{0}}") {
+        compiler
+            .error(Code::Unused, when.at, "this step can never be taken: its `when` never holds")
+            .help("leave the step out");
+    }
 }
 
 fn check_id(id: &Spanned<String>, earlier: Option<At>, compiler: &mut Compiler<'_>) {

@@ -77,7 +77,7 @@ impl Act for Script {
     const BESIDE: &'static [&'static str] = process::BESIDE;
     const GRANT: Option<&'static str> = Some("script");
 
-    fn shape() -> Shape {
+    fn shape(_: &Self::Spec) -> Shape {
         process::shape()
     }
 
@@ -99,6 +99,10 @@ impl Act for Script {
         refuse_templates(&text, compiler)?;
         let (program, options) = shell?;
         Some(Script { program, options, text: text.value, setting: setting? })
+    }
+
+    fn changes(&self) -> bool {
+        true
     }
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {

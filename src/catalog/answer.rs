@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::action::{Asking, Checkpoint, Client, Nobody};
 use crate::world::World;
 
 use super::face::{Annotations, CacheScope, Object, Resource, Role};
@@ -19,12 +20,30 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Where programs are run and requests are sent.
     pub world: Arc<dyn World>,
+    /// Who called, as far as it can be asked and told.
+    pub client: Arc<dyn Client>,
+    /// Where the call stood when it waited for the client.
+    pub resume: Option<Checkpoint>,
 }
 
 impl Call {
-    /// Makes a call that `cancel` ends and whose actions happen in `world`.
+    /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
-        Call { cancel, world }
+        Call { cancel, world, client: Arc::new(Nobody), resume: None }
+    }
+
+    /// The same call from this client.
+    #[must_use]
+    pub fn from(mut self, client: Arc<dyn Client>) -> Call {
+        self.client = client;
+        self
+    }
+
+    /// The same call, going on from where it waited for its client.
+    #[must_use]
+    pub fn resume(mut self, checkpoint: Checkpoint) -> Call {
+        self.resume = Some(checkpoint);
+        self
     }
 }
 
@@ -223,12 +242,14 @@ pub struct Refusal {
     pub message: String,
     /// More of it for programs.
     pub data: Option<Value>,
+    /// What the client is to answer first, where that is why.
+    pub asking: Option<Box<Asking>>,
 }
 
 impl Refusal {
     /// Refuses with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into(), data: None }
+        Refusal { kind, message: message.into(), data: None, asking: None }
     }
 
     /// Adds more for programs.
@@ -255,6 +276,14 @@ pub enum RefusalKind {
     NotFound,
     /// An action took longer than it may.
     TimedOut,
+    /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
+    Needs,
+    /// The client has been asked, and the call goes on with its next request.
+    Asks,
+    /// What the call waited in has changed meanwhile.
+    Changed,
+    /// The manifest refuses with a code of its own.
+    Own(i32),
     /// The caller no longer wants the answer.
     Cancelled,
     /// Something failed on this side.

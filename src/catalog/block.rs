@@ -395,6 +395,7 @@ fn link(written: &Spanned<ResourceLinkBody>, compiler: &mut Compiler<'_>) -> Opt
 /// The path of a list in scope, and the shape of its items.
 fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec<String>, Shape)> {
     let path: Vec<String> = each.split('.').map(str::to_owned).collect();
+    compiler.note_steps(std::slice::from_ref(&path));
     let head = path.first().cloned().unwrap_or_default();
     let mut shape = match compiler.names.get(&head) {
         Some(shape) => shape.clone(),

@@ -82,7 +82,7 @@ struct OwnNames {
 
 impl Builder {
     fn pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
-        let home = Home::of(&pack.pack, self.own_names.is_empty());
+        let home = Home::of(&pack.pack, &pack.prefix, self.own_names.is_empty());
         let mut references = References::default();
         let mut own = OwnNames::default();
         self.tests.clear();
@@ -241,10 +241,7 @@ fn begin<'a, 'c>(
     compiler: &'a mut Compiler<'c>,
     taken: &mut IndexMap<String, At>,
 ) -> (Building<'a, 'c>, bool) {
-    let whole = match pack.prefix.as_str() {
-        "" => name.value.clone(),
-        prefix => format!("{prefix}-{}", name.value),
-    };
+    let whole = shared.0.whole_name(name);
     let fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if whole.is_empty() || whole.len() > LONGEST || !whole.chars().all(fine) {
         let words = format!("`{whole}` is no name of an entry");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::action::{Body, Plan, Selection};
+use crate::action::{Body, Ended, Plan, Run, Selection};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Folder, Globs, normalize};
@@ -14,8 +14,8 @@ use crate::manifest::{Argument, Arguments, Complete, CompleteBody};
 use crate::template::Scope;
 use crate::yaml::{At, Spanned};
 
-use super::answer::{Call, Completions};
-use super::entry::{Home, RunKeys};
+use super::answer::Completions;
+use super::entry::{Calling, Home, RunKeys};
 use super::inputs::Inputs;
 use super::rank::rank;
 
@@ -80,7 +80,7 @@ fn source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> Option<S
     };
     match (&from.glob, &from.run) {
         (Some(pattern), None) => glob(pattern, compiler),
-        (None, Some(_)) => run(from, compiler),
+        (None, Some(written)) => run(from, written, compiler),
         _ => {
             compiler
                 .error(Code::Conflict, complete.at, "`complete` is a list, or exactly one of `glob`, `run`")
@@ -106,7 +106,7 @@ fn glob(pattern: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Source
     }
 }
 
-fn run(from: &CompleteBody, compiler: &mut Compiler<'_>) -> Option<Source> {
+fn run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<'_>) -> Option<Source> {
     let keys = RunKeys {
         run: from.run.as_ref(),
         timeout: from.timeout,
@@ -125,14 +125,16 @@ fn run(from: &CompleteBody, compiler: &mut Compiler<'_>) -> Option<Source> {
     let ready = keys.compile(compiler);
     // What this version does not do completes to nothing, as a source that fails does: no reason not to serve.
     let not_yet = compiler.findings.report.soften_from(before, Code::NotYet);
+    let blocked = ready.blocked;
+    let plan = ready.settle(run.at, compiler);
     let select = match &from.select {
         Some(select) => Some(Selection::compile(select, compiler)?),
         None => None,
     };
-    match ready.plan {
+    match plan {
         Some(plan) => Some(Source::Run { plan: Box::new(plan), select }),
         // A source that may not act completes to nothing; its entry loads all the same.
-        None if ready.blocked || not_yet => Some(Source::Values(Vec::new())),
+        None if blocked || not_yet => Some(Source::Values(Vec::new())),
         None => None,
     }
 }
@@ -149,12 +151,17 @@ pub(super) fn warn_on_tool(arguments: &Arguments, compiler: &mut Compiler<'_>) {
 
 impl Source {
     /// The values that fit what was typed, best first. A source that fails gives none.
-    pub(super) async fn complete(&self, typed: &str, (scope, home): (&Scope, &Arc<Home>), call: &Call) -> Completions {
+    pub(super) async fn complete(
+        &self,
+        typed: &str,
+        (scope, home): (&Scope, &Arc<Home>),
+        calling: &Calling<'_>,
+    ) -> Completions {
         let all = match self {
             Source::Values(values) => values.clone(),
             Source::Glob { folder, globs, base } => files(folder, globs, base),
             Source::Run { plan, select } => {
-                put_out(plan, select.as_ref(), (scope, home, call)).await.unwrap_or_default()
+                put_out(plan, select.as_ref(), (scope, home, calling)).await.unwrap_or_default()
             }
         };
         fitting(&all, typed)
@@ -181,13 +188,17 @@ fn files(folder: &Folder, globs: &Globs, base: &std::path::Path) -> Vec<String> 
 async fn put_out(
     plan: &Plan,
     select: Option<&Selection>,
-    (scope, home, call): (&Scope, &Arc<Home>, &Call),
+    (scope, home, calling): (&Scope, &Arc<Home>, &Calling<'_>),
 ) -> Option<Vec<String>> {
-    let outcome = home.run(plan, scope, call).await.ok()?;
+    let Ended { outcome, steps } = home.run(("completion", plan), scope, calling).await.ok()?;
     if outcome.failed.is_some() {
         return None;
     }
-    match (outcome.body, select) {
+    let body = match (steps, select) {
+        (Some(steps), Some(_)) => Body::Json(Value::Object(steps), String::new()),
+        _ => outcome.body,
+    };
+    match (body, select) {
         (Body::Json(json, _), Some(select)) => Some(texts(&select.apply(&json).ok()?)),
         (Body::Json(json, _), None) => Some(texts(&json)),
         (Body::Text(text), None) => Some(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()),

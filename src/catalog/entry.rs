@@ -1,32 +1,52 @@
 //! What prompts, resources and tools have in common: their run, their scope, and how both are used by a call.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time;
 
-use serde_json::{Map, Value};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
 
-use crate::action::{Doing, Failure, Limits, Outcome, Plan, Planned, Run};
+use crate::action::{
+    self, Checkpoint, Doing, Ended, Entries, Failure, Limits, Outcome, Plan, Planned, Run, Visit, Visited, Waited,
+};
 use crate::compile::{Compiler, Pack};
 use crate::diagnostic::Code;
 use crate::files::Folder;
 use crate::notation::{Duration, Size};
 use crate::template::{Fixed, Names, Scope};
-use crate::yaml::Spanned;
+use crate::yaml::{At, Spanned};
 
-use super::answer::Call;
+use super::Catalog;
+use super::answer::{Block, Body, Call, Contents, PromptAnswer, Refusal, RefusalKind, ToolAnswer};
+use super::discreet::Discreet;
+use super::face::Object;
+use super::told::{failed, told_to_step};
 
 /// What all entries of a pack see at a call.
 pub(super) struct Home {
     pub(super) fixed: Arc<Fixed>,
     pub(super) folder: Folder,
+    /// What the names of its tools and prompts begin with.
+    prefix: String,
     /// Whether it is the pack that is served, whose entries may embed those of every other.
     served: bool,
 }
 
 impl Home {
     /// What the entries of a pack see; `served` is whether it is the pack that is served.
-    pub(super) fn of(pack: &Pack, served: bool) -> Arc<Home> {
+    pub(super) fn of(pack: &Pack, prefix: &str, served: bool) -> Arc<Home> {
         let fixed = Arc::new(Fixed { env: pack.env.values(), server: pack.server.clone() });
-        Arc::new(Home { fixed, folder: pack.folder.clone(), served })
+        Arc::new(Home { fixed, folder: pack.folder.clone(), prefix: prefix.to_owned(), served })
+    }
+
+    /// The name by which clients know an entry of this pack.
+    pub(super) fn whole_name(&self, name: &str) -> String {
+        match self.prefix.as_str() {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}-{name}"),
+        }
     }
 
     /// Whether an entry here may embed an entry there: a pack's own references resolve inside it.
@@ -38,18 +58,189 @@ impl Home {
         Scope::new(arguments, self.fixed.clone())
     }
 
-    /// Runs a plan for a call.
-    pub(super) async fn run(&self, plan: &Plan, scope: &Scope, call: &Call) -> Result<Outcome, Failure> {
+    /// Runs the plan of the entry `name`.
+    ///
+    /// # Errors
+    /// What kept it from coming to an outcome.
+    pub(super) async fn run(
+        &self,
+        (name, plan): (&str, &Plan),
+        scope: &Scope,
+        calling: &Calling<'_>,
+    ) -> Result<Ended, Refusal> {
+        let desk = Desk { home: self, calling };
+        let client =
+            Discreet { client: &*calling.call.client, secrets: &calling.catalog.secrets, folder: self.folder.path() };
         let doing = Doing {
             scope,
-            world: &call.world,
-            cancel: call.cancel.clone(),
-            timeout: plan.limits.timeout,
+            world: &calling.call.world,
+            cancel: calling.call.cancel.clone(),
+            timeout: calling.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout)),
             max_output: plan.limits.max_output,
             folder: self.folder.path(),
+            name,
+            client: &client,
+            entries: &desk,
+            resume: calling.resume,
+            waited: calling.waited,
         };
-        plan.run(&doing).await
+        plan.run(&doing).await.map_err(failed)
     }
+}
+
+/// A call on its way through the catalog, from entry to entry.
+#[derive(Clone, Copy)]
+pub(super) struct Calling<'a> {
+    pub(super) call: &'a Call,
+    pub(super) catalog: &'a Catalog,
+    /// What is left of the time of the entry that runs this one.
+    timeout: Option<time::Duration>,
+    /// Where this entry stood when it waited for the client.
+    pub(super) resume: Option<&'a Checkpoint>,
+    waited: &'a Waited,
+    /// How many entries run or embed one another.
+    depth: usize,
+}
+
+impl<'a> Calling<'a> {
+    /// A call that has come to its entry.
+    pub(super) fn new(call: &'a Call, catalog: &'a Catalog, waited: &'a Waited) -> Calling<'a> {
+        Calling { call, catalog, timeout: None, resume: call.resume.as_ref(), waited, depth: 0 }
+    }
+
+    /// The call on its way to an entry that this one runs or embeds.
+    ///
+    /// # Errors
+    /// There are too many on the way already.
+    fn deeper(&self) -> Result<Calling<'a>, Refusal> {
+        if self.depth >= DEPTH {
+            return Err(Refusal::new(RefusalKind::Internal, "entries run or embed one another too deeply"));
+        }
+        Ok(Calling { resume: None, depth: self.depth + 1, ..*self })
+    }
+
+    /// The call on its way to a resource that is embedded.
+    ///
+    /// # Errors
+    /// There are too many on the way already.
+    pub(super) fn embedding(&self) -> Result<Calling<'a>, Refusal> {
+        self.deeper()
+    }
+}
+
+/// How deep entries may run and embed one another.
+const DEPTH: usize = 8;
+
+/// What steps of one pack may use.
+struct Desk<'a> {
+    home: &'a Home,
+    calling: &'a Calling<'a>,
+}
+
+impl Desk<'_> {
+    fn visiting<'v>(&'v self, visit: Visit<'v>) -> Result<Calling<'v>, Failure> {
+        let deeper = self.calling.deeper().map_err(told_to_step)?;
+        Ok(Calling { timeout: Some(visit.timeout), resume: visit.resume, waited: visit.waited, ..deeper })
+    }
+}
+
+impl Entries for Desk<'_> {
+    fn call<'a>(&'a self, name: &'a str, arguments: Object, visit: Visit<'a>) -> Visited<'a> {
+        Box::pin(async move {
+            let calling = self.visiting(visit)?;
+            let answer = calling.catalog.answer(&self.home.whole_name(name), Some(arguments), &calling).await;
+            Ok(of_tool(answer.map_err(told_to_step)?))
+        })
+    }
+
+    fn get<'a>(&'a self, name: &'a str, arguments: Object, visit: Visit<'a>) -> Visited<'a> {
+        Box::pin(async move {
+            let calling = self.visiting(visit)?;
+            let answer = calling.catalog.messages(&self.home.whole_name(name), Some(arguments), &calling).await;
+            Ok(of_prompt(&answer.map_err(told_to_step)?))
+        })
+    }
+
+    fn read<'a>(&'a self, uri: &'a str, visit: Visit<'a>) -> Visited<'a> {
+        Box::pin(async move {
+            let calling = self.visiting(visit)?;
+            let answer = calling.catalog.contents(uri, self.home, &calling).await;
+            Ok(of_resource(answer.map_err(told_to_step)?))
+        })
+    }
+}
+
+/// A tool's answer as a step sees it.
+fn of_tool(answer: ToolAnswer) -> Outcome {
+    let text = texts(&answer.content);
+    let value = json!({ "text": text, "structured": answer.structured, "isError": answer.is_error });
+    let body = match answer.structured {
+        Some(structured) => action::Body::Json(structured, text.clone()),
+        None => action::Body::Text(text.clone()),
+    };
+    Outcome { failed: answer.is_error.then_some(text), ..Outcome::of(value, body) }
+}
+
+/// A prompt's answer as a step sees it.
+fn of_prompt(answer: &PromptAnswer) -> Outcome {
+    let text: Vec<&str> = answer.messages.iter().filter_map(|message| text_of(&message.content)).collect();
+    let text = text.join("\n");
+    Outcome::of(json!({ "text": text, "messages": answer.messages }), action::Body::Text(text))
+}
+
+/// A resource's first piece as a step sees it.
+fn of_resource(contents: Vec<Contents>) -> Outcome {
+    let Some(first) = contents.into_iter().next() else { return Outcome::of(Value::Null, action::Body::None) };
+    let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
+    match first.body {
+        Body::Text(text) => {
+            let value = json!({ "text": text, "blob": null, "mimeType": first.mime_type });
+            let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
+            Outcome::of(
+                value,
+                match parsed {
+                    Some(parsed) => action::Body::Json(parsed, text),
+                    None => action::Body::Text(text),
+                },
+            )
+        }
+        Body::Blob(blob) => {
+            let bytes = STANDARD.decode(&blob).unwrap_or_default();
+            let value = json!({ "text": null, "blob": blob, "mimeType": first.mime_type });
+            Outcome::of(value, action::Body::Bytes(bytes, first.mime_type.unwrap_or_default()))
+        }
+    }
+}
+
+fn texts(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n")
+}
+
+fn text_of(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text(text) => Some(&text.text),
+        Block::Resource(embedded) => match &embedded.resource.body {
+            Body::Text(text) => Some(text),
+            Body::Blob(_) => None,
+        },
+        Block::Image(_) | Block::Audio(_) | Block::ResourceLink(_) => None,
+    }
+}
+
+/// A number for what was written: the entry, the texts that were read since there were `before` of them, and the
+/// partials that it may use.
+pub(super) fn print(at: At, before: usize, compiler: &Compiler<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    compiler.findings.documents.json(at).to_string().hash(&mut hasher);
+    let sources = &compiler.findings.report.sources;
+    for number in before..sources.count() {
+        sources.nth(number).map(|source| source.text().clone()).hash(&mut hasher);
+    }
+    for file in compiler.pack.partials.values() {
+        sources.get(*file).map(|source| source.text().clone()).hash(&mut hasher);
+    }
+    compiler.pack.server.to_string().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The names that every entry of a pack sees.
@@ -69,6 +260,18 @@ pub(super) struct Ready {
     pub(super) blocked: bool,
     /// Whether something was wrong with it.
     pub(super) faulty: bool,
+    /// How many texts had been read before it.
+    before: usize,
+}
+
+impl Ready {
+    /// The run, now that all of the entry at `at` is checked.
+    pub(super) fn settle(self, at: At, compiler: &Compiler<'_>) -> Option<Plan> {
+        let mut plan = self.plan?;
+        let print = if plan.waits() { print(at, self.before, compiler) } else { 0 };
+        plan.settle(&compiler.steps_read, print);
+        Some(plan)
+    }
 }
 
 /// How a run was written beside its entry.
@@ -82,8 +285,10 @@ pub(super) struct RunKeys<'a> {
 impl RunKeys<'_> {
     /// Checks the run. One that the pack may not do is checked as well, and blocks its entry.
     pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> Ready {
+        let before_sources = compiler.findings.report.sources.count();
         let Some(run) = self.run else {
-            return Ready { plan: None, names: compiler.names.clone(), blocked: false, faulty: false };
+            let names = compiler.names.clone();
+            return Ready { plan: None, names, blocked: false, faulty: false, before: before_sources };
         };
         let mut limits = Limits::default();
         if let Some(timeout) = self.timeout {
@@ -106,12 +311,12 @@ impl RunKeys<'_> {
         let faulty = planned.plan.is_none() && blocked.is_empty();
         // What may not run is not at hand, whatever asks for it.
         let plan = planned.plan.filter(|_| blocked.is_empty());
-        Ready { plan, names, blocked: !blocked.is_empty(), faulty }
+        Ready { plan, names, blocked: !blocked.is_empty(), faulty, before: before_sources }
     }
 }
 
 /// Reports a timeout of zero, and keys that limit a run where there is none.
-pub(super) fn check_limits(keys: &RunKeys<'_>, at: crate::yaml::At, compiler: &mut Compiler<'_>) {
+pub(super) fn check_limits(keys: &RunKeys<'_>, at: At, compiler: &mut Compiler<'_>) {
     if keys.timeout.is_some_and(|timeout| timeout.get().is_zero()) {
         let place = compiler.findings.documents.value_at(at, "/timeout");
         compiler.error(Code::BadValue, place, "nothing can be done in no time").help("such as `10s`");

@@ -7,6 +7,7 @@ pub mod answer;
 mod block;
 mod build;
 mod complete;
+mod discreet;
 mod entry;
 pub mod face;
 mod inputs;
@@ -24,11 +25,12 @@ mod trial;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexMap;
 use serde_json::json;
 
+use crate::action::{ListKind, Plan, Waited};
 use crate::uri::{Router, check_uri};
 
 use answer::{
@@ -36,15 +38,12 @@ use answer::{
     RefusalKind, ResourceAnswer, ToolAnswer,
 };
 use block::Made;
-use entry::Home;
+use entry::{Calling, Home};
 use face::{Lists, Object, Server};
 use resource::{Reading, not_found};
 
 pub use build::{Built, build};
 pub use listening::Listening;
-
-/// How deep resources may embed resources.
-const DEPTH: usize = 8;
 
 /// Everything that a server serves.
 pub struct Catalog {
@@ -98,20 +97,33 @@ impl Catalog {
     /// # Errors
     /// There is no such tool, or the caller cancelled.
     pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
-        let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {name}")));
-        };
-        let mut answer = match tool.call(arguments, call).await? {
-            Err(failure) => failure,
-            Ok(given) => match self.blocks(given.content, tool.home(), call).await {
-                Ok(content) => ToolAnswer { content, structured: given.structured, is_error: false },
-                Err(refusal) if refusal.kind == RefusalKind::Cancelled => return Err(refusal),
-                Err(refusal) => ToolAnswer::failure(refusal.message),
-            },
-        };
+        let waited = Waited::default();
+        let answer = self.answer(name, arguments, &Calling::new(call, self, &waited)).await;
+        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
         answer.content.iter_mut().for_each(|block| self.secrets.block(block));
         answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
         Ok(answer)
+    }
+
+    /// Calls a tool for a client or a step.
+    async fn answer(
+        &self,
+        name: &str,
+        arguments: Option<Object>,
+        calling: &Calling<'_>,
+    ) -> Result<ToolAnswer, Refusal> {
+        let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
+            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {name}")));
+        };
+        let given = match tool.call(arguments, calling).await? {
+            Err(failure) => return Ok(failure),
+            Ok(given) => given,
+        };
+        match self.blocks(given.content, tool.home(), calling).await {
+            Ok(content) => Ok(ToolAnswer { content, structured: given.structured, is_error: false }),
+            Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
+            Err(refusal) => Ok(ToolAnswer::failure(refusal.message)),
+        }
     }
 
     /// Renders a prompt.
@@ -124,18 +136,28 @@ impl Catalog {
         arguments: Option<Object>,
         call: &Call,
     ) -> Result<PromptAnswer, Refusal> {
+        let waited = Waited::default();
+        let answer = self.messages(name, arguments, &Calling::new(call, self, &waited)).await;
+        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
+        answer.messages.iter_mut().for_each(|message| self.secrets.block(&mut message.content));
+        Ok(answer)
+    }
+
+    /// Renders a prompt for a client or a step.
+    async fn messages(
+        &self,
+        name: &str,
+        arguments: Option<Object>,
+        calling: &Calling<'_>,
+    ) -> Result<PromptAnswer, Refusal> {
         let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
             return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {name}")));
         };
-        let rendered = prompt.render(arguments, call).await.map_err(|refusal| self.secrets.refusal(refusal))?;
+        let rendered = prompt.render(arguments, calling).await?;
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
-            let blocks =
-                self.blocks(made, prompt.home(), call).await.map_err(|refusal| self.secrets.refusal(refusal))?;
-            for mut content in blocks {
-                self.secrets.block(&mut content);
-                messages.push(Message { role, content });
-            }
+            let blocks = self.blocks(made, prompt.home(), calling).await?;
+            messages.extend(blocks.into_iter().map(|content| Message { role, content }));
         }
         Ok(PromptAnswer { description: prompt.face.description.clone(), messages })
     }
@@ -145,19 +167,28 @@ impl Catalog {
     /// # Errors
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
-        let answer = self.read_at_depth(uri, call, 0).await.map_err(|refusal| self.secrets.refusal(refusal));
-        let mut answer = answer?;
+        let waited = Waited::default();
+        let answer = self.reading(uri, &Calling::new(call, self, &waited)).await;
+        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
         answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
         Ok(answer)
     }
 
-    async fn read_at_depth(&self, uri: &str, call: &Call, depth: usize) -> Result<ResourceAnswer, Refusal> {
+    async fn reading(&self, uri: &str, calling: &Calling<'_>) -> Result<ResourceAnswer, Refusal> {
         let (resource, values) = self.route(uri)?;
-        let contents = match resource.read(uri, values, call).await? {
+        let contents = match resource.read(uri, values, calling).await? {
             Reading::Contents(contents) => contents,
-            Reading::Made(made) => self.embedded((uri, &resource.home), made, call, depth).await?,
+            Reading::Made(made) => self.embedded((uri, &resource.home), made, calling).await?,
         };
         Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
+    }
+
+    /// Reads a resource for an entry of a pack.
+    async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
+        if self.route(uri).is_ok_and(|(resource, _)| !home.may_embed(&resource.home)) {
+            return Err(not_found(uri, &format!("Resource not found: {uri}")));
+        }
+        Ok(self.reading(uri, calling).await?.contents)
     }
 
     /// The entry that answers a URI, and the values of its variables.
@@ -177,32 +208,18 @@ impl Catalog {
     }
 
     /// Blocks whose resources are read.
-    async fn blocks(&self, made: Vec<Made>, home: &Home, call: &Call) -> Result<Vec<Block>, Refusal> {
-        self.blocks_at_depth(made, home, call, 0).await
-    }
-
-    async fn blocks_at_depth(
-        &self,
-        made: Vec<Made>,
-        home: &Home,
-        call: &Call,
-        depth: usize,
-    ) -> Result<Vec<Block>, Refusal> {
+    async fn blocks(&self, made: Vec<Made>, home: &Home, calling: &Calling<'_>) -> Result<Vec<Block>, Refusal> {
         let mut blocks = Vec::with_capacity(made.len());
         for one in made {
             match one {
                 Made::Block(block) => blocks.push(block),
                 Made::Link(link) => blocks.push(Block::ResourceLink(self.described(*link))),
                 Made::Read { uri, annotations, meta } => {
-                    if depth >= DEPTH {
-                        return Err(Refusal::new(RefusalKind::Internal, "resources embed one another too deeply"));
-                    }
-                    if self.route(&uri).is_ok_and(|(resource, _)| !home.may_embed(&resource.home)) {
-                        return Err(not_found(&uri, &format!("Resource not found: {uri}")));
-                    }
-                    let answer = Box::pin(self.read_at_depth(&uri, call, depth + 1)).await?;
+                    let embedding = calling.embedding()?;
+                    let contents = Box::pin(self.contents(&uri, home, &embedding)).await;
+                    let contents = contents.map_err(|refusal| embeds_no_question(&uri, refusal))?;
                     let embed = |resource| Embedded { resource, annotations: annotations.clone(), meta: meta.clone() };
-                    blocks.extend(answer.contents.into_iter().map(|contents| Block::Resource(embed(contents))));
+                    blocks.extend(contents.into_iter().map(|contents| Block::Resource(embed(contents))));
                 }
             }
         }
@@ -214,10 +231,9 @@ impl Catalog {
         &self,
         (uri, home): (&str, &Home),
         made: Vec<Made>,
-        call: &Call,
-        depth: usize,
+        calling: &Calling<'_>,
     ) -> Result<Vec<Contents>, Refusal> {
-        let blocks = self.blocks_at_depth(made, home, call, depth).await?;
+        let blocks = self.blocks(made, home, calling).await?;
         let mut contents = Vec::with_capacity(blocks.len());
         for block in blocks {
             let (mime_type, body) = match block {
@@ -263,6 +279,8 @@ impl Catalog {
     }
 
     async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
+        let waited = Waited::default();
+        let calling = &Calling::new(call, self, &waited);
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
         match &wish.of {
             CompletionOf::Prompt(name) => {
@@ -274,7 +292,7 @@ impl Catalog {
                 match prompt.completions.get(&wish.argument) {
                     Some(source) => {
                         let scope = prompt.partly(&wish.context);
-                        Ok(source.complete(&wish.value, (&scope, prompt.home()), call).await)
+                        Ok(source.complete(&wish.value, (&scope, prompt.home()), calling).await)
                     }
                     None => Ok(Completions::default()),
                 }
@@ -283,7 +301,7 @@ impl Catalog {
                 let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
                 let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
                 let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
-                self.complete_variable(resource, wish, call).await
+                self.complete_variable(resource, wish, calling).await
             }
         }
     }
@@ -292,7 +310,7 @@ impl Catalog {
         &self,
         resource: &resource::Resource,
         wish: &Completion,
-        call: &Call,
+        calling: &Calling<'_>,
     ) -> Result<Completions, Refusal> {
         if !resource.template.variables().iter().any(|variable| variable.name == wish.argument) {
             let words = format!("`{}` has no variable `{}`", resource.template.as_str(), wish.argument);
@@ -300,7 +318,7 @@ impl Catalog {
         }
         if let Some(source) = resource.completions.get(&wish.argument) {
             let scope = resource.partly(&wish.context);
-            return Ok(source.complete(&wish.value, (&scope, &resource.home), call).await);
+            return Ok(source.complete(&wish.value, (&scope, &resource.home), calling).await);
         }
         let paths = resource.paths().filter(|_| resource.path_variable() == Some(wish.argument.as_str()));
         Ok(paths.map(|paths| complete::fitting(&paths, &wish.value)).unwrap_or_default())
@@ -311,5 +329,42 @@ impl Catalog {
     pub fn fingerprint(&self, uri: &str) -> Option<u64> {
         let (resource, values) = self.route(uri).ok()?;
         resource.admits(&values).then(|| resource.fingerprint(&values))
+    }
+
+    /// Whether an entry speaks with its client while it runs.
+    pub fn talks(&self) -> bool {
+        self.plans().any(Plan::talks)
+    }
+
+    /// Whether an entry asks its client.
+    pub fn asks(&self) -> bool {
+        self.plans().any(Plan::asks)
+    }
+
+    /// Whether an entry sends log messages.
+    pub fn logs(&self) -> bool {
+        self.plans().any(Plan::logs)
+    }
+
+    /// What entries can say has changed: kinds of lists, and `None` for resources.
+    pub fn notices(&self) -> BTreeSet<Option<ListKind>> {
+        self.plans().flat_map(Plan::notices).collect()
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let tools = self.tools.iter().filter_map(tool::Tool::plan);
+        let prompts = self.prompts.iter().filter_map(prompt::Prompt::plan);
+        tools.chain(prompts).chain(self.resources.iter().filter_map(resource::Resource::plan))
+    }
+}
+
+/// A question cannot be put in the middle of a text: a client without a session would begin it again.
+fn embeds_no_question(uri: &str, refusal: Refusal) -> Refusal {
+    match refusal.kind {
+        RefusalKind::Asks => {
+            let words = format!("`{uri}` asks whoever reads it, and cannot be embedded; a `read` step can");
+            Refusal::new(RefusalKind::Internal, words)
+        }
+        _ => refusal,
     }
 }

@@ -10,14 +10,14 @@ use crate::manifest;
 use crate::template::{Scope, Template, Text};
 use crate::yaml::Spanned;
 
-use super::answer::{Block, Call, Refusal, RefusalKind};
+use super::answer::{Block, Refusal, RefusalKind};
 use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Sources, completions};
-use super::entry::{Home, RunKeys, check_limits};
+use super::entry::{Calling, Home, RunKeys, check_limits};
 use super::face::{self, Object, Role};
 use super::inputs::{Inputs, complaint};
 use super::reference::References;
-use super::told::{failed, refused};
+use super::told::refused;
 
 /// A prompt that is ready.
 pub(super) struct Prompt {
@@ -58,10 +58,11 @@ impl Prompt {
         };
         check_limits(&keys, written.at, compiler);
         let ready = keys.compile(compiler);
-        let body = compiler.with_names(ready.names, |compiler| body(written, compiler, references));
+        let body = compiler.with_names(ready.names.clone(), |compiler| body(written, compiler, references));
         if ready.blocked || ready.faulty {
             return None;
         }
+        let plan = ready.settle(written.at, compiler);
         let inputs = inputs?;
         let face = face::Prompt {
             name,
@@ -71,12 +72,17 @@ impl Prompt {
             icons: icons(written.icons.as_deref()),
             meta: written.meta.clone(),
         };
-        Some(Prompt { face, completions: sources?, inputs, plan: ready.plan, body: body?, home: home.clone() })
+        Some(Prompt { face, completions: sources?, inputs, plan, body: body?, home: home.clone() })
     }
 
     /// What an action sees that completes one of its arguments.
     pub(super) fn partly(&self, given: &BTreeMap<String, String>) -> Scope {
         self.home.scope(self.inputs.bind_partly(given))
+    }
+
+    /// Its run, where it has one.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
     }
 
     /// What its templates see beside its arguments.
@@ -88,15 +94,19 @@ impl Prompt {
     ///
     /// # Errors
     /// Arguments that do not fit, and what an action or a template refuses.
-    pub(super) async fn render(&self, given: Option<Object>, call: &Call) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
+    pub(super) async fn render(
+        &self,
+        given: Option<Object>,
+        calling: &Calling<'_>,
+    ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
         let mut scope = self.home.scope(self.inputs.bind_texts(given).map_err(wrong)?);
         if let Some(plan) = &self.plan {
-            let outcome = self.home.run(plan, &scope, call).await.map_err(|failure| failed(&failure))?;
-            if let Some(words) = outcome.failed {
+            let ended = self.home.run((&self.face.name, plan), &scope, calling).await?;
+            scope = ended.enter(scope);
+            if let Some(words) = ended.outcome.failed {
                 return Err(Refusal::new(RefusalKind::Internal, words));
             }
-            scope = scope.with_result(outcome.value);
         }
         let mut messages = Vec::new();
         match &self.body {

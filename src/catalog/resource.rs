@@ -20,16 +20,16 @@ use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::{UriTemplate, check_uri};
 use crate::yaml::Spanned;
 
-use super::answer::{Body, Call, Contents, Refusal, RefusalKind};
+use super::answer::{Body, Contents, Refusal, RefusalKind};
 use super::block::{Made, annotations, bare, check_icons, contents, icons};
 use super::complete::{Sources, completions};
-use super::entry::{Home, RunKeys, check_limits};
+use super::entry::{Calling, Home, RunKeys, check_limits, print};
 use super::face::{self, Annotations, CacheScope, Object};
 use super::inputs::{Inputs, check_argument, check_name, complaint, is_taken};
 use super::prompt::Building;
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
-use super::told::{failed, refused};
+use super::told::refused;
 
 /// How large a file may be that is read as a resource.
 const MAX_RESOURCE: u64 = 64 << 20;
@@ -87,7 +87,7 @@ impl Resource {
         let before = compiler.findings.report.sources.count();
         let content = content(written, &template, compiler, references);
         let hints = written.annotations.as_ref().map(|hints| annotations(hints, compiler));
-        let print = print(written, before, compiler);
+        let print = print(written.at, before, compiler);
         let scope = written.cache_scope.map(super::listening::cache_scope);
         let inputs = inputs?;
         Some(Resource {
@@ -108,6 +108,14 @@ impl Resource {
             content: content?,
             print,
         })
+    }
+
+    /// Its run, where it has one.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        match &self.content {
+            Content::Run(plan, _) => Some(plan),
+            _ => None,
+        }
     }
 
     /// What of it stands in the list of resources: itself, the files of its root, or nothing where it is a template.
@@ -210,7 +218,7 @@ impl Resource {
         &self,
         uri: &str,
         values: IndexMap<String, String>,
-        call: &Call,
+        calling: &Calling<'_>,
     ) -> Result<Reading, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
@@ -229,7 +237,7 @@ impl Resource {
             }
             Content::Root(root) if root.admits(&path) => self.read_file(root.folder(), Path::new(&path), uri)?,
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{path}`"))),
-            Content::Run(plan, result) => return self.run((plan, result), scope, uri, call).await,
+            Content::Run(plan, result) => return self.run((plan, result), scope, uri, calling).await,
         };
         Ok(Reading::Contents(vec![self.contents(uri, body)]))
     }
@@ -249,14 +257,20 @@ impl Resource {
         }
     }
 
-    async fn run(&self, made: (&Plan, &ResultPlan), scope: Scope, uri: &str, call: &Call) -> Result<Reading, Refusal> {
+    async fn run(
+        &self,
+        made: (&Plan, &ResultPlan),
+        scope: Scope,
+        uri: &str,
+        calling: &Calling<'_>,
+    ) -> Result<Reading, Refusal> {
         let (plan, result) = made;
-        let outcome = self.home.run(plan, &scope, call).await.map_err(|failure| failed(&failure))?;
-        if let Some(words) = &outcome.failed {
-            let kind = if outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
+        let ended = self.home.run((&self.name, plan), &scope, calling).await?;
+        if let Some(words) = &ended.outcome.failed {
+            let kind = if ended.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, words.clone()).with_data(json!({ "uri": uri })));
         }
-        let body = match result.make(Some(outcome), scope)? {
+        let body = match result.make(Some(ended), scope)? {
             Shown::Content(made, _) => return Ok(Reading::Made(made)),
             Shown::Text(text, _) => (Body::Text(text), "text/plain".to_owned()),
             Shown::Value(Value::String(text)) => (Body::Text(text), "text/plain".to_owned()),
@@ -491,19 +505,4 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
             None
         }
     }
-}
-
-/// A number for what was written: the entry, the texts that it includes, and the partials that it may use.
-fn print(written: &Spanned<manifest::Resource>, before: usize, compiler: &Compiler<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    compiler.findings.documents.json(written.at).to_string().hash(&mut hasher);
-    let sources = &compiler.findings.report.sources;
-    for number in before..sources.count() {
-        sources.nth(number).map(|source| source.text().clone()).hash(&mut hasher);
-    }
-    for file in compiler.pack.partials.values() {
-        sources.get(*file).map(|source| source.text().clone()).hash(&mut hasher);
-    }
-    compiler.pack.server.to_string().hash(&mut hasher);
-    hasher.finish()
 }

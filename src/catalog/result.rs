@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{Body, Outcome, Selection};
+use crate::action::{Body, Ended, Selection};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
@@ -62,6 +62,10 @@ impl ResultPlan {
             return None;
         }
         let select = written.select.as_ref().map(|select| Selection::compile(select, compiler));
+        if select.is_some() {
+            // What it picks out of the steps only shows when it is applied.
+            compiler.steps_read.push(None);
+        }
         let names = match &select {
             Some(_) => compiler.names.clone().with("result", Shape::Any),
             None => compiler.names.clone(),
@@ -78,11 +82,12 @@ impl ResultPlan {
     ///
     /// # Errors
     /// What `select` and templates refuse.
-    pub(super) fn make(&self, outcome: Option<Outcome>, scope: Scope) -> Result<Shown, Refusal> {
-        let (value, body) = match outcome {
-            Some(outcome) => (outcome.value, outcome.body),
-            None => (Value::Null, Body::None),
+    pub(super) fn make(&self, ended: Option<Ended>, scope: Scope) -> Result<Shown, Refusal> {
+        let scope = match &ended {
+            Some(ended) => ended.enter(scope),
+            None => scope,
         };
+        let body = ended.map_or(Body::None, |ended| ended.outcome.body);
         let selected = match &self.select {
             Some(select) => Some(selected(select, &body, &scope)?),
             None => None,
@@ -91,7 +96,10 @@ impl ResultPlan {
             Body::Json(json, _) => Some(json.clone()),
             _ => None,
         });
-        let scope = scope.with_result(selected.clone().unwrap_or(value));
+        let scope = match &selected {
+            Some(selected) => scope.with_result(selected.clone()),
+            None => scope,
+        };
         Ok(match &self.form {
             Form::Itself => selected.map_or(Shown::Itself(body), Shown::Value),
             Form::Text(text) => Shown::Text(text.render(&scope).map_err(refused)?.0, behind),
@@ -124,6 +132,7 @@ fn form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &mut Refe
 fn selected(select: &Selection, body: &Body, scope: &Scope) -> Result<Value, Refusal> {
     let failed = |message: String| Refusal::new(RefusalKind::Internal, message);
     let from = match body {
+        _ if scope.steps().is_some() => Value::Object(scope.steps().cloned().unwrap_or_default()),
         Body::Json(json, _) => json.clone(),
         Body::None => Value::Object(scope.arguments().cloned().unwrap_or_default()),
         Body::Text(_) | Body::Bytes(..) => {

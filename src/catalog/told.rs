@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use crate::action::Failure;
+use crate::action::{Asking, Asks, Failure, Need};
 use crate::template::RenderError;
 use crate::world::WorldError;
 
@@ -15,20 +15,49 @@ pub(super) fn refused(error: RenderError) -> Refusal {
 }
 
 /// Why an action gave nothing, as a refusal.
-pub(super) fn failed(failure: &Failure) -> Refusal {
-    let kind = match failure {
-        Failure::World(WorldError::Cancelled) => RefusalKind::Cancelled,
-        Failure::World(WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
-        Failure::Render(_) | Failure::Dash { .. } | Failure::Nul { .. } => RefusalKind::BadArguments,
-        _ => RefusalKind::Internal,
-    };
-    let message = match failure {
+pub(super) fn failed(failure: Failure) -> Refusal {
+    let message = match &failure {
         Failure::World(WorldError::TimedOut { tail, .. }) if !tail.trim().is_empty() => {
             format!("{failure}:\n{}", tail.trim())
         }
         _ => failure.to_string(),
     };
-    Refusal::new(kind, message)
+    let kind = match &failure {
+        Failure::World(WorldError::Cancelled) => RefusalKind::Cancelled,
+        Failure::World(WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
+        Failure::Render(_) | Failure::Dash { .. } | Failure::Nul { .. } => RefusalKind::BadArguments,
+        Failure::Said { code: Some(code), .. } => RefusalKind::Own(*code),
+        Failure::Needs(_) => RefusalKind::Needs,
+        Failure::Asks(_) => RefusalKind::Asks,
+        Failure::Changed => RefusalKind::Changed,
+        _ => RefusalKind::Internal,
+    };
+    let refusal = Refusal::new(kind, message);
+    match failure {
+        Failure::Needs(needs) => refusal.with_data(Value::Object(Need::capabilities(&needs))),
+        Failure::Asks(asking) => Refusal { asking: Some(asking), ..refusal },
+        _ => refusal,
+    }
+}
+
+/// Why an entry gave nothing, to the step that used it.
+pub(super) fn told_to_step(refusal: Refusal) -> Failure {
+    match (refusal.kind, refusal.asking) {
+        (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
+        (RefusalKind::Asks, Some(asking)) => Failure::Asks(asking),
+        (RefusalKind::Changed, _) => Failure::Changed,
+        (RefusalKind::Needs, _) => Failure::Needs(Need::of(refusal.data.as_ref())),
+        (RefusalKind::Own(code), _) => Failure::Said { message: refusal.message, code: Some(code) },
+        _ => Failure::Said { message: refusal.message, code: None },
+    }
+}
+
+/// Whether a tool tells its model what went wrong; the rest is the client's to know.
+pub(super) fn is_for_the_model(kind: RefusalKind) -> bool {
+    !matches!(
+        kind,
+        RefusalKind::Cancelled | RefusalKind::Asks | RefusalKind::Changed | RefusalKind::Needs | RefusalKind::Own(_)
+    )
 }
 
 /// Replaces secrets wherever text leaves the process.
@@ -109,11 +138,31 @@ impl Redactor {
         }
     }
 
-    /// Hides them in a refusal.
+    /// Hides them in a refusal. What travels sealed is not for the client to read.
     pub(super) fn refusal(&self, mut refusal: Refusal) -> Refusal {
         self.text(&mut refusal.message);
         refusal.data.iter_mut().for_each(|data| self.value(data));
+        refusal.asking.iter_mut().for_each(|asking| self.asking(asking));
         refusal
+    }
+
+    fn asking(&self, asking: &mut Asking) {
+        for question in &mut asking.questions {
+            self.asks(&mut question.asks);
+        }
+    }
+
+    /// Hides them in what a client is asked.
+    pub(super) fn asks(&self, asks: &mut Asks) {
+        match asks {
+            Asks::Form { message, .. } => self.text(message),
+            Asks::Page { message, url } => {
+                self.text(message);
+                self.text(url);
+            }
+            Asks::Sample(params) => params.values_mut().for_each(|value| self.value(value)),
+            Asks::Roots => {}
+        }
     }
 }
 

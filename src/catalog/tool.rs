@@ -14,15 +14,15 @@ use crate::schema::Schema;
 use crate::world::Captured;
 use crate::yaml::Spanned;
 
-use super::answer::{Block, Call, Media, Refusal, RefusalKind, ToolAnswer};
+use super::answer::{Block, Media, Refusal, RefusalKind, ToolAnswer};
 use super::block::{Made, check_icons, icons};
 use super::complete::warn_on_tool;
-use super::entry::{Home, RunKeys, check_limits};
+use super::entry::{Calling, Home, RunKeys, check_limits};
 use super::face::{self, Object};
 use super::inputs::{Inputs, complaint};
 use super::prompt::Building;
 use super::result::{ResultPlan, Shown};
-use super::told::failed;
+use super::told::is_for_the_model;
 
 /// A tool that is ready.
 pub(super) struct Tool {
@@ -56,14 +56,16 @@ impl Tool {
         };
         check_limits(&keys, written.at, compiler);
         let ready = keys.compile(compiler);
-        let result = compiler
-            .with_names(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
+        let result = compiler.with_names(ready.names.clone(), |compiler| {
+            ResultPlan::compile(written.result.as_ref(), compiler, references)
+        });
         if ready.blocked || ready.faulty {
             return None;
         }
+        let plan = ready.settle(written.at, compiler);
         let (inputs, output) = (inputs?, output?);
         let face = face(name, written, &inputs, output.as_ref());
-        Some(Tool { face, inputs, output, plan: ready.plan, result: result?, home: home.clone() })
+        Some(Tool { face, inputs, output, plan, result: result?, home: home.clone() })
     }
 
     /// What its templates see beside its arguments.
@@ -71,30 +73,40 @@ impl Tool {
         &self.home
     }
 
+    /// Its run, where it has one.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
     /// Calls it.
     ///
     /// # Errors
-    /// Only what leaves no answer: a cancelled call. Whatever else goes wrong is for the model to read, and is `Err`
-    /// within.
-    pub(super) async fn call(&self, given: Option<Object>, call: &Call) -> Result<Result<Given, ToolAnswer>, Refusal> {
+    /// Only what leaves no answer for a model: a cancelled call, a question to the client, or an error that the
+    /// manifest asks for by its code. Whatever else goes wrong is for the model to read, and is `Err` within.
+    pub(super) async fn call(
+        &self,
+        given: Option<Object>,
+        calling: &Calling<'_>,
+    ) -> Result<Result<Given, ToolAnswer>, Refusal> {
         let arguments = match self.inputs.bind(given) {
             Ok(arguments) => arguments,
             Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),
         };
-        let scope = self.home.scope(arguments);
-        let outcome = match &self.plan {
-            None => None,
-            Some(plan) => match self.home.run(plan, &scope, call).await.map_err(|failure| failed(&failure)) {
-                Ok(outcome) => Some(outcome),
-                Err(refusal) if refusal.kind == RefusalKind::Cancelled => return Err(refusal),
-                Err(refusal) => return Ok(Err(ToolAnswer::failure(refusal.message))),
-            },
-        };
-        if let Some(words) = outcome.as_ref().and_then(|outcome| outcome.failed.clone()) {
-            return Ok(Err(ToolAnswer::failure(words)));
+        match self.make(arguments, calling).await {
+            Ok(given) => Ok(Ok(given)),
+            Err(refusal) if is_for_the_model(refusal.kind) => Ok(Err(ToolAnswer::failure(refusal.message))),
+            Err(refusal) => Err(refusal),
         }
-        let shown = self.result.make(outcome, scope).and_then(|shown| self.given(shown));
-        Ok(shown.map_err(|refusal| ToolAnswer::failure(refusal.message)))
+    }
+
+    async fn make(&self, arguments: Object, calling: &Calling<'_>) -> Result<Given, Refusal> {
+        let scope = self.home.scope(arguments);
+        let Some(plan) = &self.plan else { return self.given(self.result.make(None, scope)?) };
+        let ended = self.home.run((&self.face.name, plan), &scope, calling).await?;
+        if let Some(words) = ended.outcome.failed {
+            return Err(Refusal::new(RefusalKind::Internal, words));
+        }
+        self.given(self.result.make(Some(ended), scope)?)
     }
 
     fn given(&self, shown: Shown) -> Result<Given, Refusal> {

@@ -201,6 +201,10 @@ pub struct Serve {
     /// Listen on an address that other machines reach, without a token
     #[arg(long, requires = "http")]
     pub insecure: bool,
+    /// Keep calls that wait for their client across a restart: a file with a key of 32 characters or more on each
+    /// line, of which the first seals and each opens [env: FOLIO_STATE_KEY, keys with commas]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub state_key_file: Option<PathBuf>,
 }
 
 /// `folio check`.

@@ -20,6 +20,7 @@ mod read;
 mod reloading;
 mod schema;
 mod serve;
+mod state_key;
 
 #[cfg(test)]
 mod tests;

@@ -38,8 +38,9 @@ pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
         output.say(&format!("error: {} is required and not set\n", names.join(", ")));
         return Ok(Exit::Failed);
     }
+    let keys = super::state_key::keys(arguments)?;
     let runtime = runtime(arguments)?;
-    let start = Start { place, catalog, report, began, watch: watch_set(reads) };
+    let start = Start { place, keys, catalog, report, began, watch: watch_set(reads) };
     let served = runtime.block_on(serve(arguments, start, *output));
     runtime.shutdown_timeout(PARTING);
     served.map(|()| Exit::Success)
@@ -52,6 +53,8 @@ struct Start {
     report: Report,
     began: SystemTime,
     watch: WatchSet,
+    /// What seals the calls that wait for their client.
+    keys: Vec<Vec<u8>>,
 }
 
 /// One pipe needs one thread; many sockets are shared by two.
@@ -67,7 +70,11 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     let stop = CancellationToken::new();
     let listening = start.catalog.listening().clone();
     let options = Options { watching: !arguments.no_watch, declare_all: false };
+    if start.keys.is_empty() && start.catalog.asks() {
+        tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
+    }
     let live = Live::new(Arc::new(start.catalog), Arc::new(Real::new()), options);
+    live.seal_with(&start.keys);
     // The address is taken before anything else begins: what can fail fails first.
     let bound = match &arguments.http {
         Some(address) => Some(http::bind(http_options(arguments, address.as_ref(), listening)).await?),

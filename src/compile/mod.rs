@@ -39,12 +39,22 @@ pub struct Compiler<'a> {
     pub allow_dash: BTreeSet<String>,
     /// Where the arguments are declared, as far as they are.
     pub declared: BTreeMap<String, At>,
+    /// The steps whose outcomes were named since the run began to be checked, in order; `None` for all of them.
+    pub steps_read: Vec<Option<String>>,
 }
 
 impl<'a> Compiler<'a> {
     /// A compiler for the entries of one file.
     pub fn new(findings: &'a mut Findings, pack: &'a Pack, base: &'a Path) -> Compiler<'a> {
-        Compiler { findings, pack, base, names: Names::new(), allow_dash: BTreeSet::new(), declared: BTreeMap::new() }
+        Compiler {
+            findings,
+            pack,
+            base,
+            names: Names::new(),
+            allow_dash: BTreeSet::new(),
+            declared: BTreeMap::new(),
+            steps_read: Vec::new(),
+        }
     }
 
     /// The same compiler with other names in scope.
@@ -53,6 +63,12 @@ impl<'a> Compiler<'a> {
         let result = work(self);
         self.names = outer;
         result
+    }
+
+    /// Notes the outcomes of steps that paths name.
+    pub fn note_steps(&mut self, paths: &[Vec<String>]) {
+        let steps = paths.iter().filter(|path| path.first().is_some_and(|head| head == "steps"));
+        self.steps_read.extend(steps.map(|path| path.get(1).cloned()));
     }
 
     /// The place of a key of the map at `at`, or that of the map.

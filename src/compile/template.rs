@@ -24,6 +24,7 @@ impl Compiler<'_> {
         match Template::compile(&self.pack.engine, text, &self.names) {
             Ok(template) => {
                 self.check_secrets(template.reads(), text.at, exposure);
+                self.note_steps(template.reads());
                 Some(template)
             }
             Err(faults) => {
@@ -150,7 +151,11 @@ impl JsonTemplate {
         Ok(self.render_present(scope)?.unwrap_or(Value::Null))
     }
 
-    fn render_present(&self, scope: &Scope) -> Result<Option<Value>, RenderError> {
+    /// The value, unless it is absent.
+    ///
+    /// # Errors
+    /// What the templates refuse.
+    pub fn render_present(&self, scope: &Scope) -> Result<Option<Value>, RenderError> {
         Ok(match self {
             JsonTemplate::Fixed(value) => Some(value.clone()),
             JsonTemplate::Leaf(template) => template.render(scope)?.0,

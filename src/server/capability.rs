@@ -5,6 +5,7 @@ use rmcp::model::{
 };
 use serde_json::Map;
 
+use crate::action::ListKind;
 use crate::catalog::{Catalog, face};
 
 use super::{
@@ -19,6 +20,7 @@ pub(crate) enum Kind {
     Prompts,
     Resources,
     Completions,
+    Logging,
 }
 
 /// Which kinds are declared, or were to a session.
@@ -28,6 +30,7 @@ pub(crate) struct Kinds {
     prompts: bool,
     resources: bool,
     completions: bool,
+    logging: bool,
 }
 
 impl Kinds {
@@ -38,6 +41,7 @@ impl Kinds {
             prompts: all || !lists.prompts.is_empty(),
             resources: all || !(lists.resources.is_empty() && lists.resource_templates.is_empty()),
             completions: all || catalog.completes(),
+            logging: all || catalog.logs(),
         }
     }
 
@@ -47,13 +51,41 @@ impl Kinds {
             Kind::Prompts => self.prompts,
             Kind::Resources => self.resources,
             Kind::Completions => self.completions,
+            Kind::Logging => self.logging,
         }
     }
 }
 
+/// Of what clients are told when it changes: of everything where the catalog may be replaced, else of what a step can
+/// say has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Promised {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) updates: bool,
+}
+
+impl Promised {
+    pub(crate) fn of(catalog: &Catalog, options: Options) -> Promised {
+        let said = catalog.notices();
+        let list = |kind| options.watching || said.contains(&Some(kind));
+        Promised {
+            tools: list(ListKind::Tools),
+            prompts: list(ListKind::Prompts),
+            resources: list(ListKind::Resources),
+            updates: options.watching || said.contains(&None),
+        }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.tools || self.prompts || self.resources || self.updates
+    }
+}
+
 /// Writes down who answers and what can be asked.
-pub(crate) fn config(server: &face::Server, kinds: Kinds, options: Options) -> ServerConfig {
-    let mut config = ServerConfig::new(capabilities(server, kinds, options));
+pub(crate) fn config(server: &face::Server, kinds: Kinds, promised: Promised) -> ServerConfig {
+    let mut config = ServerConfig::new(capabilities(server, kinds, promised));
     config.server_info = implementation(server);
     config.instructions = server.instructions.clone();
     config
@@ -68,26 +100,27 @@ pub(crate) fn implementation(server: &face::Server) -> Implementation {
     implementation
 }
 
-fn capabilities(server: &face::Server, kinds: Kinds, options: Options) -> ServerCapabilities {
-    let promised = options.watching.then_some(true);
+fn capabilities(server: &face::Server, kinds: Kinds, promised: Promised) -> ServerCapabilities {
+    let yes = |promised: bool| promised.then_some(true);
     let mut capabilities = ServerCapabilities::default();
     capabilities.experimental = server.experimental.as_ref().and_then(translate);
     capabilities.extensions = server.extensions.as_ref().and_then(translate);
     capabilities.completions = kinds.completions.then(Map::new);
+    capabilities.logging = kinds.logging.then(Map::new);
     capabilities.tools = kinds.tools.then(|| {
         let mut tools = ToolsCapability::default();
-        tools.list_changed = promised;
+        tools.list_changed = yes(promised.tools);
         tools
     });
     capabilities.prompts = kinds.prompts.then(|| {
         let mut prompts = PromptsCapability::default();
-        prompts.list_changed = promised;
+        prompts.list_changed = yes(promised.prompts);
         prompts
     });
     capabilities.resources = kinds.resources.then(|| {
         let mut resources = ResourcesCapability::default();
-        resources.list_changed = promised;
-        resources.subscribe = promised;
+        resources.list_changed = yes(promised.resources);
+        resources.subscribe = yes(promised.updates);
         resources
     });
     capabilities

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::catalog::answer::{Refusal, RefusalKind};
 
-use super::capability::Kind;
+use super::{capability::Kind, session::Era};
 
 /// Turns a refusal into the error that its caller gets.
 pub(crate) fn refused(refusal: Refusal) -> ErrorData {
@@ -17,15 +17,32 @@ pub(crate) fn refused(refusal: Refusal) -> ErrorData {
         | RefusalKind::BadUri => ErrorCode::INVALID_PARAMS,
         // rmcp makes it -32602 for peers of 2026-07-28.
         RefusalKind::NotFound => ErrorCode::RESOURCE_NOT_FOUND,
-        RefusalKind::TimedOut | RefusalKind::Cancelled | RefusalKind::Internal => ErrorCode::INTERNAL_ERROR,
+        RefusalKind::Needs => ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+        RefusalKind::Changed => ErrorCode::INVALID_PARAMS,
+        RefusalKind::Own(code) => ErrorCode(code),
+        RefusalKind::Asks | RefusalKind::TimedOut | RefusalKind::Cancelled | RefusalKind::Internal => {
+            ErrorCode::INTERNAL_ERROR
+        }
     };
-    ErrorData::new(code, refusal.message, refusal.data)
+    let data = match (refusal.kind, refusal.data) {
+        (RefusalKind::Needs, Some(capabilities)) => Some(json!({ "requiredCapabilities": capabilities })),
+        (_, data) => data,
+    };
+    ErrorData::new(code, refusal.message, data)
+}
+
+/// The same for a client of this version: one with a session knows no error for capabilities that it lacks.
+pub(crate) fn refused_in(era: Era, refusal: Refusal) -> ErrorData {
+    if refusal.kind == RefusalKind::Needs && !era.is_modern() {
+        return ErrorData::new(ErrorCode::INTERNAL_ERROR, refusal.message, None);
+    }
+    refused(refusal)
 }
 
 /// The same for a resource: the error names the URI.
-pub(crate) fn refused_uri(refusal: Refusal, uri: &str) -> ErrorData {
+pub(crate) fn refused_uri(era: Era, refusal: Refusal, uri: &str) -> ErrorData {
     let not_found = refusal.kind == RefusalKind::NotFound;
-    let mut error = refused(refusal);
+    let mut error = refused_in(era, refusal);
     if not_found && error.data.is_none() {
         error.data = Some(json!({ "uri": uri }));
     }
@@ -39,6 +56,7 @@ pub(crate) fn undeclared(kind: Kind) -> ErrorData {
         Kind::Prompts => "this server has no prompts",
         Kind::Resources => "this server has no resources",
         Kind::Completions => "this server completes nothing",
+        Kind::Logging => "this server sends no log messages",
     };
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
@@ -72,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_not_found_is_named() {
-        let error = refused_uri(Refusal::new(RefusalKind::NotFound, "m"), "a:b");
+        let error = refused_uri(Era::V2025_11_25, Refusal::new(RefusalKind::NotFound, "m"), "a:b");
         assert_eq!(error.data, Some(json!({ "uri": "a:b" })));
     }
 }

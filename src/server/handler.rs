@@ -9,12 +9,12 @@ use rmcp::{
         DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
         InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
         PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 
-use super::{Server, completion, prompts, resources, served::VERSIONS, session, subscription, tools, unknown};
+use super::{Server, completion, logging, prompts, resources, served::VERSIONS, session, subscription, tools, unknown};
 
 type Context = RequestContext<RoleServer>;
 type Pages = Option<PaginatedRequestParams>;
@@ -48,6 +48,10 @@ impl ServerHandler for Server {
 
     async fn ping(&self, _: Context) -> Result<(), ErrorData> {
         Ok(())
+    }
+
+    async fn set_level(&self, request: SetLevelRequestParams, context: Context) -> Result<(), ErrorData> {
+        logging::set_level(self, &request, &context)
     }
 
     async fn list_tools(&self, request: Pages, context: Context) -> Result<ListToolsResult, ErrorData> {

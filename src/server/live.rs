@@ -1,16 +1,16 @@
 //! The catalog that is served at the moment, and word of its successors.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
 
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{catalog::Catalog, world::World};
+use crate::{action::Notice, catalog::Catalog, world::World};
 
-use super::{Changes, Server, Stamp, served::Served};
+use super::{Changes, Server, Stamp, served::Served, state::Seal};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,7 @@ struct Inner {
     closing: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
+    seal: OnceLock<Seal>,
 }
 
 impl Live {
@@ -56,6 +57,7 @@ impl Live {
             closing: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
+            seal: OnceLock::new(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -67,6 +69,24 @@ impl Live {
         let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
+    }
+
+    /// Seals what travels while a client is asked with the first of `keys`, and opens what any of them sealed: so a
+    /// call goes on in another process that has the same ones. Without it a key of its own ends with the process.
+    /// Only the first such call has an effect, and only before the first question.
+    pub fn seal_with(&self, keys: &[Vec<u8>]) {
+        let _ = self.inner.seal.set(Seal::new(keys));
+    }
+
+    pub(crate) fn seal(&self) -> &Seal {
+        self.inner.seal.get_or_init(|| Seal::new(&[]))
+    }
+
+    /// Tells every client what a step says has changed.
+    pub(crate) fn notice(&self, notice: Notice) {
+        let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = self.current().noticed(notice);
+        self.inner.served.send_replace(Arc::new(next));
     }
 
     /// Returns the catalog that is served at the moment.
@@ -110,10 +130,6 @@ impl Live {
 
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Served>> {
         self.inner.served.subscribe()
-    }
-
-    pub(crate) fn options(&self) -> Options {
-        self.inner.options
     }
 
     pub(crate) fn world(&self) -> Arc<dyn World> {

@@ -7,18 +7,26 @@
 //! A request takes one snapshot (`served`) and is answered from it to its end. Nothing here knows a peer but the
 //! peer's own task, so one that does not read delays nobody.
 
+#![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
+
+mod asking;
 mod capability;
 mod changes;
+mod client;
 mod completion;
 mod content;
 mod error;
 mod handler;
 mod listing;
 mod live;
+mod logging;
+mod pace;
 mod prompts;
+mod question;
 mod resources;
 mod served;
 mod session;
+mod state;
 mod structured;
 mod subscription;
 #[cfg(test)]

@@ -9,7 +9,15 @@ use rmcp::{
     service::RequestContext,
 };
 
-use super::{Server, capability::Kind, content, error, session::Admitted};
+use crate::catalog::answer::Call;
+
+use super::{
+    Server,
+    asking::{self, Came},
+    capability::Kind,
+    content, error,
+    session::Admitted,
+};
 
 pub(crate) fn list(
     server: &Server,
@@ -32,10 +40,25 @@ pub(crate) async fn get(
     request: GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Prompts, context)?;
-    let call = server.call(context);
-    let answer = served.catalog.get_prompt(&request.name, request.arguments, &call);
-    let answer = server.run(context, answer).await.map_err(error::refused)?;
+    let admitted = server.admit(Kind::Prompts, context)?;
+    let (served, era) = (&admitted.served, admitted.era);
+    let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = request;
+    let asked = asking::Request {
+        method: "prompts/get",
+        name: &name,
+        arguments: arguments.as_ref().filter(|_| served.talks),
+        responses: input_responses,
+        state: request_state,
+    };
+    let call = |call: Call| {
+        let (name, arguments) = (&name, arguments.clone());
+        async move { served.catalog.get_prompt(name, arguments, &call).await }
+    };
+    let refuse = |refusal| error::refused_in(era, refusal);
+    let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
+        Came::To(answer) => answer,
+        Came::Waits(required) => return Ok(GetPromptResponse::InputRequired(required)),
+    };
     let mut result = GetPromptResult::new(answer.messages.into_iter().map(content::message).collect());
     result.description = answer.description;
     if era.is_modern() {

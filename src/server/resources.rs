@@ -9,7 +9,15 @@ use rmcp::{
     service::RequestContext,
 };
 
-use super::{Server, capability::Kind, content, error, served, session::Admitted};
+use crate::catalog::answer::Call;
+
+use super::{
+    Server,
+    asking::{self, Came},
+    capability::Kind,
+    content, error, served,
+    session::Admitted,
+};
 
 pub(crate) fn list(
     server: &Server,
@@ -49,10 +57,25 @@ pub(crate) async fn read(
     request: ReadResourceRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
-    let call = server.call(context);
-    let answer = served.catalog.read_resource(&request.uri, &call);
-    let answer = server.run(context, answer).await.map_err(|refusal| error::refused_uri(refusal, &request.uri))?;
+    let admitted = server.admit(Kind::Resources, context)?;
+    let (served, era) = (&admitted.served, admitted.era);
+    let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
+    let asked = asking::Request {
+        method: "resources/read",
+        name: &uri,
+        arguments: None,
+        responses: input_responses,
+        state: request_state,
+    };
+    let call = |call: Call| {
+        let uri = &uri;
+        async move { served.catalog.read_resource(uri, &call).await }
+    };
+    let refuse = |refusal| error::refused_uri(era, refusal, &uri);
+    let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
+        Came::To(answer) => answer,
+        Came::Waits(required) => return Ok(ReadResourceResponse::InputRequired(required)),
+    };
     let mut result = ReadResourceResult::new(answer.contents.into_iter().map(content::contents).collect());
     if era.is_modern() {
         let own_scope = answer.cache_scope.map(|scope| served::cache_scope(Some(scope)));

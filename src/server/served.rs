@@ -12,20 +12,28 @@ use rmcp::model::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::action::{ListKind, Notice};
 use crate::catalog::{Catalog, face};
 
 use super::{
     Changes, Options,
-    capability::{self, Kinds},
+    capability::{self, Kinds, Promised},
     listing::Listing,
     structured::{self, Shape},
 };
 
 /// What one request sees of the server, from its beginning to its end.
+#[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) news: News,
     pub(crate) kinds: Kinds,
+    /// Of what clients are told when it changes.
+    pub(crate) promised: Promised,
+    /// Whether entries speak with their client.
+    pub(crate) talks: bool,
+    /// How often a step has said that a resource changed, by its URI.
+    touched: Arc<HashMap<String, u64>>,
     /// What `initialize` and `server/discover` say.
     pub(crate) config: ServerConfig,
     /// The metadata of every result of 2026-07-28: who answers.
@@ -70,18 +78,48 @@ impl News {
 
 impl Served {
     pub(crate) fn first(catalog: Arc<Catalog>, options: Options) -> Served {
-        Served::build(catalog, News::default(), options)
+        Served::build(catalog, News::default(), Arc::default(), options)
     }
 
     pub(crate) fn after(previous: &Served, catalog: Arc<Catalog>, options: Options) -> (Served, Changes) {
         let changes = Changes::between(previous.catalog.lists(), catalog.lists());
         let news = previous.news.after(&changes);
-        (Served::build(catalog, news, options), changes)
+        (Served::build(catalog, news, previous.touched.clone(), options), changes)
     }
 
-    fn build(catalog: Arc<Catalog>, news: News, options: Options) -> Served {
+    /// The same catalog, of which a step says that something changed.
+    pub(crate) fn noticed(&self, notice: Notice) -> Served {
+        let mut next = self.clone();
+        next.news.generation += 1;
+        match notice {
+            Notice::List(ListKind::Tools) => next.news.tools += 1,
+            Notice::List(ListKind::Prompts) => next.news.prompts += 1,
+            Notice::List(ListKind::Resources) => next.news.resources += 1,
+            Notice::Updated(uri) => {
+                let touched = Arc::make_mut(&mut next.touched);
+                if touched.len() >= MOST_TOUCHED && !touched.contains_key(&uri) {
+                    touched.clear();
+                }
+                *touched.entry(uri).or_default() += 1;
+            }
+        }
+        next
+    }
+
+    /// A number that changes when what a URI answers changes, as far as that can be told; `None` where nothing
+    /// answers it.
+    pub(crate) fn print(&self, uri: &str) -> Option<u64> {
+        let (own, touched) = (self.catalog.fingerprint(uri), self.touched.get(uri));
+        let Some(touched) = touched else { return own };
+        let mut hasher = DefaultHasher::new();
+        (own, touched).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn build(catalog: Arc<Catalog>, news: News, touched: Arc<HashMap<String, u64>>, options: Options) -> Served {
         let (server, lists) = (catalog.server(), catalog.lists());
         let kinds = Kinds::of(&catalog, options);
+        let promised = Promised::of(&catalog, options);
         let shapes = structured::shapes(&lists.tools);
         let tools: Vec<Tool> = lists.tools.iter().map(tool).collect();
         let print = fingerprint(&lists.tools);
@@ -90,7 +128,10 @@ impl Served {
         Served {
             news,
             kinds,
-            config: capability::config(server, kinds, options),
+            promised,
+            talks: catalog.talks(),
+            touched,
+            config: capability::config(server, kinds, promised),
             meta: answerer(server),
             ttl_ms: server.ttl_ms.unwrap_or(0),
             cache_scope: cache_scope(server.cache_scope),
@@ -109,6 +150,10 @@ impl Served {
         }
     }
 }
+
+/// Of how many resources is remembered that a step said that they changed. Beyond that all are forgotten, and are said
+/// to have changed once more.
+const MOST_TOUCHED: usize = 10_000;
 
 /// Large, since some clients never ask for the second page.
 const DEFAULT_PAGE: usize = 1000;

@@ -15,15 +15,17 @@ use rmcp::{
 };
 use tokio::sync::Notify;
 
+use crate::action::Level;
+
 use super::{
     Server,
     capability::{Kind, Kinds},
     error,
+    pace::Pace,
     served::{News, Served, VERSIONS},
 };
 
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
-#[derive(Default)]
 pub(crate) struct Session {
     agreed: OnceLock<Agreed>,
     announcing: AtomicBool,
@@ -32,6 +34,26 @@ pub(crate) struct Session {
     accepted: Mutex<HashMap<String, Option<u64>>>,
     /// Rings when a resource is watched whose catalog may be replaced already.
     pub(crate) bell: Notify,
+    /// The least grave log messages that the client wants.
+    level: Mutex<Level>,
+    log_pace: Mutex<Pace>,
+}
+
+/// Log messages that are sent at once, and then each second.
+const LOGS: (u32, u32) = (200, 50);
+
+impl Default for Session {
+    fn default() -> Session {
+        Session {
+            agreed: OnceLock::default(),
+            announcing: AtomicBool::default(),
+            watched: Mutex::default(),
+            accepted: Mutex::default(),
+            bell: Notify::default(),
+            level: Mutex::new(Level::Info),
+            log_pace: Mutex::new(Pace::new(LOGS.0, LOGS.1)),
+        }
+    }
 }
 
 /// What `initialize` has settled for as long as the session lives.
@@ -92,6 +114,18 @@ impl Session {
 
     pub(crate) fn accepted(&self) -> MutexGuard<'_, HashMap<String, Option<u64>>> {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn log_level(&self) -> Level {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_log_level(&self, level: Level) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    pub(crate) fn log_pace(&self) -> MutexGuard<'_, Pace> {
+        self.log_pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether nobody announces changes to this session yet; true once.

@@ -30,10 +30,10 @@ pub(crate) async fn subscribe(
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
     let served = server.admit(Kind::Resources, context)?.served;
-    if !server.live.options().watching {
+    if !served.promised.updates {
         return Err(error::unknown_method("resources/subscribe"));
     }
-    let print = served.catalog.fingerprint(&uri);
+    let print = served.print(&uri);
     let mut watched = server.session.watched();
     if watched.len() >= MOST_WATCHED && !watched.contains_key(&uri) {
         let message = format!("a session can subscribe to {MOST_WATCHED} resources; unsubscribe from some first");
@@ -47,8 +47,7 @@ pub(crate) async fn subscribe(
 
 /// No longer watches a resource for the session.
 pub(crate) fn unsubscribe(server: &Server, uri: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    server.admit(Kind::Resources, context)?;
-    if !server.live.options().watching {
+    if !server.admit(Kind::Resources, context)?.served.promised.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
     server.session.watched().remove(uri);
@@ -57,7 +56,8 @@ pub(crate) fn unsubscribe(server: &Server, uri: &str, context: &RequestContext<R
 
 /// Begins to tell a session of changes, now that it is ready for them. What changed since `initialize` is due.
 pub(crate) fn announce(server: &Server, peer: Peer<RoleServer>) {
-    if server.session.agreed().is_none() || !server.live.options().watching || !server.session.begin_announcing() {
+    let promised = server.live.current().promised.any();
+    if server.session.agreed().is_none() || !promised || !server.session.begin_announcing() {
         return;
     }
     let (session, served) = (server.session.clone(), server.live.watch());
@@ -109,7 +109,7 @@ async fn tell_updates(session: &Session, peer: &Peer<RoleServer>, served: &Serve
         .map(|(uri, watched)| (uri.clone(), watched.print))
         .collect();
     for (uri, before) in stale {
-        let print = served.catalog.fingerprint(&uri);
+        let print = served.print(&uri);
         let wanted = match session.watched().get_mut(&uri) {
             Some(watched) => {
                 *watched = Watched { generation, print };
@@ -127,14 +127,14 @@ async fn tell_updates(session: &Session, peer: &Peer<RoleServer>, served: &Serve
 /// Says what a stream may be opened for; rmcp leaves of it what is declared. More resources than can be watched
 /// are none: the acknowledgement shows it.
 pub(crate) fn accepted(server: &Server, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-    if !server.live.options().watching {
+    let served = server.live.current();
+    if !served.promised.any() {
         return None;
     }
     let mut accepted = requested.clone();
     accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|uris| uris.len() <= MOST_WATCHED);
-    let served = server.live.current();
     if let Some(uris) = accepted.resource_subscriptions.as_ref().filter(|_| served.kinds.has(Kind::Resources)) {
-        let prints = uris.iter().map(|uri| (uri.clone(), served.catalog.fingerprint(uri)));
+        let prints = uris.iter().map(|uri| (uri.clone(), served.print(uri)));
         server.session.accepted().extend(prints);
     }
     Some(accepted)
@@ -167,7 +167,7 @@ async fn tell_stream(
     // What was read before the catalog was replaced cannot be told from what is there now.
     if served.news.generation != told.generation {
         for (uri, print) in uris.iter().zip(&mut prints) {
-            *print = served.catalog.fingerprint(uri);
+            *print = served.print(uri);
             let _ = sink.notify_resource_updated(uri.clone()).await;
         }
     }
@@ -178,7 +178,7 @@ async fn tell_stream(
         let served = live.borrow_and_update().clone();
         tell_lists(sink, &served, &mut told).await;
         for (uri, print) in uris.iter().zip(&mut prints) {
-            let now = served.catalog.fingerprint(uri);
+            let now = served.print(uri);
             if std::mem::replace(print, now) != now {
                 let _ = sink.notify_resource_updated(uri.clone()).await;
             }
@@ -190,7 +190,7 @@ async fn tell_stream(
 /// What the resources were when the stream was acknowledged.
 fn accepted_prints(uris: &[String], session: &Session, served: &Served) -> Vec<Option<u64>> {
     let mut accepted = session.accepted();
-    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.catalog.fingerprint(uri))).collect()
+    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.print(uri))).collect()
 }
 
 async fn tell_lists(sink: &SubscriptionSink, served: &Served, told: &mut News) {

@@ -3,15 +3,17 @@
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, ListToolsResult, PaginatedRequestParams,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ErrorCode, ErrorData, ListToolsResult,
+        PaginatedRequestParams,
     },
     service::RequestContext,
 };
 
-use crate::catalog::answer::ToolAnswer;
+use crate::catalog::answer::{Call, ToolAnswer};
 
 use super::{
     Server,
+    asking::{self, Came},
     capability::Kind,
     content, error,
     session::{Admitted, Era},
@@ -44,10 +46,28 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
-    let call = server.call(context);
-    let answer = admitted.served.catalog.call_tool(&request.name, request.arguments, &call);
-    let answer = server.run(context, answer).await.map_err(error::refused)?;
-    Ok(CallToolResponse::Complete(result(answer, &request.name, &admitted)))
+    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+    let asked = asking::Request {
+        method: "tools/call",
+        name: &name,
+        arguments: arguments.as_ref().filter(|_| admitted.served.talks),
+        responses: input_responses,
+        state: request_state,
+    };
+    let (catalog, era) = (&admitted.served.catalog, admitted.era);
+    let call = |call: Call| {
+        let (name, arguments) = (&name, arguments.clone());
+        async move { catalog.call_tool(name, arguments, &call).await }
+    };
+    match server.ask_or((asked, context), &admitted, call, error::refused).await {
+        Ok(Came::To(answer)) => Ok(CallToolResponse::Complete(result(answer, &name, &admitted))),
+        Ok(Came::Waits(required)) => Ok(CallToolResponse::InputRequired(required)),
+        // A session's model is told in words what its client cannot do.
+        Err(error) if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !era.is_modern() => {
+            Ok(CallToolResponse::Complete(result(ToolAnswer::failure(error.message), &name, &admitted)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {

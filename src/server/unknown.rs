@@ -4,8 +4,8 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData, GetPromptRequestParams,
-        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SubscribeRequestParams,
-        SubscriptionsListenRequestParams,
+        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SetLevelRequestParams,
+        SubscribeRequestParams, SubscriptionsListenRequestParams,
     },
     service::RequestContext,
 };
@@ -42,6 +42,7 @@ fn kind(method: &str) -> Option<Kind> {
         Some("prompts") => Some(Kind::Prompts),
         Some("resources") => Some(Kind::Resources),
         Some("completion") => Some(Kind::Completions),
+        Some("logging") => Some(Kind::Logging),
         _ => None,
     }
     .filter(|_| complaint(method, None).is_some() || is_list(method))
@@ -59,6 +60,7 @@ fn complaint(method: &str, params: Option<&Value>) -> Option<String> {
         "prompts/get" => mismatch::<GetPromptRequestParams>(params),
         "resources/read" => mismatch::<ReadResourceRequestParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
+        "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
         "completion/complete" => mismatch::<CompleteRequestParams>(params),
         "subscriptions/listen" => mismatch::<SubscriptionsListenRequestParams>(params),
         "ping" | "server/discover" => mismatch::<serde_json::Map<String, Value>>(params),

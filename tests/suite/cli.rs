@@ -324,7 +324,7 @@ fn a_broken_manifest_is_not_served_and_the_report_is_on_stderr() {
 #[test]
 fn what_serve_cannot_do_yet_it_refuses_with_a_plain_sentence() {
     let folder = Folder::of(
-        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: [{ id: a, exec: [\"true\"] }, { exec: [\"true\"] }] }\n",
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [\"true\"], sandbox: {} } }\n",
     );
     let served = folio_in(folder.path(), &["serve"]);
     assert_eq!(served.code, Some(1), "{served:?}");

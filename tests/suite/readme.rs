@@ -242,16 +242,6 @@ fn the_rooms_are_those_of_the_code() {
     assert_eq!(told, rooms);
 }
 
-#[test]
-fn what_is_not_there_yet_is_what_the_code_says() {
-    let page = readme();
-    let section = page.split("## Not there yet").nth(1).unwrap();
-    let list = section.split("the actions `").nth(1).unwrap().split('`').next().unwrap();
-    let told: Vec<&str> = list.split(' ').collect();
-    let table = folio::action::TABLE.iter().filter(|row| !row.runs);
-    assert_eq!(told, table.map(|row| row.key).collect::<Vec<_>>());
-}
-
 /// The keys that the page names beside the actions, each where it would have an effect.
 #[test]
 fn the_keys_that_are_not_there_yet_are_those_of_check() {

@@ -66,7 +66,7 @@ impl Act for Http {
     type Spec = Spec;
     const GRANT: Option<&'static str> = Some("http");
 
-    fn shape() -> Shape {
+    fn shape(_: &Spec) -> Shape {
         Shape::object([
             ("status", Shape::Number),
             ("headers", Shape::Map(Box::new(Shape::Text))),
@@ -106,6 +106,10 @@ impl Act for Http {
         };
         request.check_whole_url(spec, compiler)?;
         Some(request)
+    }
+
+    fn changes(&self) -> bool {
+        !matches!(self.method, "GET" | "HEAD" | "OPTIONS")
     }
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {

@@ -57,7 +57,9 @@ async fn capabilities_tell_the_truth() {
     let empty = "{ folio: 1, server: { name: e, version: '1' } }";
     assert_eq!(capabilities(&live(empty)).await, json!({}));
     let all = Options { watching: true, declare_all: true };
-    assert_eq!(capabilities(&live_with(empty, all)).await, desk);
+    let mut everything = desk;
+    everything["logging"] = json!({});
+    assert_eq!(capabilities(&live_with(empty, all)).await, everything);
 }
 
 #[tokio::test]

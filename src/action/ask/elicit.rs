@@ -1,0 +1,275 @@
+//! `elicit`: a question to the person, by a form or on a page.
+
+use serde_json::{Map, Value, json};
+
+use super::Verdict;
+use super::spec::Elicit;
+use crate::action::Failure;
+use crate::action::client::{Asks, Need};
+use crate::compile::{Compiler, Exposure, Placed, shape_of};
+use crate::diagnostic::{Code, Severity};
+use crate::schema::{Schema, SchemaFault, lint};
+use crate::template::{Scope, Shape, Template, Text, Url};
+use crate::yaml::{At, Spanned};
+
+/// A question to the person, ready to be put.
+pub(super) struct Elicited {
+    message: Template<Text>,
+    way: Way,
+}
+
+enum Way {
+    Form(Schema),
+    Page(Template<Url>),
+}
+
+/// Words in the name of a field that ask for what a form must never ask for.
+const SECRETS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "api_key", "credential"];
+/// The formats that MCP has for a form's texts.
+const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
+/// What MCP's forms know of a field.
+const KEYWORDS: &[&str] = &[
+    "type",
+    "title",
+    "description",
+    "default",
+    "enum",
+    "enumNames",
+    "oneOf",
+    "items",
+    "minItems",
+    "maxItems",
+    "format",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+];
+
+impl Elicited {
+    pub(super) fn compile(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Elicited> {
+        let Some(message) = &elicit.message else {
+            compiler.error(Code::MissingKey, elicit.at, "`elicit` needs a `message`");
+            return None;
+        };
+        let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
+        let ways = [elicit.schema.is_some(), elicit.requested_schema.is_some(), elicit.url.is_some()];
+        if ways.into_iter().filter(|way| *way).count() != 1 {
+            compiler.error(
+                Code::Conflict,
+                elicit.at,
+                "`elicit` takes exactly one of `schema`, `requestedSchema`, `url`",
+            );
+            return None;
+        }
+        let way = match &elicit.url {
+            Some(url) => compiler.template(url, Exposure::Client).map(Way::Page),
+            None => form(elicit, compiler).map(Way::Form),
+        };
+        Some(Elicited { message: message?, way: way? })
+    }
+
+    pub(super) fn need(&self) -> Need {
+        match self.way {
+            Way::Form(_) => Need::Form,
+            Way::Page(_) => Need::Page,
+        }
+    }
+
+    pub(super) fn render(&self, scope: &Scope) -> Result<Asks, Failure> {
+        let message = self.message.render(scope)?.0;
+        Ok(match &self.way {
+            Way::Form(schema) => Asks::Form { message, schema: (**schema.json()).clone() },
+            Way::Page(url) => Asks::Page { message, url: url.render(scope)?.text },
+        })
+    }
+
+    /// What is made of an `ElicitResult`.
+    pub(super) fn judge(&self, answer: &Value, goes_on: bool, scope: &Scope) -> Result<Verdict, Failure> {
+        let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
+        match action {
+            "accept" => Ok(self.judge_content(answer)),
+            "decline" | "cancel" if goes_on => Ok(Verdict::Fits(json!({ "action": action }))),
+            "decline" => Ok(Verdict::Over(format!("the user declined: {}", self.message.render(scope)?.0))),
+            "cancel" => Ok(Verdict::Over(format!("the user answered nothing: {}", self.message.render(scope)?.0))),
+            _ => Ok(Verdict::Misfit("its `action` is none of `accept`, `decline`, `cancel`".to_owned())),
+        }
+    }
+
+    fn judge_content(&self, answer: &Value) -> Verdict {
+        let mut outcome = Map::new();
+        if let Way::Form(schema) = &self.way {
+            let content = match answer.get("content") {
+                None | Some(Value::Null) => Map::new(),
+                Some(Value::Object(content)) => content.clone(),
+                Some(_) => return Verdict::Misfit("its `content` is no object".to_owned()),
+            };
+            let asked = schema.json().get("properties").and_then(Value::as_object);
+            outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
+            let whole = Value::Object(outcome);
+            let violations = schema.violations(&whole);
+            if !violations.is_empty() {
+                let words: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+                return Verdict::Misfit(words.join("; "));
+            }
+            outcome = match whole {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            };
+        }
+        outcome.insert("action".to_owned(), "accept".into());
+        Verdict::Fits(Value::Object(outcome))
+    }
+}
+
+/// What templates may expect of the answer.
+pub(super) fn shape(elicit: &Elicit) -> Shape {
+    let field = |name: &str, schema: &Value| {
+        let typed = schema.get("type").is_some() || !schema.is_object();
+        (name.to_owned(), if typed { shape_of(schema) } else { Shape::Text })
+    };
+    let raw = elicit.requested_schema.as_ref();
+    if raw.is_some_and(|raw| raw.0.get("properties").is_none()) {
+        return Shape::Map(Box::new(Shape::Any));
+    }
+    let written = elicit.schema.iter().flat_map(|fields| &fields.value).map(|(name, json)| field(name, &json.0));
+    let raw = raw.and_then(|raw| raw.0.get("properties")?.as_object());
+    let raw = raw.into_iter().flatten().map(|(name, json)| field(name, json));
+    Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
+}
+
+fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {
+    let before = compiler.findings.report.diagnostics().len();
+    let placed = match (&elicit.schema, &elicit.requested_schema) {
+        (Some(fields), _) => {
+            for (name, field) in &fields.value {
+                check_field((name, name.at), (&field.0, field.at), compiler);
+            }
+            let schema = object_of(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
+            let compiled =
+                compiler.try_schema(&Placed { value: schema, at: fields.at, folder: compiler.base.to_owned() });
+            return sound(compiled, |pointer| below(pointer, fields.at), before, compiler);
+        }
+        (None, Some(raw)) => compiler.json_value(raw)?,
+        (None, None) => return None,
+    };
+    let properties = placed.value.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    if placed.value.get("type").and_then(Value::as_str) != Some("object") || properties.is_empty() {
+        compiler
+            .error(Code::Schema, placed.at, "a `requestedSchema` describes an object with its `properties`")
+            .help("add `type: object` and `properties`");
+        return None;
+    }
+    for (name, field) in &properties {
+        let pointer = format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+        let documents = &compiler.findings.documents;
+        let (key, value) = (documents.key_at(placed.at, &pointer), documents.value_at(placed.at, &pointer));
+        check_field((name, key), (field, value), compiler);
+    }
+    let at = placed.at;
+    let compiled = compiler.try_schema(&placed);
+    sound(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
+}
+
+/// The schema, unless it or one of its fields was found wrong.
+fn sound(
+    compiled: Result<Schema, Vec<SchemaFault>>,
+    place: impl Fn(&str) -> (At, String),
+    before: usize,
+    compiler: &mut Compiler<'_>,
+) -> Option<Schema> {
+    let faults = match &compiled {
+        Ok(schema) => {
+            let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
+            lints.map(|lint| SchemaFault { pointer: lint.pointer, message: lint.message, help: lint.help }).collect()
+        }
+        Err(faults) if compiler.findings.report.diagnostics().len() == before => faults.clone(),
+        Err(_) => Vec::new(),
+    };
+    for fault in faults {
+        let (at, pointer) = place(&fault.pointer);
+        compiler.report_schema(&SchemaFault { pointer, ..fault }, at, Severity::Error);
+    }
+    let fine = compiler.findings.report.diagnostics().len() == before;
+    compiled.ok().filter(|_| fine)
+}
+
+/// A pointer into the whole schema, as one into the map of fields.
+fn below(pointer: &str, at: At) -> (At, String) {
+    (at, pointer.strip_prefix("/properties").unwrap_or_default().to_owned())
+}
+
+/// The schema of an object with these fields. As in `arguments`, no `type` means text.
+fn object_of<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, field) in fields {
+        let mut schema = field.as_object().cloned().unwrap_or_default();
+        if schema.shift_remove("required") == Some(Value::Bool(true)) {
+            required.push(Value::from(name));
+        }
+        let mut typed = Map::new();
+        if !schema.contains_key("type") {
+            typed.insert("type".to_owned(), "string".into());
+        }
+        typed.extend(schema);
+        properties.insert(name.to_owned(), Value::Object(typed));
+    }
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if let (Value::Object(schema), false) = (&mut schema, required.is_empty()) {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
+    schema
+}
+
+/// A field of a form: flat, and never for a secret.
+fn check_field((name, name_at): (&str, At), (field, at): (&Value, At), compiler: &mut Compiler<'_>) {
+    let lower = name.to_lowercase();
+    if SECRETS.iter().any(|secret| lower.contains(secret)) {
+        compiler
+            .error(Code::Secret, name_at, format!("a form must not ask for a secret such as `{name}`"))
+            .help("send the person to a page with `url`");
+    }
+    if name == "action" {
+        compiler
+            .error(Code::BadName, name_at, "`action` is the answer's own")
+            .help("it is `accept`, `decline` or `cancel`");
+    }
+    let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
+    let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice);
+    if !matches!(kind, "string" | "number" | "integer" | "boolean") && !list_of_choices {
+        compiler
+            .error(
+                Code::BadValue,
+                at,
+                format!("a form's field is a text, a number, a boolean or a choice, not `{kind}`"),
+            )
+            .help("MCP's forms are flat");
+    }
+    for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
+        if !KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
+            let place = compiler.key(at, key);
+            compiler.error(Code::UnknownKey, place, format!("a form's field has no `{key}`")).did_you_mean(
+                key,
+                place.span(),
+                KEYWORDS.iter().copied(),
+            );
+        }
+    }
+    if let Some(format) = field.get("format").and_then(Value::as_str)
+        && !FORMATS.contains(&format)
+    {
+        let place = compiler.findings.documents.value_at(at, "/format");
+        compiler
+            .error(Code::BadValue, place, format!("MCP's forms have no format `{format}`"))
+            .help(format!("use one of `{}`, or a `pattern`", FORMATS.join(" ")));
+    }
+}
+
+/// The items of a list of choices: an `enum`, or an `anyOf` of titled constants.
+fn is_choice(items: &Value) -> bool {
+    let titled = |choice: &Value| choice.get("const").is_some();
+    items.get("enum").is_some_and(Value::is_array)
+        || items.get("anyOf").and_then(Value::as_array).is_some_and(|choices| choices.iter().all(titled))
+}

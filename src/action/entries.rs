@@ -1,0 +1,41 @@
+//! The other entries of the server, as far as a step may use them.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::{Checkpoint, Doing, Failure, Outcome, Waited};
+
+/// What a step may name: the tools, prompts and resources of its own pack.
+pub trait Entries: Send + Sync {
+    /// Calls a tool.
+    fn call<'a>(&'a self, name: &'a str, arguments: Map<String, Value>, visit: Visit<'a>) -> Visited<'a>;
+
+    /// Renders a prompt.
+    fn get<'a>(&'a self, name: &'a str, arguments: Map<String, Value>, visit: Visit<'a>) -> Visited<'a>;
+
+    /// Reads a resource.
+    fn read<'a>(&'a self, uri: &'a str, visit: Visit<'a>) -> Visited<'a>;
+}
+
+/// What comes of using an entry: its outcome as later steps see it.
+pub type Visited<'a> = BoxFuture<'a, Result<Outcome, Failure>>;
+
+/// What goes along when a step uses an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Visit<'a> {
+    /// How long the client has been waited for.
+    pub waited: &'a Waited,
+    /// How much of the caller's time is left.
+    pub timeout: Duration,
+    /// Where the entry stood when it waited for the client.
+    pub resume: Option<&'a Checkpoint>,
+}
+
+impl<'a> Visit<'a> {
+    /// A visit on behalf of a step.
+    pub(super) fn of(doing: &Doing<'a>) -> Visit<'a> {
+        Visit { waited: doing.waited, timeout: doing.timeout, resume: doing.resume }
+    }
+}

@@ -1,0 +1,219 @@
+//! The state of a call that waits for its client, as it travels through the client's hands: sealed, so that it can be
+//! neither read nor altered, bound to its call, for a time, and opened once.
+//!
+//! What is in it is not known here (action/). 2026-07-28, basic/patterns/mrtr: `requestState`.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::{
+    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hkdf,
+    rand::{SecureRandom, SystemRandom},
+};
+
+/// The length of a key of its own, in bytes.
+const OWN_KEY: usize = 32;
+/// How long a state may be opened.
+const LIFE: Duration = Duration::from_secs(60 * 60);
+/// How many states that were opened are remembered; beyond that the first to expire are forgotten.
+const REMEMBERED: usize = 100_000;
+/// How long a state may be, in characters: far more than what is ever sealed.
+const LONGEST: usize = 1 << 20;
+/// The first byte, should the form ever change.
+const FORM: u8 = 1;
+const EXPIRY: usize = 8;
+
+/// Seals and opens states.
+pub(crate) struct Seal {
+    /// The first one seals, each opens.
+    keys: Vec<LessSafeKey>,
+    random: SystemRandom,
+    opened: Mutex<Opened>,
+}
+
+/// States that were opened and have not expired.
+#[derive(Default)]
+struct Opened {
+    seen: HashSet<[u8; NONCE_LEN]>,
+    by_expiry: BTreeMap<(u64, [u8; NONCE_LEN]), ()>,
+}
+
+/// Why a state is not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unsealed {
+    #[error("this `requestState` is not one of this call, or was altered")]
+    Foreign,
+    #[error("this `requestState` has expired; make the call anew")]
+    Expired,
+    #[error("this `requestState` was used already; make the call anew")]
+    Used,
+}
+
+impl Seal {
+    /// Seals with the first of `secrets`, or with a key of its own that ends with the process.
+    pub(crate) fn new(secrets: &[Vec<u8>]) -> Seal {
+        let random = SystemRandom::new();
+        let mut own = [0; OWN_KEY];
+        let mut keys: Vec<LessSafeKey> = secrets.iter().filter_map(|secret| key(secret)).collect();
+        if keys.is_empty() && random.fill(&mut own).is_ok() {
+            keys.extend(key(&own));
+        }
+        Seal { keys, random, opened: Mutex::default() }
+    }
+
+    /// Seals `content` for the call that `binding` stands for. `None` where the system has no randomness.
+    pub(crate) fn seal(&self, content: &[u8], binding: &[u8]) -> Option<String> {
+        self.seal_until(content, binding, now() + LIFE.as_secs())
+    }
+
+    fn seal_until(&self, content: &[u8], binding: &[u8], expiry: u64) -> Option<String> {
+        let key = self.keys.first()?;
+        let mut nonce = [0; NONCE_LEN];
+        self.random.fill(&mut nonce).ok()?;
+        let mut sealed = expiry.to_be_bytes().to_vec();
+        sealed.extend_from_slice(content);
+        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(binding), &mut sealed).ok()?;
+        let mut whole = vec![FORM];
+        whole.extend_from_slice(&nonce);
+        whole.extend_from_slice(&sealed);
+        Some(URL_SAFE_NO_PAD.encode(whole))
+    }
+
+    /// Opens a state of the call that `binding` stands for, once.
+    pub(crate) fn open(&self, sealed: &str, binding: &[u8]) -> Result<Vec<u8>, Unsealed> {
+        if sealed.len() > LONGEST {
+            return Err(Unsealed::Foreign);
+        }
+        let whole = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| Unsealed::Foreign)?;
+        let (form, rest) = whole.split_first().ok_or(Unsealed::Foreign)?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Unsealed::Foreign)?;
+        if *form != FORM {
+            return Err(Unsealed::Foreign);
+        }
+        let opened = self.keys.iter().find_map(|key| {
+            let mut sealed = sealed.to_vec();
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            key.open_in_place(nonce, Aad::from(binding), &mut sealed).ok().map(|opened| opened.to_vec())
+        });
+        let opened = opened.ok_or(Unsealed::Foreign)?;
+        let (expiry, content) = opened.split_first_chunk::<EXPIRY>().ok_or(Unsealed::Foreign)?;
+        let expiry = u64::from_be_bytes(*expiry);
+        if expiry <= now() {
+            return Err(Unsealed::Expired);
+        }
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.remember(expiry, *nonce) { Ok(content.to_vec()) } else { Err(Unsealed::Used) }
+    }
+}
+
+impl Opened {
+    /// Says whether it is the first time.
+    fn remember(&mut self, expiry: u64, nonce: [u8; NONCE_LEN]) -> bool {
+        let now = now();
+        while let Some(((first, old), ())) = self.by_expiry.first_key_value() {
+            if *first > now && self.seen.len() < REMEMBERED {
+                break;
+            }
+            let (first, old) = (*first, *old);
+            self.seen.remove(&old);
+            self.by_expiry.remove(&(first, old));
+        }
+        self.by_expiry.insert((expiry, nonce), ());
+        self.seen.insert(nonce)
+    }
+}
+
+/// A key for sealing, from a secret of any length.
+fn key(secret: &[u8]) -> Option<LessSafeKey> {
+    let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"folio");
+    let derived = salt.extract(secret);
+    let material = derived.expand(&[b"request state 1"], &CHACHA20_POLY1305).ok()?;
+    Some(LessSafeKey::new(UnboundKey::from(material)))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn keys(keys: &[&str]) -> Vec<Vec<u8>> {
+        keys.iter().map(|key| key.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn a_state_is_opened_once_and_for_its_call_alone() {
+        let seal = Seal::new(&[]);
+        let sealed = seal.seal(b"content", b"this call").unwrap();
+        assert_eq!(seal.open(&sealed, b"another call"), Err(Unsealed::Foreign));
+        assert_eq!(seal.open(&sealed, b"this call").as_deref(), Ok(&b"content"[..]));
+        assert_eq!(seal.open(&sealed, b"this call"), Err(Unsealed::Used));
+    }
+
+    #[test]
+    fn another_process_opens_it_with_the_same_key_and_with_no_other() {
+        let sealed = Seal::new(&keys(&["the first key of all of 32 bytes"])).seal(b"x", b"").unwrap();
+        let rotated = Seal::new(&keys(&["a newer key which is 32 bytes long", "the first key of all of 32 bytes"]));
+        assert!(rotated.open(&sealed, b"").is_ok());
+        assert_eq!(
+            Seal::new(&keys(&["a newer key which is 32 bytes long"])).open(&sealed, b""),
+            Err(Unsealed::Foreign)
+        );
+        assert_eq!(Seal::new(&[]).open(&sealed, b""), Err(Unsealed::Foreign));
+    }
+
+    #[test]
+    fn a_state_expires() {
+        let seal = Seal::new(&[]);
+        let sealed = seal.seal_until(b"x", b"", now()).unwrap();
+        assert_eq!(seal.open(&sealed, b""), Err(Unsealed::Expired));
+    }
+
+    #[test]
+    fn nobody_reads_what_is_in_it() {
+        let sealed = Seal::new(&[]).seal(b"content to be kept", b"").unwrap();
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).unwrap();
+        assert!(!bytes.windows(7).any(|window| window == b"content"));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut opened = Opened::default();
+        let later = now() + 100;
+        for number in 0..u32::try_from(REMEMBERED).unwrap() + 10 {
+            let mut nonce = [0; NONCE_LEN];
+            nonce[..4].copy_from_slice(&number.to_be_bytes());
+            assert!(opened.remember(later, nonce));
+        }
+        assert!(opened.seen.len() <= REMEMBERED && opened.by_expiry.len() == opened.seen.len());
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_altered_is_not_opened(content in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>(), flip in 1..=255u8) {
+            let seal = Seal::new(&[]);
+            let sealed = seal.seal(&content, b"call").unwrap();
+            let mut bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            prop_assert_eq!(seal.open(&URL_SAFE_NO_PAD.encode(bytes), b"call"), Err(Unsealed::Foreign));
+            prop_assert_eq!(seal.open(&sealed, b"call"), Ok(content));
+        }
+
+        #[test]
+        fn what_was_never_sealed_is_not_opened(text in ".{0,200}") {
+            prop_assert_eq!(Seal::new(&[]).open(&text, b""), Err(Unsealed::Foreign));
+        }
+    }
+}
