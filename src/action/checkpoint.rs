@@ -17,6 +17,9 @@ pub struct Checkpoint {
     /// The number of the step that waits.
     #[serde(rename = "n")]
     pub at: usize,
+    /// Whether that step has yet to be come to: then its condition is asked.
+    #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     /// The outcomes of earlier steps that later ones name.
     #[serde(rename = "o", default, skip_serializing_if = "Map::is_empty")]
     pub outcomes: Map<String, Value>,

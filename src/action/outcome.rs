@@ -37,6 +37,8 @@ pub struct Doing<'a> {
     pub resume: Option<&'a Checkpoint>,
     /// How long the client has been waited for.
     pub waited: &'a Waited,
+    /// Whether the run stops behind the step that its plan names, to go on apart from the request.
+    pub detach: bool,
 }
 
 /// How long a call has waited for its client, which does not count against its time.
@@ -136,6 +138,9 @@ pub enum Failure {
     /// What was written has changed since the run began to wait for its client.
     #[error("it has changed since it asked its question, and cannot go on from there")]
     Changed,
+    /// The run goes on apart from the request, from here.
+    #[error("the run goes on as a task")]
+    Detached(Box<Checkpoint>),
     /// The client has been asked, and the run goes on with its next request.
     #[error("the client has yet to answer")]
     Asks(Box<Asking>),

@@ -32,6 +32,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Changes when what was written changes; of a run that can wait.
     print: u64,
+    /// The step behind which it may go on apart from the request.
+    detach: Option<usize>,
 }
 
 enum Steps {
@@ -72,11 +74,11 @@ impl Ended {
 
 impl Plan {
     pub(super) fn one(action: Action, limits: Limits) -> Plan {
-        Plan { steps: Steps::One(Box::new(action)), limits, print: 0 }
+        Plan { steps: Steps::One(Box::new(action)), limits, print: 0, detach: None }
     }
 
     pub(super) fn several(steps: Vec<Taken>, limits: Limits) -> Plan {
-        Plan { steps: Steps::Several(steps, Reads::new()), limits, print: 0 }
+        Plan { steps: Steps::Several(steps, Reads::new()), limits, print: 0, detach: None }
     }
 
     /// Whether it asks its client.
@@ -120,6 +122,13 @@ impl Plan {
         }
     }
 
+    /// Names the step behind which the run may go on apart from the request.
+    pub fn detach_behind(&mut self, id: &str) {
+        if let Steps::Several(steps, _) = &self.steps {
+            self.detach = steps.iter().position(|step| step.id.as_deref() == Some(id));
+        }
+    }
+
     /// Tells which outcomes the entry names, now that all of it is checked: the others need not travel. `print` is a
     /// number for what was written.
     pub fn settle(&mut self, read: &[Option<String>], print: u64) {
@@ -140,12 +149,19 @@ impl Plan {
         }
         let ended = match &self.steps {
             Steps::One(action) => one(action, doing).await.map(|outcome| Ended { outcome, steps: None }),
-            Steps::Several(steps, reads) => Walk { steps, reads, doing }.walk().await,
+            Steps::Several(steps, reads) => {
+                let detach = self.detach.filter(|_| doing.detach);
+                Walk { steps, reads, doing, detach }.walk().await
+            }
         };
         ended.map_err(|failure| match failure {
             Failure::Asks(mut asking) => {
                 asking.checkpoint.print = self.print;
                 Failure::Asks(asking)
+            }
+            Failure::Detached(mut checkpoint) => {
+                checkpoint.print = self.print;
+                Failure::Detached(checkpoint)
             }
             other => other,
         })
@@ -178,6 +194,7 @@ struct Walk<'a> {
     steps: &'a [Taken],
     reads: &'a Reads,
     doing: &'a Doing<'a>,
+    detach: Option<usize>,
 }
 
 impl Walk<'_> {
@@ -191,7 +208,7 @@ impl Walk<'_> {
         let mut left = self.doing.timeout;
         let mut last = Outcome::of(Value::Null, Body::None);
         for (at, step) in self.steps.iter().enumerate().skip(first) {
-            let again = resume.filter(|_| at == first);
+            let again = resume.filter(|checkpoint| at == first && !checkpoint.fresh);
             // A step that waited was to be taken when it was come to.
             if again.is_none() && !step.is_due(&scope)? {
                 step.keep(Value::Null, &mut scope);
@@ -209,6 +226,11 @@ impl Walk<'_> {
             }
             if outcome.body != Body::None {
                 last = outcome;
+            }
+            if self.detach == Some(at) {
+                let outcomes = scope.steps().cloned().unwrap_or_default();
+                let checkpoint = Checkpoint { at: at + 1, fresh: true, outcomes, acted, ..Checkpoint::default() };
+                return Err(Failure::Detached(Box::new(checkpoint)));
             }
         }
         let steps = Some(scope.steps().cloned().unwrap_or_default());

@@ -24,12 +24,14 @@ pub struct Call {
     pub client: Arc<dyn Client>,
     /// Where the call stood when it waited for the client.
     pub resume: Option<Checkpoint>,
+    /// Whether a tool that says so goes on apart from the request, behind the step that it names.
+    pub detach: bool,
 }
 
 impl Call {
     /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
-        Call { cancel, world, client: Arc::new(Nobody), resume: None }
+        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false }
     }
 
     /// The same call from this client.
@@ -232,6 +234,17 @@ pub struct Completions {
     pub has_more: bool,
 }
 
+/// How a tool runs as a task (the extension `io.modelcontextprotocol/tasks`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskRule {
+    /// Whether it runs in no other way.
+    pub required: bool,
+    /// Whether it begins behind a step, and the request waits for that one.
+    pub later: bool,
+    /// How long its outcome is kept.
+    pub ttl: Option<std::time::Duration>,
+}
+
 /// Why a call has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -280,6 +293,8 @@ pub enum RefusalKind {
     Needs,
     /// The client has been asked, and the call goes on with its next request.
     Asks,
+    /// The call goes on apart from the request, from the checkpoint of what it asks.
+    Detached,
     /// What the call waited in has changed meanwhile.
     Changed,
     /// The manifest refuses with a code of its own.

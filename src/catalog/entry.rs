@@ -83,6 +83,7 @@ impl Home {
             entries: &desk,
             resume: calling.resume,
             waited: calling.waited,
+            detach: calling.depth == 0 && calling.call.detach,
         };
         plan.run(&doing).await.map_err(failed)
     }

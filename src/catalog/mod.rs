@@ -35,7 +35,7 @@ use crate::uri::{Router, check_uri};
 
 use answer::{
     Block, Call, Completion, CompletionOf, Completions, Contents, Embedded, Message, PromptAnswer, Refusal,
-    RefusalKind, ResourceAnswer, ToolAnswer,
+    RefusalKind, ResourceAnswer, TaskRule, ToolAnswer,
 };
 use block::Made;
 use entry::{Calling, Home};
@@ -90,6 +90,16 @@ impl Catalog {
     /// The JSON Schema of a tool's arguments.
     pub fn input_schema(&self, tool: &str) -> Option<&Object> {
         self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).map(|tool| &*tool.face.input_schema)
+    }
+
+    /// How a tool runs as a task, where it may.
+    pub fn task(&self, tool: &str) -> Option<TaskRule> {
+        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).and_then(|tool| tool.task)
+    }
+
+    /// Whether a tool may run as a task.
+    pub fn has_tasks(&self) -> bool {
+        self.tools.iter().any(|tool| tool.task.is_some())
     }
 
     /// Calls a tool. Arguments that do not fit, and whatever fails, are an answer for the model to read.

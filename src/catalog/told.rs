@@ -30,12 +30,17 @@ pub(super) fn failed(failure: Failure) -> Refusal {
         Failure::Needs(_) => RefusalKind::Needs,
         Failure::Asks(_) => RefusalKind::Asks,
         Failure::Changed => RefusalKind::Changed,
+        Failure::Detached(_) => RefusalKind::Detached,
         _ => RefusalKind::Internal,
     };
     let refusal = Refusal::new(kind, message);
     match failure {
         Failure::Needs(needs) => refusal.with_data(Value::Object(Need::capabilities(&needs))),
         Failure::Asks(asking) => Refusal { asking: Some(asking), ..refusal },
+        Failure::Detached(checkpoint) => {
+            let asking = Asking { questions: Vec::new(), checkpoint: *checkpoint };
+            Refusal { asking: Some(Box::new(asking)), ..refusal }
+        }
         _ => refusal,
     }
 }
@@ -56,7 +61,12 @@ pub(super) fn told_to_step(refusal: Refusal) -> Failure {
 pub(super) fn is_for_the_model(kind: RefusalKind) -> bool {
     !matches!(
         kind,
-        RefusalKind::Cancelled | RefusalKind::Asks | RefusalKind::Changed | RefusalKind::Needs | RefusalKind::Own(_)
+        RefusalKind::Cancelled
+            | RefusalKind::Asks
+            | RefusalKind::Changed
+            | RefusalKind::Detached
+            | RefusalKind::Needs
+            | RefusalKind::Own(_)
     )
 }
 

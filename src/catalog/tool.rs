@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::action::{Body, Plan};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::manifest::{self, Task};
+use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::Schema;
 use crate::world::Captured;
 use crate::yaml::Spanned;
 
-use super::answer::{Block, Media, Refusal, RefusalKind, ToolAnswer};
+use super::answer::{Block, Media, Refusal, RefusalKind, TaskRule, ToolAnswer};
 use super::block::{Made, check_icons, icons};
 use super::complete::warn_on_tool;
 use super::entry::{Calling, Home, RunKeys, check_limits};
@@ -32,6 +32,7 @@ pub(super) struct Tool {
     plan: Option<Plan>,
     result: ResultPlan,
     home: Arc<Home>,
+    pub(super) task: Option<TaskRule>,
 }
 
 /// What a tool gave, but for the resources that it embeds.
@@ -62,10 +63,11 @@ impl Tool {
         if ready.blocked || ready.faulty {
             return None;
         }
-        let plan = ready.settle(written.at, compiler);
+        let mut plan = ready.settle(written.at, compiler);
+        let task = task_rule(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
         let face = face(name, written, &inputs, output.as_ref());
-        Some(Tool { face, inputs, output, plan, result: result?, home: home.clone() })
+        Some(Tool { face, inputs, output, plan, result: result?, home: home.clone(), task })
     }
 
     /// What its templates see beside its arguments.
@@ -167,6 +169,17 @@ fn block_of(bytes: &[u8], mime_type: String) -> Block {
     }
 }
 
+fn task_rule(written: Option<&Task>, plan: Option<&mut Plan>) -> Option<TaskRule> {
+    let (support, after, ttl) = match written? {
+        Task::Support(support) => (*support, None, None),
+        Task::Keys(keys) => (keys.support.unwrap_or(TaskSupport::Optional), keys.after.as_ref(), keys.ttl),
+    };
+    if let (Some(after), Some(plan)) = (after, plan) {
+        plan.detach_behind(after);
+    }
+    Some(TaskRule { required: support == TaskSupport::Required, later: after.is_some(), ttl: ttl.map(|ttl| ttl.get()) })
+}
+
 fn inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Inputs> {
     match (&written.arguments, &written.input_schema) {
         (Some(arguments), Some(_)) => {
@@ -204,7 +217,6 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
         ("rateLimit", written.rate_limit.as_ref().map(|key| key.at)),
         ("concurrency", written.concurrency.as_ref().map(|key| key.at)),
         ("requires", written.requires.as_ref().map(|key| key.at)),
-        ("task", written.task.as_ref().map(|key| key.at)),
     ];
     for (name, at) in later {
         if let Some(at) = at {

@@ -27,7 +27,7 @@ pub use prompt::{Message, Prompt};
 pub use resource::Resource;
 pub use server::{EnvEntry, EnvVariable, Server};
 pub use test::{Expect, Test};
-pub use tool::{ContentResult, RateLimit, ResultSpec, Task, Tool, ToolAnnotations};
+pub use tool::{ContentResult, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

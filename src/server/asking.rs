@@ -31,6 +31,8 @@ pub(crate) struct Request<'a> {
     pub(crate) arguments: Option<&'a Object>,
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
+    /// Whether it may go on apart from this request.
+    pub(crate) detach: bool,
 }
 
 /// What a call came to.
@@ -38,6 +40,8 @@ pub(crate) enum Came<T> {
     To(T),
     /// It waits for answers.
     Waits(InputRequiredResult),
+    /// It goes on apart from the request, from here.
+    Detached(Box<Checkpoint>),
 }
 
 impl Server {
@@ -49,8 +53,9 @@ impl Server {
         call: impl Fn(Call) -> F,
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<Came<T>, ErrorData> {
-        let plain = self.call(context);
-        if !admitted.served.talks {
+        let mut plain = self.call(context);
+        plain.detach = request.detach;
+        if !admitted.served.talks && !request.detach {
             return self.run(context, call(plain)).await.map(Came::To).map_err(refuse);
         }
         let binding = binding(&request);
@@ -73,6 +78,9 @@ impl Server {
             Ok(answer) => Ok(Came::To(answer)),
             Err(Refusal { kind: RefusalKind::Asks, asking: Some(asking), .. }) => {
                 self.required(*asking, &binding, admitted).map(Came::Waits)
+            }
+            Err(Refusal { kind: RefusalKind::Detached, asking: Some(asking), .. }) => {
+                Ok(Came::Detached(Box::new(asking.checkpoint)))
             }
             Err(refusal) => Err(refuse(refusal)),
         }

@@ -1,7 +1,8 @@
 //! What is declared: the truth about the catalog at the time.
 
 use rmcp::model::{
-    Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig, ToolsCapability,
+    Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig, TASKS_EXTENSION_ID,
+    ToolsCapability,
 };
 use serde_json::Map;
 
@@ -31,6 +32,7 @@ pub(crate) struct Kinds {
     resources: bool,
     completions: bool,
     logging: bool,
+    tasks: bool,
 }
 
 impl Kinds {
@@ -42,6 +44,7 @@ impl Kinds {
             resources: all || !(lists.resources.is_empty() && lists.resource_templates.is_empty()),
             completions: all || catalog.completes(),
             logging: all || catalog.logs(),
+            tasks: catalog.has_tasks(),
         }
     }
 
@@ -105,6 +108,10 @@ fn capabilities(server: &face::Server, kinds: Kinds, promised: Promised) -> Serv
     let mut capabilities = ServerCapabilities::default();
     capabilities.experimental = server.experimental.as_ref().and_then(translate);
     capabilities.extensions = server.extensions.as_ref().and_then(translate);
+    if kinds.tasks {
+        let extensions = capabilities.extensions.get_or_insert_default();
+        extensions.entry(TASKS_EXTENSION_ID.to_owned()).or_default();
+    }
     capabilities.completions = kinds.completions.then(Map::new);
     capabilities.logging = kinds.logging.then(Map::new);
     capabilities.tools = kinds.tools.then(|| {

@@ -20,9 +20,11 @@ pub(crate) fn refused(refusal: Refusal) -> ErrorData {
         RefusalKind::Needs => ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
         RefusalKind::Changed => ErrorCode::INVALID_PARAMS,
         RefusalKind::Own(code) => ErrorCode(code),
-        RefusalKind::Asks | RefusalKind::TimedOut | RefusalKind::Cancelled | RefusalKind::Internal => {
-            ErrorCode::INTERNAL_ERROR
-        }
+        RefusalKind::Asks
+        | RefusalKind::Detached
+        | RefusalKind::TimedOut
+        | RefusalKind::Cancelled
+        | RefusalKind::Internal => ErrorCode::INTERNAL_ERROR,
     };
     let data = match (refusal.kind, refusal.data) {
         (RefusalKind::Needs, Some(capabilities)) => Some(json!({ "requiredCapabilities": capabilities })),

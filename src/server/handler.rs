@@ -5,16 +5,19 @@ use std::borrow::Cow;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+        GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 
-use super::{Server, completion, logging, prompts, resources, served::VERSIONS, session, subscription, tools, unknown};
+use super::{
+    Server, completion, logging, prompts, resources, served::VERSIONS, session, subscription, tasks, tools, unknown,
+};
 
 type Context = RequestContext<RoleServer>;
 type Pages = Option<PaginatedRequestParams>;
@@ -118,6 +121,18 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         subscription::listen(self, context).await
+    }
+
+    async fn get_task(&self, request: GetTaskParams, _: Context) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(self, &request)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {
+        tasks::update(self, request)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: Context) -> Result<(), ErrorData> {
+        tasks::cancel(self, &request)
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{action::Notice, catalog::Catalog, world::World};
 
-use super::{Changes, Server, Stamp, served::Served, state::Seal};
+use super::{Changes, Server, Stamp, served::Served, state::Seal, tasks::Tasks};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,7 @@ struct Inner {
     running: AtomicUsize,
     idle: Notify,
     seal: OnceLock<Seal>,
+    tasks: Tasks,
 }
 
 impl Live {
@@ -58,6 +59,7 @@ impl Live {
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             seal: OnceLock::new(),
+            tasks: Tasks::default(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -80,6 +82,10 @@ impl Live {
 
     pub(crate) fn seal(&self) -> &Seal {
         self.inner.seal.get_or_init(|| Seal::new(&[]))
+    }
+
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
     }
 
     /// Tells every client what a step says has changed.

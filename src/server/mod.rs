@@ -29,6 +29,7 @@ mod session;
 mod state;
 mod structured;
 mod subscription;
+mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tools;

@@ -49,6 +49,7 @@ pub(crate) async fn get(
         arguments: arguments.as_ref().filter(|_| served.talks),
         responses: input_responses,
         state: request_state,
+        detach: false,
     };
     let call = |call: Call| {
         let (name, arguments) = (&name, arguments.clone());
@@ -57,6 +58,7 @@ pub(crate) async fn get(
     let refuse = |refusal| error::refused_in(era, refusal);
     let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
         Came::To(answer) => answer,
+        Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
         Came::Waits(required) => return Ok(GetPromptResponse::InputRequired(required)),
     };
     let mut result = GetPromptResult::new(answer.messages.into_iter().map(content::message).collect());

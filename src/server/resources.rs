@@ -66,6 +66,7 @@ pub(crate) async fn read(
         arguments: None,
         responses: input_responses,
         state: request_state,
+        detach: false,
     };
     let call = |call: Call| {
         let uri = &uri;
@@ -74,6 +75,7 @@ pub(crate) async fn read(
     let refuse = |refusal| error::refused_uri(era, refusal, &uri);
     let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
         Came::To(answer) => answer,
+        Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
         Came::Waits(required) => return Ok(ReadResourceResponse::InputRequired(required)),
     };
     let mut result = ReadResourceResult::new(answer.contents.into_iter().map(content::contents).collect());

@@ -17,7 +17,7 @@ use super::{
     capability::Kind,
     content, error,
     session::{Admitted, Era},
-    structured,
+    structured, tasks,
 };
 
 pub(crate) fn list(
@@ -47,30 +47,47 @@ pub(crate) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+    let rule = match tasks::rule(&name, &admitted, context) {
+        Ok(rule) => rule,
+        Err(refusal) => return refused(error::refused(refusal), &name, &admitted),
+    };
+    if let Some(rule) = rule.filter(|rule| !rule.later) {
+        return tasks::begin(server, (name.into_owned(), arguments), None, rule, (admitted, context));
+    }
     let asked = asking::Request {
         method: "tools/call",
         name: &name,
         arguments: arguments.as_ref().filter(|_| admitted.served.talks),
         responses: input_responses,
         state: request_state,
+        detach: rule.is_some(),
     };
-    let (catalog, era) = (&admitted.served.catalog, admitted.era);
+    let catalog = &admitted.served.catalog;
     let call = |call: Call| {
         let (name, arguments) = (&name, arguments.clone());
         async move { catalog.call_tool(name, arguments, &call).await }
     };
-    match server.ask_or((asked, context), &admitted, call, error::refused).await {
-        Ok(Came::To(answer)) => Ok(CallToolResponse::Complete(result(answer, &name, &admitted))),
-        Ok(Came::Waits(required)) => Ok(CallToolResponse::InputRequired(required)),
-        // A session's model is told in words what its client cannot do.
-        Err(error) if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !era.is_modern() => {
-            Ok(CallToolResponse::Complete(result(ToolAnswer::failure(error.message), &name, &admitted)))
+    match (server.ask_or((asked, context), &admitted, call, error::refused).await, rule) {
+        (Ok(Came::To(answer)), _) => Ok(CallToolResponse::Complete(result(answer, &name, &admitted))),
+        (Ok(Came::Waits(required)), _) => Ok(CallToolResponse::InputRequired(required)),
+        (Ok(Came::Detached(checkpoint)), Some(rule)) => {
+            tasks::begin(server, (name.into_owned(), arguments), Some(*checkpoint), rule, (admitted, context))
         }
-        Err(error) => Err(error),
+        (Ok(Came::Detached(_)), None) => Err(ErrorData::internal_error("the tool is no task", None)),
+        (Err(error), _) => refused(error, &name, &admitted),
     }
 }
 
-fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {
+/// An error; in a session the model is told in words what its client cannot do.
+fn refused(error: ErrorData, name: &str, admitted: &Admitted) -> Result<CallToolResponse, ErrorData> {
+    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.era.is_modern() {
+        return Ok(CallToolResponse::Complete(result(ToolAnswer::failure(error.message), name, admitted)));
+    }
+    Err(error)
+}
+
+/// A tool's answer in the words of the version.
+pub(crate) fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {
     let era = admitted.era;
     let content = content::blocks(answer.content);
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };

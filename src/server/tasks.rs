@@ -1,0 +1,219 @@
+//! Tools as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663), for clients of 2026-07-28 that declare it.
+//!
+//! A task is the same call apart from its request: it asks through `tasks/get` and `tasks/update`, says how far it is
+//! in its status message, and ends by `tasks/cancel`, by its time to live, or with the server.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::{BoxFuture, join_all};
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
+        GetTaskParams, GetTaskResult, UpdateTaskParams,
+    },
+    service::RequestContext,
+    task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions},
+};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    action::{Checkpoint, Client, Message, Need, Notice, Progressed, Question, Round, Unanswered},
+    catalog::{
+        answer::{Call, Refusal, RefusalKind, TaskRule},
+        face::Object,
+    },
+};
+
+use super::{CLEANING, Live, Server, error, question, session::Admitted, session::Era, tools};
+
+/// How many tasks there may be at once, running or remembered.
+const MOST: usize = 1000;
+/// How long a task's outcome is kept until something else is said.
+const TTL: Duration = Duration::from_secs(5 * 60);
+/// How soon a client should ask again.
+const POLL_MS: u64 = 500;
+
+/// The tasks of a server.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    manager: TaskManager,
+    /// When each that was begun is forgotten, the first first.
+    remembered: Mutex<VecDeque<Instant>>,
+}
+
+impl Tasks {
+    /// Makes room for a task that is remembered for twice its time to live at most.
+    fn make_room(&self, ttl: Duration) -> Result<(), ErrorData> {
+        let now = Instant::now();
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.retain(|until| *until > now);
+        if remembered.len() >= MOST {
+            let soonest = remembered.iter().min().map_or(0, |until| until.duration_since(now).as_secs() + 1);
+            let words = format!("there are {MOST} tasks already; try again in {soonest} s at most");
+            return Err(ErrorData::internal_error(words, None));
+        }
+        remembered.push_back(now + ttl * 2);
+        Ok(())
+    }
+}
+
+/// How the tool of a request runs as a task, where it may and the client knows tasks.
+pub(crate) fn rule(
+    name: &str,
+    admitted: &Admitted,
+    context: &RequestContext<RoleServer>,
+) -> Result<Option<TaskRule>, Refusal> {
+    let Some(rule) = admitted.served.catalog.task(name) else { return Ok(None) };
+    let knows = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+    match (admitted.era.is_modern() && knows, rule.required) {
+        (true, _) => Ok(Some(rule)),
+        (false, false) => Ok(None),
+        (false, true) => {
+            let needed = ClientCapabilities::builder().enable_tasks().build();
+            let words = format!("`{name}` runs as a task, and this client does not say that it knows tasks");
+            Err(Refusal::new(RefusalKind::Needs, words).with_data(serde_json::to_value(needed).unwrap_or_default()))
+        }
+    }
+}
+
+/// Begins a call as a task, or has it go on as one.
+pub(crate) fn begin(
+    server: &Server,
+    (name, arguments): (String, Option<Object>),
+    checkpoint: Option<Checkpoint>,
+    rule: TaskRule,
+    (admitted, context): (Admitted, &RequestContext<RoleServer>),
+) -> Result<CallToolResponse, ErrorData> {
+    let tasks = server.live.tasks();
+    let ttl = rule.ttl.unwrap_or(TTL);
+    tasks.make_room(ttl)?;
+    let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_MS);
+    let (live, meta) = (server.live.clone(), admitted.served.meta.clone());
+    let capabilities = context.client_capabilities();
+    let task = tasks.manager.spawn(options, |context| {
+        let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };
+        Box::pin(run(live, (name, arguments), checkpoint, asker, admitted))
+    });
+    let mut result = CreateTaskResult::new(task);
+    result.meta = Some(meta);
+    Ok(CallToolResponse::Task(result))
+}
+
+async fn run(
+    live: Live,
+    (name, arguments): (String, Option<Object>),
+    checkpoint: Option<Checkpoint>,
+    asker: Asker,
+    admitted: Admitted,
+) -> Result<CallToolResult, TaskExit> {
+    let _running = live.enter();
+    let cancel = CancellationToken::new();
+    let asker = Arc::new(asker);
+    let mut call = Call::new(cancel.clone(), live.world()).from(asker.clone());
+    call.resume = checkpoint;
+    let answer = admitted.served.catalog.call_tool(&name, arguments, &call);
+    tokio::pin!(answer);
+    let closing = live.closing();
+    let came = tokio::select! {
+        biased;
+        came = &mut answer => came,
+        () = asker.context.cancelled() => {
+            cancel.cancel();
+            let _ = tokio::time::timeout(CLEANING, answer).await;
+            return Err(TaskExit::Cancelled);
+        }
+        () = closing.cancelled() => {
+            cancel.cancel();
+            let _ = tokio::time::timeout(CLEANING, answer).await;
+            return Err(TaskExit::Cancelled);
+        }
+    };
+    match came {
+        Ok(answer) => Ok(tools::result(answer, &name, &admitted)),
+        Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
+        Err(refusal) => Err(TaskExit::Error(error::refused(refusal))),
+    }
+}
+
+/// Says where a task stands.
+pub(crate) fn get(server: &Server, request: &GetTaskParams) -> Result<GetTaskResult, ErrorData> {
+    let task = server.live.tasks().manager.get_task(&request.task_id)?;
+    let mut result = GetTaskResult::new(task);
+    result.meta = Some(server.live.current().meta.clone());
+    Ok(result)
+}
+
+/// Hands answers to a task.
+pub(crate) fn update(server: &Server, request: UpdateTaskParams) -> Result<(), ErrorData> {
+    server.live.tasks().manager.update_task(&request.task_id, request.input_responses)
+}
+
+/// Ends a task.
+pub(crate) fn cancel(server: &Server, request: &CancelTaskParams) -> Result<(), ErrorData> {
+    server.live.tasks().manager.cancel_task(&request.task_id)
+}
+
+/// The client of a task, which asks when it likes.
+struct Asker {
+    live: Live,
+    context: TaskContext,
+    capabilities: Option<ClientCapabilities>,
+    /// How often each question was put: a task asks under each key once.
+    rounds: Mutex<Map<String, Value>>,
+}
+
+impl Asker {
+    async fn ask_one(&self, question: &Question) -> Result<Value, Unanswered> {
+        let broken = || Unanswered::Failed("the question could not be put".to_owned());
+        let request = question::input_request(&question.asks).ok_or_else(broken)?;
+        let answer = self.context.request_input(self.fresh_key(&question.key), request).await;
+        answer.map_err(|exit| match exit {
+            TaskExit::Cancelled => Unanswered::Cancelled,
+            TaskExit::Error(error) => Unanswered::Failed(error.message.into_owned()),
+        })
+    }
+
+    fn fresh_key(&self, key: &str) -> String {
+        let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = rounds.get(key).and_then(Value::as_u64).unwrap_or(0);
+        rounds.insert(key.to_owned(), (before + 1).into());
+        if before == 0 { key.to_owned() } else { format!("{key}-{}", before + 1) }
+    }
+}
+
+impl Client for Asker {
+    fn can(&self, need: Need) -> bool {
+        question::can(need, self.capabilities.as_ref(), Era::V2026_07_28)
+    }
+
+    fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
+        Box::pin(async move {
+            let asked = join_all(round.questions.iter().map(|question| self.ask_one(question)));
+            let answers = tokio::time::timeout(round.timeout, asked).await.map_err(|_| Unanswered::TimedOut)?;
+            let keys = round.questions.iter().map(|question| question.key.clone());
+            keys.zip(answers).map(|(key, answer)| Ok((key, answer?))).collect()
+        })
+    }
+
+    fn log(&self, _: Message) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn progress(&self, progressed: Progressed) -> BoxFuture<'_, ()> {
+        let total = progressed.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let words = progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress));
+        self.context.set_status_message(words);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn notify(&self, notice: Notice) {
+        self.live.notice(notice);
+    }
+}
