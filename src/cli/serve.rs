@@ -107,6 +107,7 @@ fn http_options(arguments: &Serve, address: Option<&super::Address>, listening: 
         insecure: arguments.insecure,
         max_sessions: listening.max_sessions.unwrap_or(default.max_sessions),
         session_idle: listening.session_idle.unwrap_or(default.session_idle),
+        ping: None,
         keep_alive: default.keep_alive,
     }
 }

@@ -11,6 +11,8 @@
 //!
 //! What is not here: what requests mean (server/).
 
+mod batch;
+mod exchange;
 pub mod http;
 mod line;
 pub mod local;

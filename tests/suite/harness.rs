@@ -348,7 +348,7 @@ impl Pipe {
             for line in BufReader::new(stdout).split(b'\n') {
                 let Ok(line) = line else { break };
                 match serde_json::from_slice::<Value>(&line) {
-                    Ok(message) if is_message(&message) => heard.push(message),
+                    Ok(message) if is_message(&message) || is_batch(&message) => heard.push(message),
                     _ => wrong.push(String::from_utf8_lossy(&line).into_owned()),
                 }
             }
@@ -397,6 +397,11 @@ impl Pipe {
 fn is_message(message: &Value) -> bool {
     let kinds = ["method", "result", "error"];
     message["jsonrpc"] == "2.0" && kinds.iter().filter(|kind| message.get(**kind).is_some()).count() == 1
+}
+
+/// Whether it answers a batch.
+fn is_batch(message: &Value) -> bool {
+    message.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_message))
 }
 
 /// What a client speaks on.
@@ -524,6 +529,10 @@ impl Client {
     /// Whether an answer to what was sent has come.
     pub fn has_answer(&self, id: i64) -> bool {
         self.news.all().iter().any(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    pub fn is_on_pipes(&self) -> bool {
+        matches!(self.wire, Wire::Pipe(_))
     }
 
     pub fn pipe(&self) -> &Pipe {

@@ -16,6 +16,7 @@ mod check;
 mod harness;
 
 mod architecture;
+mod batch;
 mod cli;
 mod conversation;
 mod examples;

@@ -1,11 +1,15 @@
 //! Streamable HTTP: sessions for versions to 2025-11-25 and requests that stand for themselves for 2026-07-28, at
 //! one endpoint.
 //!
-//! rmcp speaks it; here is what it leaves open: who may ask at all (`guard`), what is no message, how many
-//! sessions there are and for how long (`sessions`), what older clients cannot read (`priming`), and an orderly end.
+//! rmcp reads the requests; here is what it leaves open: who may ask at all (`guard`), what is no message, what a
+//! session is (`session`, `channel`), how many there are and for how long (`sessions`), `batches`, and an orderly
+//! end.
 
+mod batches;
+mod channel;
+mod events;
 mod guard;
-mod priming;
+mod session;
 mod sessions;
 
 use std::{
@@ -25,10 +29,8 @@ use axum::{
     serve::ListenerExt,
 };
 use rmcp::{
-    model::{ClientRequest, JsonRpcMessage, ProtocolVersion},
-    transport::{
-        StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::local::LocalSessionManager,
-    },
+    model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId},
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +41,10 @@ use self::{
     guard::{Denied, Guard},
     sessions::Sessions,
 };
-use super::message::{self, Fault, Incoming, Kind};
+use super::{
+    batch, exchange,
+    message::{self, Fault, Incoming, Kind},
+};
 
 /// The largest body that is read.
 const LARGEST_BODY: usize = 4 * 1024 * 1024;
@@ -69,6 +74,8 @@ pub struct HttpOptions {
     pub max_sessions: usize,
     /// For how long a session without a word or an open stream is kept.
     pub session_idle: Duration,
+    /// How often the client of a session is asked whether it is there.
+    pub ping: Option<Duration>,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
 }
@@ -84,6 +91,7 @@ impl Default for HttpOptions {
             insecure: false,
             max_sessions: 1000,
             session_idle: Duration::from_secs(3600),
+            ping: None,
             keep_alive: Duration::from_secs(15),
         }
     }
@@ -187,6 +195,7 @@ impl Bound {
             served = serving.into_future() => drop(served),
             () = end => {}
             () = desk.sessions.sweep() => {}
+            () = desk.sessions.ping() => {}
         }
         ending.cancel();
     }
@@ -197,18 +206,20 @@ struct Desk {
     path: String,
     guard: Guard,
     sessions: Arc<Sessions>,
-    service: StreamableHttpService<Server, LocalSessionManager>,
+    service: StreamableHttpService<Server, Sessions>,
+    keep_alive: Duration,
 }
 
 impl Desk {
     fn new(bound: &Bound, live: &Live, ending: CancellationToken) -> Desk {
         let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(options.max_sessions, options.session_idle));
+        let sessions = Arc::new(Sessions::new(live.clone(), options, ending.clone()));
         // Hosts and origins are checked for every path, before anything else.
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_legacy_session_mode(true)
             .with_sse_keep_alive(Some(options.keep_alive))
+            .with_sse_retry(None)
             .with_max_request_body_bytes(LARGEST_BODY)
             .with_cancellation_token(ending)
             .disable_allowed_hosts()
@@ -218,8 +229,9 @@ impl Desk {
         Desk {
             path: options.path.clone(),
             guard: Guard::new(bound.address, options),
-            service: StreamableHttpService::new(connect, sessions.manager().clone(), config),
+            service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
+            keep_alive: options.keep_alive,
         }
     }
 }
@@ -245,36 +257,39 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
 }
 
 async fn endpoint(desk: &Desk, request: Request) -> Response {
-    let session = request.headers().get(SESSION).cloned();
     let (parts, body) = request.into_parts();
     let ends = parts.method == Method::DELETE;
-    let mut primed = priming::is_known(&parts.headers, &[]);
     let body = if parts.method == Method::POST {
-        let Ok(bytes) = axum::body::to_bytes(body, LARGEST_BODY).await else {
-            let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
-            return error(StatusCode::PAYLOAD_TOO_LARGE, &fault);
+        let bytes = match whole(body).await {
+            Ok(bytes) => bytes,
+            Err(response) => return response,
         };
-        if is_json(&parts.headers)
-            && let Err(response) = inspect(desk, &parts.headers, &bytes).await
-        {
-            return response;
+        if is_json(&parts.headers) {
+            if batch::is_list(&bytes) {
+                return batches::answer(desk, &parts.headers, &bytes).await;
+            }
+            if let Err(response) = inspect(desk, &parts.headers, &bytes) {
+                return response;
+            }
         }
-        primed = priming::is_known(&parts.headers, &bytes);
         Body::from(bytes)
     } else {
         Body::empty()
     };
-    let response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
-    let mut response = if primed { response } else { priming::left_out(response) };
+    let mut response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    let session = session.or_else(|| response.headers().get(SESSION).cloned());
-    match session {
-        Some(session) if response.status().is_success() => desk.sessions.attend(&session, response),
-        _ => response,
-    }
+    response
+}
+
+/// Reads a body to its end.
+async fn whole(body: Body) -> Result<Bytes, Response> {
+    axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|_| {
+        let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
+        error(StatusCode::PAYLOAD_TOO_LARGE, &fault)
+    })
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -291,7 +306,7 @@ fn is_without_session(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses what rmcp would refuse without a word that a client could show.
-async fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
+fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
     let bad = |fault: Fault| error(StatusCode::BAD_REQUEST, &fault);
     let envelope = message::open(bytes).map_err(bad)?;
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
@@ -303,13 +318,23 @@ async fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), 
     {
         return Err(bad(Fault::params(id, "`params` do not fit the method")));
     }
-    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full().await {
-        let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
-        let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-        return Err(response);
+    let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
+    let session = session.filter(|_| !is_without_session(headers));
+    if session.and_then(|session| desk.sessions.find(session, false)).is_some_and(|session| session.is_asked(&id)) {
+        return Err(bad(exchange::in_use(&id)));
+    }
+    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full() {
+        return Err(full(Some(id)));
     }
     Ok(())
+}
+
+/// Says that there can be no more sessions for now.
+fn full(id: Option<RequestId>) -> Response {
+    let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
+    let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
 }
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
