@@ -56,6 +56,11 @@ impl Fault {
         Fault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
     }
 
+    /// It is one that nobody knows.
+    pub(super) fn method(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
+    }
+
     /// It is one whose parameters do not fit.
     pub(super) fn params(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
         Fault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }

@@ -1,13 +1,12 @@
 //! Newline-delimited messages over a pair of pipes: standard input and output, or any others.
 //!
-//! One service answers both generations on the pipe, in any order: rmcp is started without a lifecycle, and the
-//! handler keeps the session's. So nothing that a peer sends, however early, ends the connection.
+//! One service answers both generations on the pipe, in any order.
 
 use std::{collections::VecDeque, io, ops::Range, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
-    service::{TxJsonRpcMessage, serve_directly_with_ct},
+    service::TxJsonRpcMessage,
     transport::{Transport, stdio_pipes},
 };
 use tokio::{
@@ -80,9 +79,7 @@ where
         ended: false,
         parting: None,
     };
-    if let Err(error) = serve_directly_with_ct(live.connect(), pipe, None, running).waiting().await {
-        tracing::error!(%error, "the connection has failed");
-    }
+    super::serve(live, pipe, running).await;
     outbox.finish(writing, FLUSHING).await;
 }
 

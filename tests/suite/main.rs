@@ -29,4 +29,5 @@ mod reload;
 mod results;
 mod schema;
 mod shutdown;
+mod sse;
 mod stdio;

@@ -1,5 +1,5 @@
 //! Streamable HTTP: sessions for versions to 2025-11-25 and requests that stand for themselves for 2026-07-28, at
-//! one endpoint.
+//! one endpoint; and beside it, where that is wanted, HTTP+SSE of 2024-11-05 (`sse`).
 //!
 //! rmcp reads the requests; here is what it leaves open: who may ask at all (`guard`), what is no message, what a
 //! session is (`session`, `channel`), how many there are and for how long (`sessions`), `batches`, and an orderly
@@ -11,6 +11,7 @@ mod events;
 mod guard;
 mod session;
 mod sessions;
+mod sse;
 
 use std::{
     future::IntoFuture,
@@ -35,11 +36,12 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Live, Server};
+use crate::server::{Live, Server, complaint};
 
 use self::{
     guard::{Denied, Guard},
     sessions::Sessions,
+    sse::Paths,
 };
 use super::{
     batch, exchange,
@@ -70,6 +72,8 @@ pub struct HttpOptions {
     pub token: Option<String>,
     /// Whether anybody may be listened to without a token, from other machines too.
     pub insecure: bool,
+    /// Whether HTTP+SSE of 2024-11-05 is served too, at `sse` and `messages` beside the endpoint.
+    pub sse: bool,
     /// How many sessions there may be at a time.
     pub max_sessions: usize,
     /// For how long a session without a word or an open stream is kept.
@@ -89,6 +93,7 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             token: None,
             insecure: false,
+            sse: false,
             max_sessions: 1000,
             session_idle: Duration::from_secs(3600),
             ping: None,
@@ -111,6 +116,12 @@ pub enum HttpError {
     Open {
         /// Where it would have listened.
         address: SocketAddr,
+    },
+    /// Two things would be served at one path.
+    #[error("`{path}` is where HTTP+SSE is served: give the endpoint another `path`, or leave `sse` out")]
+    Path {
+        /// The path of the endpoint.
+        path: String,
     },
     /// Somebody else listens there.
     #[error("`{address}` is in use by another program; port 0 takes a free one")]
@@ -145,6 +156,9 @@ pub struct Bound {
 /// Takes the address.
 pub async fn bind(mut options: HttpOptions) -> Result<Bound, HttpError> {
     options.path = format!("/{}", options.path.trim_matches('/'));
+    if options.sse && Paths::beside(&options.path).collide(&options.path) {
+        return Err(HttpError::Path { path: options.path });
+    }
     let unusable = || HttpError::Address { listen: options.listen.clone() };
     let found = tokio::net::lookup_host(&options.listen).await;
     let address = found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(unusable)?;
@@ -168,12 +182,21 @@ impl Bound {
 
     /// The endpoint, as a client on this machine calls it.
     pub fn url(&self) -> String {
+        format!("{}{}", self.origin(), self.options.path)
+    }
+
+    /// The same for HTTP+SSE, where that is served.
+    pub fn sse_url(&self) -> Option<String> {
+        self.options.sse.then(|| format!("{}{}", self.origin(), Paths::beside(&self.options.path).stream()))
+    }
+
+    fn origin(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
         };
-        format!("http://{host}:{}{}", self.address.port(), self.options.path)
+        format!("http://{host}:{}", self.address.port())
     }
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
@@ -204,6 +227,7 @@ impl Bound {
 /// What every request is answered with.
 struct Desk {
     path: String,
+    sse: Option<Paths>,
     guard: Guard,
     sessions: Arc<Sessions>,
     service: StreamableHttpService<Server, Sessions>,
@@ -228,6 +252,7 @@ impl Desk {
         let connect = move || Ok(live.connect());
         Desk {
             path: options.path.clone(),
+            sse: options.sse.then(|| Paths::beside(&options.path)),
             guard: Guard::new(bound.address, options),
             service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
@@ -241,12 +266,16 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         Ok(origin) => origin,
         Err(denied) => return refusal(&denied),
     };
+    let path = request.uri().path();
+    let sse = desk.sse.as_ref().filter(|paths| paths.have(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         plain(StatusCode::NO_CONTENT, "")
-    } else if request.uri().path().trim_end_matches('/') != desk.path.trim_end_matches('/') {
-        elsewhere(&desk.path, request.uri().path())
+    } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
+        elsewhere(&desk.path, path)
     } else if let Err(denied) = desk.guard.identify(request.headers()) {
         refusal(&denied)
+    } else if let Some(paths) = sse {
+        sse::answer(&desk, paths, request).await
     } else {
         endpoint(&desk, request).await
     };
@@ -310,13 +339,17 @@ fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Respon
     let bad = |fault: Fault| error(StatusCode::BAD_REQUEST, &fault);
     let envelope = message::open(bytes).map_err(bad)?;
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
-    // In 2026-07-28 it is a method like any that is unknown.
-    let (id, initialize) = (id.clone(), method == "initialize" && !is_without_session(headers));
+    let (id, initialize) = (id.clone(), method == "initialize");
+    // It begins no session in 2026-07-28, where rmcp would begin one.
+    if initialize && is_without_session(headers) {
+        return Err(error(StatusCode::NOT_FOUND, &Fault::method(id, "unknown method `initialize`")));
+    }
     if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
-        && matches!(request.request, ClientRequest::CustomRequest(_))
+        && let ClientRequest::CustomRequest(custom) = &request.request
         && (initialize || !is_custom(bytes))
     {
-        return Err(bad(Fault::params(id, "`params` do not fit the method")));
+        let complaint = complaint(&custom.method, custom.params.as_ref());
+        return Err(bad(Fault::params(id, complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()))));
     }
     let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
     let session = session.filter(|_| !is_without_session(headers));

@@ -66,6 +66,15 @@ impl Sessions {
         }
     }
 
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Cancelled when all of them end.
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
+    }
+
     /// Begins one, unless there are too many.
     pub(super) fn begin(&self, single: bool) -> Option<(SessionId, Arc<Session>, Wire)> {
         let mut open = self.open();
@@ -83,7 +92,8 @@ impl Sessions {
     }
 
     pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<Session>> {
-        self.open().get(id).filter(|session| session.is_single() == single).cloned()
+        let usable = |session: &&Arc<Session>| session.is_single() == single && !session.over().is_cancelled();
+        self.open().get(id).filter(usable).cloned()
     }
 
     /// Ends a session, and all that is running in it.
