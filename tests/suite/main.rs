@@ -31,3 +31,4 @@ mod schema;
 mod shutdown;
 mod sse;
 mod stdio;
+mod streams;
