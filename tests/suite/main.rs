@@ -23,6 +23,7 @@ mod examples;
 mod hostile;
 mod http;
 mod hundred_edits;
+mod load;
 mod readme;
 mod reference;
 mod reload;
