@@ -28,6 +28,7 @@ mod readme;
 mod reference;
 mod reload;
 mod results;
+mod same_everywhere;
 mod schema;
 mod shutdown;
 mod sse;
