@@ -30,10 +30,14 @@ pub struct Listening {
     pub allowed_hosts: Vec<String>,
     /// The bearer token that callers must show.
     pub token: Option<String>,
+    /// Whether HTTP+SSE of 2024-11-05 is served too.
+    pub sse: bool,
     /// How many sessions there may be.
     pub max_sessions: Option<usize>,
     /// How long a session may be silent.
     pub session_idle: Option<Duration>,
+    /// How often a session's client is asked whether it is there.
+    pub ping: Option<Duration>,
 }
 
 /// Checks what the server is called.
@@ -96,14 +100,21 @@ pub(super) fn cache_scope(written: notation::CacheScope) -> CacheScope {
 /// Checks how the server listens.
 pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Listening> {
     let Some(written) = &pack.http else { return Some(Listening::default()) };
-    check_later(written, compiler);
     let listen = written.listen.as_ref().map(|listen| address(listen, compiler));
     let path = written.path.as_ref().map(|path| endpoint(path, compiler));
+    if let Some(path) = written.path.as_ref().filter(|path| written.sse == Some(true) && is_of_sse(path)) {
+        compiler
+            .error(Code::Conflict, path.at, format!("`{}` is where HTTP+SSE is served", path.value))
+            .help("give the endpoint another path, or leave `sse` out");
+    }
     let token = written.token.as_ref().map(|token| bearer(token, pack, compiler));
     let texts = |list: &Option<Vec<Spanned<String>>>| list.iter().flatten().map(|text| text.value.clone()).collect();
     check_origins(written, compiler);
     if let Some(most) = written.max_sessions.as_ref().filter(|most| most.value == 0) {
         compiler.error(Code::BadValue, most.at, "expected at least 1: with 0 nobody could be served");
+    }
+    if let Some(ping) = written.ping.as_ref().filter(|ping| ping.value.get().is_zero()) {
+        compiler.error(Code::BadValue, ping.at, "expected more than 0s, such as `30s`");
     }
     Some(Listening {
         listen: transposed(listen)?,
@@ -111,8 +122,10 @@ pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Optio
         allowed_origins: texts(&written.allowed_origins),
         allowed_hosts: texts(&written.allowed_hosts),
         token: transposed(token)?.flatten(),
+        sse: written.sse.unwrap_or_default(),
         max_sessions: written.max_sessions.as_ref().and_then(|most| usize::try_from(most.value).ok()),
         session_idle: written.session_idle.map(notation::Duration::get),
+        ping: written.ping.as_ref().map(|ping| ping.value.get()),
     })
 }
 
@@ -121,15 +134,6 @@ fn transposed<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     match value {
         Some(wrong_or_right) => wrong_or_right.map(Some),
         None => Some(None),
-    }
-}
-
-fn check_later(written: &manifest::Http, compiler: &mut Compiler<'_>) {
-    let later = [("sse", written.sse.as_ref().map(|key| key.at)), ("ping", written.ping.as_ref().map(|key| key.at))];
-    for (name, at) in later {
-        if let Some(at) = at {
-            compiler.warning(Code::NotYet, at, format!("`{name}` is checked, and not acted on yet"));
-        }
     }
 }
 
@@ -151,6 +155,11 @@ fn endpoint(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<St
         return None;
     }
     Some(written.value.clone())
+}
+
+/// HTTP+SSE has its two paths beside that of the endpoint.
+fn is_of_sse(path: &str) -> bool {
+    matches!(path.trim_end_matches('/').rsplit('/').next(), Some("sse" | "messages"))
 }
 
 fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {

@@ -192,6 +192,9 @@ pub struct Serve {
     /// Listen for Streamable HTTP instead of stdin: PORT, :PORT or HOST:PORT [default: the manifest's, else 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", num_args = 0..=1)]
     pub http: Option<Option<Address>>,
+    /// Serve HTTP+SSE of 2024-11-05 too, at /sse beside the endpoint, for old clients
+    #[arg(long, requires = "http")]
+    pub sse: bool,
     /// Do not reload when files change
     #[arg(long, conflicts_with = "poll")]
     pub no_watch: bool,

@@ -62,11 +62,11 @@ impl FromStr for Filter {
 }
 
 /// A level is folio's own; the libraries beneath it speak only when something is amiss. That a client asked for what
-/// is not there is nothing amiss, so rmcp's word of each error that it answers with is not heard.
+/// is not there, or went away before it was answered, is nothing amiss, so rmcp's word of each is not heard.
 fn of_level(level: &str) -> String {
     match level {
         "error" | "off" => level.to_owned(),
-        _ => format!("warn,rmcp::service=error,folio={level}"),
+        _ => format!("warn,rmcp::service=off,folio={level}"),
     }
 }
 

@@ -91,6 +91,9 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     match bound {
         Some(bound) => {
             output.say(&format!("listening on {}\n", bound.url()));
+            if let Some(url) = bound.sse_url() {
+                output.say(&format!("serving HTTP+SSE on {url}\n"));
+            }
             bound.serve(&live, stop.clone()).await;
         }
         None => stdio::serve(&live, stop.clone()).await,
@@ -112,8 +115,10 @@ fn http_options(arguments: &Serve, address: Option<&super::Address>, listening: 
         allowed_hosts: listening.allowed_hosts,
         token: listening.token,
         insecure: arguments.insecure,
+        sse: arguments.sse || listening.sse,
         max_sessions: listening.max_sessions.unwrap_or(default.max_sessions),
         session_idle: listening.session_idle.unwrap_or(default.session_idle),
+        ping: listening.ping,
         keep_alive: default.keep_alive,
     }
 }

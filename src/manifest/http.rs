@@ -20,13 +20,14 @@ pub struct Http {
     pub allowed_hosts: Option<Vec<Spanned<String>>>,
     /// A bearer token that callers must show; exactly one `{{env.NAME}}`.
     pub token: Option<Spanned<String>>,
-    /// Serves the HTTP+SSE transport of 2024-11-05 as well.
-    pub sse: Option<Spanned<bool>>,
+    /// Serves HTTP+SSE of 2024-11-05 as well, for old clients: at `sse` and `messages` beside `path`.
+    pub sse: Option<bool>,
     /// How many sessions there may be.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub max_sessions: Option<Spanned<u32>>,
     /// How long a session may be silent before it ends.
     pub session_idle: Option<Duration>,
-    /// How often a session's client is asked whether it is there.
+    /// How often the client of a session with an open stream is asked whether it is there. The session of one that does
+    /// not answer by the next time ends.
     pub ping: Option<Spanned<Duration>>,
 }

@@ -42,6 +42,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use changes::{Change, Changes};
 pub use live::{Live, Options};
+pub(crate) use unknown::complaint;
 
 use crate::catalog::answer::{Call, Refusal, RefusalKind};
 

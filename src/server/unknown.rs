@@ -53,7 +53,7 @@ fn is_list(method: &str) -> bool {
 }
 
 /// Says why the parameters are not those of the method; `None` where the method is unknown or they are.
-fn complaint(method: &str, params: Option<&Value>) -> Option<String> {
+pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> {
     match method {
         "initialize" => mismatch::<InitializeRequestParams>(params),
         "tools/call" => mismatch::<CallToolRequestParams>(params),

@@ -12,7 +12,7 @@ use rmcp::{
         ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, Request, RequestId,
         RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
     },
-    service::RxJsonRpcMessage,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
@@ -21,7 +21,7 @@ use serde_json::{Value, value::RawValue};
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 
 /// Why bytes are no message, for the one who sent them.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     /// The request that it was, where that can be told.
     pub(super) id: Option<RequestId>,
@@ -41,13 +41,24 @@ impl Serialize for Fault {
 }
 
 impl Fault {
-    fn parse(message: impl Into<Cow<'static, str>>) -> Fault {
+    /// It is no JSON.
+    pub(super) fn parse(message: impl Into<Cow<'static, str>>) -> Fault {
         Fault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
+    }
+
+    /// The same as rmcp writes it.
+    pub(super) fn into_message(self) -> TxJsonRpcMessage<RoleServer> {
+        JsonRpcMessage::error(ErrorData::new(self.code, self.message, None), self.id)
     }
 
     /// It is no request.
     pub(super) fn request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Fault {
         Fault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
+    }
+
+    /// It is one that nobody knows.
+    pub(super) fn method(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
     }
 
     /// It is one whose parameters do not fit.
@@ -56,8 +67,8 @@ impl Fault {
     }
 
     /// It is one that cannot be answered for now.
-    pub(super) fn busy(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id: Some(id), code: ErrorCode::INTERNAL_ERROR, message: message.into() }
+    pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Fault {
+        Fault { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
     }
 }
 
@@ -113,9 +124,6 @@ pub(super) fn open(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
 fn no_object(text: &str) -> Fault {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         return Fault::parse(format!("the message is no JSON: {error}"));
-    }
-    if text.trim_start().starts_with('[') {
-        return Fault::request(None, "batches are not supported: send each message by itself");
     }
     Fault::request(None, "a JSON-RPC message is an object")
 }

@@ -1,16 +1,28 @@
 //! Where messages come from and go to: standard input and output, and HTTP.
 //!
-//! A transport takes the handler of a connection from [`Live::connect`](crate::server::Live::connect) and carries
-//! messages between it and a peer. That is all that one has to do: the handler knows neither bytes nor sockets,
-//! and serves both generations of the protocol, in one connection if the peer so wishes. What each transport must
-//! see to itself:
-//! - A request is answered once or, when it was cancelled, not at all.
-//! - A line or body that is no message gets its error, and what comes after it is served.
-//! - A peer that does not read costs bounded memory, and nobody else any time.
+//! # A transport
+//!
+//! is one type in one file that implements [`Transport`], and is handed to [`serve`]. The handler behind it knows neither
+//! bytes nor sockets, and serves both generations of the protocol, in one connection if the peer so wishes. The trait
+//! has three functions:
+//! - `receive` waits for the next message of the peer; `None` ends the connection, once what is under way is answered.
+//!   It is dropped and called anew whenever something else happens, so what it has half done must outlast that.
+//! - `send` takes a message for the peer. What it does before it returns happens in the order of the messages; the
+//!   future that it returns may wait for the peer, and nobody waits with it but whoever said that message.
+//! - `close` is called at the end.
+//!
+//! What each must see to itself, and how the ones that are here do:
+//! - A request is answered once or, when it was cancelled, not at all. What is no message gets its error, and what comes
+//!   after it is served (`exchange`, which reads bytes, and keeps account of what is under way).
+//! - A peer that does not read costs bounded memory, and nobody else any time (`outbox`, `http::channel`).
 //! - When the peer is gone, or the server is told to stop, it ends within a second.
+//!
+//! `stdio` is the one for pipes, `http::session` the one for all that comes over HTTP, `tests::memory` the smallest.
 //!
 //! What is not here: what requests mean (server/).
 
+mod batch;
+mod exchange;
 pub mod http;
 mod line;
 pub mod local;
@@ -21,3 +33,21 @@ mod standard;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
+
+use rmcp::service::serve_directly_with_ct;
+pub use rmcp::{RoleServer, transport::Transport};
+use tokio_util::sync::CancellationToken;
+
+use crate::server::Live;
+
+/// Serves the peer behind a transport until that ends or `stop` is cancelled. What is then still running is cancelled.
+pub async fn serve<T>(live: &Live, transport: T, stop: CancellationToken)
+where
+    T: Transport<RoleServer> + 'static,
+{
+    // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
+    let serving = serve_directly_with_ct(live.connect(), transport, None, stop.child_token());
+    if let Err(error) = serving.waiting().await {
+        tracing::error!(%error, "the connection has failed");
+    }
+}

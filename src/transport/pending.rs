@@ -68,6 +68,17 @@ impl Pending {
         true
     }
 
+    pub(super) fn is_asked(&self, id: &RequestId) -> bool {
+        self.asked.contains(id) || self.cancelled.contains(id)
+    }
+
+    /// Takes out one of those that are under way.
+    pub(super) fn give_up(&mut self) -> Option<RequestId> {
+        let id = self.asked.iter().next().cloned()?;
+        self.answer(&id);
+        Some(id)
+    }
+
     /// Whether an `initialize` is under way.
     pub(super) fn is_beginning(&self) -> bool {
         self.first.is_some()

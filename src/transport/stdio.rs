@@ -1,19 +1,12 @@
 //! Newline-delimited messages over a pair of pipes: standard input and output, or any others.
 //!
-//! One service answers both generations on the pipe, in any order: rmcp is started without a lifecycle, and the
-//! handler keeps the session's. So nothing that a peer sends, however early, ends the connection.
+//! One service answers both generations on the pipe, in any order.
 
-use std::{
-    io,
-    ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, io, ops::Range, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, JsonRpcMessage, RequestId},
-    service::{TxJsonRpcMessage, serve_directly_with_ct},
+    service::TxJsonRpcMessage,
     transport::{Transport, stdio_pipes},
 };
 use tokio::{
@@ -25,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 use crate::server::Live;
 
 use super::{
+    batch::{self, Answered},
+    exchange::Exchange,
     line::{Lines, Next},
-    message::{self, Fault, Incoming, Kind},
+    message::{Fault, Incoming},
     outbox::Outbox,
-    pending::{Full, MOST, Pending},
     standard,
 };
 
@@ -74,31 +68,30 @@ where
     let (outbox, writing) = Outbox::spawn(writer, halt.clone());
     let running = CancellationToken::new();
     let pipe = Pipe {
-        live: live.clone(),
         reader,
         lines: Lines::new(),
+        inbox: VecDeque::new(),
+        exchange: Exchange::new(live.clone()),
         outbox: outbox.clone(),
-        pending: Mutex::default(),
         running: running.clone(),
         stop,
         halt,
         ended: false,
         parting: None,
     };
-    if let Err(error) = serve_directly_with_ct(live.connect(), pipe, None, running).waiting().await {
-        tracing::error!(%error, "the connection has failed");
-    }
+    super::serve(live, pipe, running).await;
     outbox.finish(writing, FLUSHING).await;
 }
 
 /// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so
 /// everything that must outlast that stands here.
 struct Pipe<R> {
-    live: Live,
     reader: R,
     lines: Lines,
+    /// What of the last line the handler has not seen yet.
+    inbox: VecDeque<Incoming>,
+    exchange: Exchange,
     outbox: Arc<Outbox>,
-    pending: Mutex<Pending>,
     running: CancellationToken,
     stop: CancellationToken,
     /// Cancelled with `stop`, and when the peer no longer reads.
@@ -120,22 +113,17 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let answered = match &message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
         // An answer is taken in any case: there are only as many as were asked for, and no more is asked while the
         // peer does not read. Word of changes waits, and meanwhile becomes one.
-        let late = match answered {
-            None if self.outbox.is_full() => Some((self.outbox.clone(), self.outbox.room(), message)),
-            _ => {
-                if let Some(id) = answered {
-                    self.pending().answer(id);
-                }
-                self.outbox.push(&message);
-                None
+        let late = if batch::answered(&message).is_none() && self.outbox.is_full() {
+            Some((self.outbox.clone(), self.outbox.room(), message))
+        } else {
+            match self.exchange.tell(message) {
+                Answered::Alone(message) => self.outbox.push(&message),
+                Answered::Whole(whole) => self.outbox.push(&whole.replies),
+                Answered::Waits => {}
             }
+            None
         };
         async move {
             if let Some((outbox, room, message)) = late {
@@ -155,7 +143,10 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
                 self.halted();
                 continue;
             }
-            if self.pending().is_beginning() {
+            if let Some(message) = self.inbox.pop_front() {
+                return Some(message);
+            }
+            if self.exchange.pending().is_beginning() {
                 // It is called again when `initialize` is answered.
                 return std::future::pending().await;
             }
@@ -164,11 +155,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
                 continue;
             }
             match self.lines.next() {
-                Next::Line(line) => {
-                    if let Some(message) = self.take(line) {
-                        return Some(message);
-                    }
-                }
+                Next::Line(line) => self.take(line),
                 Next::TooLong => self.refuse(Fault::request(None, "the message is longer than 16 MiB")),
                 Next::More if self.ended => self.part_within(PARTING, false),
                 Next::More => self.fill().await,
@@ -183,10 +170,6 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn part_within(&mut self, within: Duration, streams: bool) {
         self.parting = Some(Parting { until: Instant::now() + within, streams });
     }
@@ -222,8 +205,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
     /// Waits for what is all but answered, then ends everything. It is called again after each answer.
     async fn part(&mut self, parting: Parting) -> Option<Incoming> {
         let done = match parting.streams {
-            true => self.pending().is_empty(),
-            false => self.pending().is_quiet(),
+            true => self.exchange.pending().is_empty(),
+            false => self.exchange.pending().is_quiet(),
         };
         if !done {
             tokio::time::sleep_until(parting.until).await;
@@ -234,52 +217,17 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
     }
 
     /// Reads a line. What is wrong with it is answered here.
-    fn take(&mut self, line: Range<usize>) -> Option<Incoming> {
-        match self.read(self.lines.get(line)) {
-            Ok(message) => message,
-            Err(fault) => {
-                self.refuse(fault);
-                None
+    fn take(&mut self, line: Range<usize>) {
+        match self.exchange.take(self.lines.get(line), &mut self.inbox) {
+            Ok(taken) => {
+                let answered = taken.whole.iter().filter(|whole| !whole.replies.is_empty());
+                answered.for_each(|whole| self.outbox.push(&whole.replies));
             }
+            Err(fault) => self.refuse(fault),
         }
-    }
-
-    fn read(&self, bytes: &[u8]) -> Result<Option<Incoming>, Fault> {
-        let envelope = message::open(bytes)?;
-        let asked = match &envelope.kind {
-            Kind::Request { id, method } => {
-                self.pending().ask(id, method).map_err(|full| busy(id, &full))?;
-                Some(id.clone())
-            }
-            _ => None,
-        };
-        let mut message = envelope.read(bytes).inspect_err(|_| {
-            if let Some(id) = asked {
-                self.pending().answer(&id);
-            }
-        })?;
-        if let Some(id) = message.as_ref().and_then(message::cancelled)
-            && !self.pending().cancel(id)
-        {
-            return Ok(None);
-        }
-        if let Some(JsonRpcMessage::Request(request)) = &mut message
-            && let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request
-        {
-            listen.extensions.insert(self.live.stamp());
-        }
-        Ok(message)
     }
 
     fn refuse(&self, fault: Fault) {
         self.outbox.push(&fault);
-    }
-}
-
-fn busy(id: &RequestId, full: &Full) -> Fault {
-    match full {
-        // Whoever waits for the other one would take an answer with this id for it.
-        Full::SameId => Fault::request(None, format!("a request with the id `{id}` is not answered yet")),
-        Full::TooMany => Fault::busy(id.clone(), format!("more than {MOST} requests are not answered yet")),
     }
 }

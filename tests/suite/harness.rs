@@ -295,6 +295,49 @@ impl Server {
         if version == MODERN { self.modern() } else { self.session(version) }
     }
 
+    /// A client of HTTP+SSE, for which the server must have been started.
+    pub fn sse(&self, version: &str) -> Client {
+        let client = self.sse_at("/sse", &[], version);
+        if client.is_modern() {
+            return client;
+        }
+        let mut client = client;
+        client.begin();
+        client.notify("notifications/initialized", Value::Null);
+        client
+    }
+
+    /// The same, where there is room for it, without a word said.
+    pub fn try_sse(&self) -> Option<Client> {
+        let mut http = self.web();
+        http.path = "/sse".to_owned();
+        let mut response = http.send("GET", &[], b"");
+        if response.status != 200 {
+            return None;
+        }
+        response.first_event();
+        let stream = Arc::new(response.stream(Arc::default()));
+        Some(Client::new(Wire::Sse { http, stream }, "2024-11-05"))
+    }
+
+    /// One that has opened its stream there, and not begun.
+    pub fn sse_at(&self, path: &str, headers: &[(&str, &str)], version: &str) -> Client {
+        let mut http = self.web();
+        http.path = path.to_owned();
+        let mut response = http.send("GET", headers, b"");
+        assert_eq!(
+            (response.status, response.header("content-type")),
+            (200, Some("text/event-stream")),
+            "{response:?}"
+        );
+        let event = response.first_event();
+        let data = event.strip_prefix("event: endpoint\ndata: ").unwrap_or_else(|| panic!("{event:?}"));
+        http.path = data.trim_end().to_owned();
+        let news = Arc::<Queue<Value>>::default();
+        let stream = Arc::new(response.stream(news.clone()));
+        Client { news, ..Client::new(Wire::Sse { http, stream }, version) }
+    }
+
     fn wire(&self) -> Wire {
         match &self.pipe {
             Some(pipe) => Wire::Pipe(pipe.clone()),
@@ -348,7 +391,7 @@ impl Pipe {
             for line in BufReader::new(stdout).split(b'\n') {
                 let Ok(line) = line else { break };
                 match serde_json::from_slice::<Value>(&line) {
-                    Ok(message) if is_message(&message) => heard.push(message),
+                    Ok(message) if is_message(&message) || is_batch(&message) => heard.push(message),
                     _ => wrong.push(String::from_utf8_lossy(&line).into_owned()),
                 }
             }
@@ -399,11 +442,24 @@ fn is_message(message: &Value) -> bool {
     message["jsonrpc"] == "2.0" && kinds.iter().filter(|kind| message.get(**kind).is_some()).count() == 1
 }
 
+/// Whether it answers a batch.
+fn is_batch(message: &Value) -> bool {
+    message.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_message))
+}
+
 /// What a client speaks on.
 #[derive(Clone)]
 enum Wire {
     Pipe(Arc<Pipe>),
-    Http { http: Http, session: Option<String> },
+    Http {
+        http: Http,
+        session: Option<String>,
+    },
+    /// HTTP+SSE: where to post to, and the stream.
+    Sse {
+        http: Http,
+        stream: Arc<Stream>,
+    },
 }
 
 /// A client of one version.
@@ -420,7 +476,7 @@ impl Client {
     fn new(wire: Wire, version: &str) -> Client {
         let news = match &wire {
             Wire::Pipe(pipe) => pipe.incoming.clone(),
-            Wire::Http { .. } => Arc::default(),
+            Wire::Http { .. } | Wire::Sse { .. } => Arc::default(),
         };
         Client { wire, version: version.to_owned(), agreed: Value::Null, news, next: AtomicI64::new(1) }
     }
@@ -436,7 +492,7 @@ impl Client {
             "clientInfo": { "name": "suite", "version": "1" },
         });
         match &mut self.wire {
-            Wire::Pipe(_) => self.agreed = self.result("initialize", params),
+            Wire::Pipe(_) | Wire::Sse { .. } => self.agreed = self.result("initialize", params),
             Wire::Http { http, session } => {
                 let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
                 let response = http.post(&[], &body);
@@ -459,7 +515,7 @@ impl Client {
     pub fn next_id(&self) -> i64 {
         match &self.wire {
             Wire::Pipe(pipe) => pipe.next.fetch_add(1, Ordering::Relaxed),
-            Wire::Http { .. } => self.next.fetch_add(1, Ordering::Relaxed),
+            Wire::Http { .. } | Wire::Sse { .. } => self.next.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -482,7 +538,11 @@ impl Client {
         }
         if self.is_modern() {
             headers.push(("Mcp-Method".to_owned(), method.to_owned()));
-            let name = if method.starts_with("resources/") { &params["uri"] } else { &params["name"] };
+            let name = match method.split('/').next() {
+                Some("resources") => &params["uri"],
+                Some("tasks") => &params["taskId"],
+                _ => &params["name"],
+            };
             if let Some(name) = name.as_str() {
                 headers.push(("Mcp-Name".to_owned(), name.to_owned()));
             }
@@ -505,20 +565,49 @@ impl Client {
                 let response = http.post(&borrowed(&headers), &body);
                 response.answer(&json!(id), |message| self.news.push(message))
             }
+            Wire::Sse { .. } => match self.post(&body.to_string()) {
+                Some(refused) => refused,
+                None => self.answer(id),
+            },
         }
     }
 
-    /// Sends a request without waiting; over pipes only.
+    /// Posts a message as a client of HTTP+SSE, and returns the error, where it is none.
+    pub fn post(&self, body: &str) -> Option<Value> {
+        let response = self.web().post_bytes(&[], body.as_bytes());
+        match response.status {
+            202 => None,
+            400 => Some(response.json()),
+            _ => panic!("{response:?}"),
+        }
+    }
+
+    /// Sends a request without waiting; not over Streamable HTTP, where each has its own answer.
     pub fn send(&self, method: &str, params: Value) -> i64 {
         let id = self.next_id();
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": self.params(params) });
-        self.pipe().line(body.to_string());
+        match &self.wire {
+            Wire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
+            _ => self.pipe().line(body.to_string()),
+        }
         id
     }
 
     /// Waits for the answer to what was sent.
     pub fn answer(&self, id: i64) -> Value {
-        self.pipe().take(|message| message["id"] == id && message.get("method").is_none())
+        let is_answer = |message: &Value| message["id"] == id && message.get("method").is_none();
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.take(is_answer),
+            _ => self
+                .news
+                .take(PATIENCE, is_answer)
+                .unwrap_or_else(|| panic!("no answer to {id}: {:?}", self.news.all())),
+        }
+    }
+
+    /// The next message that comes, whatever it is, on pipes and over HTTP+SSE.
+    pub fn hear(&self) -> Value {
+        self.news.take(PATIENCE, |_| true).expect("nothing comes")
     }
 
     /// Whether an answer to what was sent has come.
@@ -526,16 +615,33 @@ impl Client {
         self.news.all().iter().any(|message| message["id"] == id && message.get("method").is_none())
     }
 
+    /// Closes the stream of HTTP+SSE.
+    pub fn hang_up(&self) {
+        match &self.wire {
+            Wire::Sse { stream, .. } => stream.close(),
+            _ => panic!("there is no stream"),
+        }
+    }
+
+    /// Waits until the server has closed the stream of HTTP+SSE.
+    pub fn is_hung_up(&self) -> bool {
+        matches!(&self.wire, Wire::Sse { stream, .. } if stream.ended())
+    }
+
+    pub fn is_on_pipes(&self) -> bool {
+        matches!(self.wire, Wire::Pipe(_))
+    }
+
     pub fn pipe(&self) -> &Pipe {
         match &self.wire {
             Wire::Pipe(pipe) => pipe,
-            Wire::Http { .. } => panic!("it speaks over HTTP"),
+            _ => panic!("it speaks over HTTP"),
         }
     }
 
     pub fn web(&self) -> &Http {
         match &self.wire {
-            Wire::Http { http, .. } => http,
+            Wire::Http { http, .. } | Wire::Sse { http, .. } => http,
             Wire::Pipe(_) => panic!("it speaks over pipes"),
         }
     }
@@ -568,6 +674,7 @@ impl Client {
                 let response = http.post(&borrowed(&headers), &body);
                 assert_eq!(response.status, 202, "{response:?}");
             }
+            Wire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
         }
     }
 
@@ -641,6 +748,10 @@ impl Client {
                 let response = http.post(&borrowed(&headers), &body);
                 assert_eq!(response.status, 200, "{response:?}");
                 Some(response.stream(self.news.clone()))
+            }
+            Wire::Sse { .. } => {
+                assert_eq!(self.post(&body.to_string()), None);
+                None
             }
         };
         let listening = Listening { id, news: self.news.clone(), _stream: stream };
@@ -843,6 +954,16 @@ impl Response {
         panic!("the stream ended without an answer to {id}");
     }
 
+    /// Reads an event as it is written.
+    pub fn first_event(&mut self) -> String {
+        let (mut text, mut byte) = (Vec::new(), [0]);
+        while !text.ends_with(b"\n\n") {
+            self.body.read_exact(&mut byte).unwrap();
+            text.push(byte[0]);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
     /// Reads the events of a stream in a thread of its own.
     pub fn stream(self, news: Arc<Queue<Value>>) -> Stream {
         let socket = self.body.reader.get_ref().try_clone().unwrap();
@@ -873,9 +994,15 @@ impl Stream {
     }
 }
 
+impl Stream {
+    pub fn close(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = self.socket.shutdown(Shutdown::Both);
+        self.close();
     }
 }
 

@@ -437,7 +437,7 @@ fn giving_up_the_connection_is_no_cancelling_in_a_session() {
     );
     let server = folder.http();
     let client = server.session("2025-11-25");
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "t" } }).to_string();
+    let body = json!({ "jsonrpc": "2.0", "id": 777, "method": "tools/call", "params": { "name": "t" } }).to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {}\r\nContent-Length: {}\r\n\r\n",

@@ -1,12 +1,17 @@
 //! Streamable HTTP: sessions for versions to 2025-11-25 and requests that stand for themselves for 2026-07-28, at
-//! one endpoint.
+//! one endpoint; and beside it, where that is wanted, HTTP+SSE of 2024-11-05 (`sse`).
 //!
-//! rmcp speaks it; here is what it leaves open: who may ask at all (`guard`), what is no message, how many
-//! sessions there are and for how long (`sessions`), what older clients cannot read (`priming`), and an orderly end.
+//! rmcp reads the requests; here is what it leaves open: who may ask at all (`guard`), what is no message, what a
+//! session is (`session`, `channel`), how many there are and for how long (`sessions`), `batches`, and an orderly
+//! end.
 
+mod batches;
+mod channel;
+mod events;
 mod guard;
-mod priming;
+mod session;
 mod sessions;
+mod sse;
 
 use std::{
     future::IntoFuture,
@@ -25,21 +30,23 @@ use axum::{
     serve::ListenerExt,
 };
 use rmcp::{
-    model::{ClientRequest, JsonRpcMessage, ProtocolVersion},
-    transport::{
-        StreamableHttpServerConfig, StreamableHttpService, streamable_http_server::session::local::LocalSessionManager,
-    },
+    model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId},
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Live, Server};
+use crate::server::{Live, Server, complaint};
 
 use self::{
     guard::{Denied, Guard},
     sessions::Sessions,
+    sse::Paths,
 };
-use super::message::{self, Fault, Incoming, Kind};
+use super::{
+    batch, exchange,
+    message::{self, Fault, Incoming, Kind},
+};
 
 /// The largest body that is read.
 const LARGEST_BODY: usize = 4 * 1024 * 1024;
@@ -65,10 +72,14 @@ pub struct HttpOptions {
     pub token: Option<String>,
     /// Whether anybody may be listened to without a token, from other machines too.
     pub insecure: bool,
+    /// Whether HTTP+SSE of 2024-11-05 is served too, at `sse` and `messages` beside the endpoint.
+    pub sse: bool,
     /// How many sessions there may be at a time.
     pub max_sessions: usize,
     /// For how long a session without a word or an open stream is kept.
     pub session_idle: Duration,
+    /// How often the client of a session is asked whether it is there.
+    pub ping: Option<Duration>,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
 }
@@ -82,8 +93,10 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             token: None,
             insecure: false,
+            sse: false,
             max_sessions: 1000,
             session_idle: Duration::from_secs(3600),
+            ping: None,
             keep_alive: Duration::from_secs(15),
         }
     }
@@ -103,6 +116,12 @@ pub enum HttpError {
     Open {
         /// Where it would have listened.
         address: SocketAddr,
+    },
+    /// Two things would be served at one path.
+    #[error("`{path}` is where HTTP+SSE is served: give the endpoint another `path`, or leave `sse` out")]
+    Path {
+        /// The path of the endpoint.
+        path: String,
     },
     /// Somebody else listens there.
     #[error("`{address}` is in use by another program; port 0 takes a free one")]
@@ -137,6 +156,9 @@ pub struct Bound {
 /// Takes the address.
 pub async fn bind(mut options: HttpOptions) -> Result<Bound, HttpError> {
     options.path = format!("/{}", options.path.trim_matches('/'));
+    if options.sse && Paths::beside(&options.path).collide(&options.path) {
+        return Err(HttpError::Path { path: options.path });
+    }
     let unusable = || HttpError::Address { listen: options.listen.clone() };
     let found = tokio::net::lookup_host(&options.listen).await;
     let address = found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(unusable)?;
@@ -160,12 +182,21 @@ impl Bound {
 
     /// The endpoint, as a client on this machine calls it.
     pub fn url(&self) -> String {
+        format!("{}{}", self.origin(), self.options.path)
+    }
+
+    /// The same for HTTP+SSE, where that is served.
+    pub fn sse_url(&self) -> Option<String> {
+        self.options.sse.then(|| format!("{}{}", self.origin(), Paths::beside(&self.options.path).stream()))
+    }
+
+    fn origin(&self) -> String {
         let host = match self.address.ip() {
             ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
             IpAddr::V4(ip) => ip.to_string(),
             IpAddr::V6(ip) => format!("[{ip}]"),
         };
-        format!("http://{host}:{}{}", self.address.port(), self.options.path)
+        format!("http://{host}:{}", self.address.port())
     }
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
@@ -187,6 +218,7 @@ impl Bound {
             served = serving.into_future() => drop(served),
             () = end => {}
             () = desk.sessions.sweep() => {}
+            () = desk.sessions.ping() => {}
         }
         ending.cancel();
     }
@@ -195,20 +227,23 @@ impl Bound {
 /// What every request is answered with.
 struct Desk {
     path: String,
+    sse: Option<Paths>,
     guard: Guard,
     sessions: Arc<Sessions>,
-    service: StreamableHttpService<Server, LocalSessionManager>,
+    service: StreamableHttpService<Server, Sessions>,
+    keep_alive: Duration,
 }
 
 impl Desk {
     fn new(bound: &Bound, live: &Live, ending: CancellationToken) -> Desk {
         let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(options.max_sessions, options.session_idle));
+        let sessions = Arc::new(Sessions::new(live.clone(), options, ending.clone()));
         // Hosts and origins are checked for every path, before anything else.
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_legacy_session_mode(true)
             .with_sse_keep_alive(Some(options.keep_alive))
+            .with_sse_retry(None)
             .with_max_request_body_bytes(LARGEST_BODY)
             .with_cancellation_token(ending)
             .disable_allowed_hosts()
@@ -217,9 +252,11 @@ impl Desk {
         let connect = move || Ok(live.connect());
         Desk {
             path: options.path.clone(),
+            sse: options.sse.then(|| Paths::beside(&options.path)),
             guard: Guard::new(bound.address, options),
-            service: StreamableHttpService::new(connect, sessions.manager().clone(), config),
+            service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
+            keep_alive: options.keep_alive,
         }
     }
 }
@@ -229,12 +266,16 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         Ok(origin) => origin,
         Err(denied) => return refusal(&denied),
     };
+    let path = request.uri().path();
+    let sse = desk.sse.as_ref().filter(|paths| paths.have(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         plain(StatusCode::NO_CONTENT, "")
-    } else if request.uri().path().trim_end_matches('/') != desk.path.trim_end_matches('/') {
-        elsewhere(&desk.path, request.uri().path())
+    } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
+        elsewhere(&desk.path, path)
     } else if let Err(denied) = desk.guard.identify(request.headers()) {
         refusal(&denied)
+    } else if let Some(paths) = sse {
+        sse::answer(&desk, paths, request).await
     } else {
         endpoint(&desk, request).await
     };
@@ -245,36 +286,39 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
 }
 
 async fn endpoint(desk: &Desk, request: Request) -> Response {
-    let session = request.headers().get(SESSION).cloned();
     let (parts, body) = request.into_parts();
     let ends = parts.method == Method::DELETE;
-    let mut primed = priming::is_known(&parts.headers, &[]);
     let body = if parts.method == Method::POST {
-        let Ok(bytes) = axum::body::to_bytes(body, LARGEST_BODY).await else {
-            let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
-            return error(StatusCode::PAYLOAD_TOO_LARGE, &fault);
+        let bytes = match whole(body).await {
+            Ok(bytes) => bytes,
+            Err(response) => return response,
         };
-        if is_json(&parts.headers)
-            && let Err(response) = inspect(desk, &parts.headers, &bytes).await
-        {
-            return response;
+        if is_json(&parts.headers) {
+            if batch::is_list(&bytes) {
+                return batches::answer(desk, &parts.headers, &bytes).await;
+            }
+            if let Err(response) = inspect(desk, &parts.headers, &bytes) {
+                return response;
+            }
         }
-        primed = priming::is_known(&parts.headers, &bytes);
         Body::from(bytes)
     } else {
         Body::empty()
     };
-    let response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
-    let mut response = if primed { response } else { priming::left_out(response) };
+    let mut response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
-    let session = session.or_else(|| response.headers().get(SESSION).cloned());
-    match session {
-        Some(session) if response.status().is_success() => desk.sessions.attend(&session, response),
-        _ => response,
-    }
+    response
+}
+
+/// Reads a body to its end.
+async fn whole(body: Body) -> Result<Bytes, Response> {
+    axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|_| {
+        let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
+        error(StatusCode::PAYLOAD_TOO_LARGE, &fault)
+    })
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -291,25 +335,39 @@ fn is_without_session(headers: &HeaderMap) -> bool {
 }
 
 /// Refuses what rmcp would refuse without a word that a client could show.
-async fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
+fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
     let bad = |fault: Fault| error(StatusCode::BAD_REQUEST, &fault);
     let envelope = message::open(bytes).map_err(bad)?;
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
-    // In 2026-07-28 it is a method like any that is unknown.
-    let (id, initialize) = (id.clone(), method == "initialize" && !is_without_session(headers));
+    let (id, initialize) = (id.clone(), method == "initialize");
+    // It begins no session in 2026-07-28, where rmcp would begin one.
+    if initialize && is_without_session(headers) {
+        return Err(error(StatusCode::NOT_FOUND, &Fault::method(id, "unknown method `initialize`")));
+    }
     if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
-        && matches!(request.request, ClientRequest::CustomRequest(_))
+        && let ClientRequest::CustomRequest(custom) = &request.request
         && (initialize || !is_custom(bytes))
     {
-        return Err(bad(Fault::params(id, "`params` do not fit the method")));
+        let complaint = complaint(&custom.method, custom.params.as_ref());
+        return Err(bad(Fault::params(id, complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()))));
     }
-    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full().await {
-        let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
-        let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-        return Err(response);
+    let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
+    let session = session.filter(|_| !is_without_session(headers));
+    if session.and_then(|session| desk.sessions.find(session, false)).is_some_and(|session| session.is_asked(&id)) {
+        return Err(bad(exchange::in_use(&id)));
+    }
+    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full() {
+        return Err(full(Some(id)));
     }
     Ok(())
+}
+
+/// Says that there can be no more sessions for now.
+fn full(id: Option<RequestId>) -> Response {
+    let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
+    let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
 }
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take

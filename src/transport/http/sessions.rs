@@ -1,7 +1,7 @@
-//! How many sessions there are, and for how long.
+//! The sessions of one server: how many there are, for how long, and rmcp's view of them.
 //!
-//! rmcp would end a session that only listens as soon as one that is forgotten, so that is seen to here: a session
-//! with an open stream is in use.
+//! rmcp's own would end a session that only listens as soon as one that is forgotten, and wait for what is running
+//! when a client ends one.
 
 use std::{
     collections::HashMap,
@@ -9,55 +9,99 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, http::HeaderValue, response::Response};
-use futures_util::StreamExt;
-use rmcp::transport::streamable_http_server::session::{
-    SessionManager,
-    local::{LocalSessionManager, SessionConfig},
+use futures_util::{Stream, StreamExt, stream};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage},
+    transport::{
+        common::server_side_http::session_id,
+        streamable_http_server::{SessionId, SessionManager, session::ServerSseMessage},
+    },
 };
-use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::server::Live;
+
+use super::{
+    HttpOptions,
+    channel::{self, Event, Reader, Said},
+    session::{Over, Session, Wire},
+};
+
+/// After how long a client may come again whose stream broke off.
+const RETRY: Duration = Duration::from_secs(3);
 
 /// The sessions of one server.
 pub(super) struct Sessions {
-    manager: Arc<LocalSessionManager>,
-    used: Mutex<HashMap<String, Use>>,
+    live: Live,
+    open: Mutex<HashMap<SessionId, Arc<Session>>>,
     most: usize,
     idle: Duration,
+    ping: Option<Duration>,
+    ending: CancellationToken,
 }
 
-struct Use {
-    last: Instant,
-    streams: usize,
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("there are as many sessions as the server allows")]
+    Full,
+    #[error("there is no such session")]
+    Unknown,
+    #[error(transparent)]
+    Over(#[from] Over),
+    #[error("there is no such event")]
+    NoEvent,
 }
 
 impl Sessions {
-    pub(super) fn new(most: usize, idle: Duration) -> Sessions {
-        let mut manager = LocalSessionManager::default();
-        let mut config = SessionConfig::default();
-        config.keep_alive = None;
-        manager.session_config = config;
-        Sessions { manager: Arc::new(manager), used: Mutex::default(), most, idle }
+    /// No sessions yet; `ending` ends them all.
+    pub(super) fn new(live: Live, options: &HttpOptions, ending: CancellationToken) -> Sessions {
+        Sessions {
+            live,
+            open: Mutex::default(),
+            most: options.max_sessions,
+            idle: options.session_idle,
+            ping: options.ping,
+            ending,
+        }
     }
 
-    pub(super) fn manager(&self) -> &Arc<LocalSessionManager> {
-        &self.manager
+    pub(super) fn live(&self) -> &Live {
+        &self.live
     }
 
-    pub(super) async fn is_full(&self) -> bool {
-        self.manager.sessions.read().await.len() >= self.most
+    /// Cancelled when all of them end.
+    pub(super) fn ending(&self) -> &CancellationToken {
+        &self.ending
     }
 
-    /// Counts a session as in use until its response is read or given up.
-    pub(super) fn attend(self: &Arc<Self>, session: &HeaderValue, response: Response) -> Response {
-        let Ok(session) = session.to_str() else { return response };
-        self.begin(session);
-        let stream = Stream { sessions: self.clone(), session: session.to_owned() };
-        response.map(|body| {
-            Body::from_stream(body.into_data_stream().map(move |chunk| {
-                let _open = &stream;
-                chunk
-            }))
-        })
+    /// Begins one, unless there are too many.
+    pub(super) fn begin(&self, single: bool) -> Option<(SessionId, Arc<Session>, Wire)> {
+        let mut open = self.open();
+        if open.len() >= self.most {
+            return None;
+        }
+        let id = session_id();
+        let (session, wire) = Session::new(&self.live, single, self.ending.child_token());
+        open.insert(id.clone(), session.clone());
+        Some((id, session, wire))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.open().len() >= self.most
+    }
+
+    pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<Session>> {
+        let usable = |session: &&Arc<Session>| session.is_single() == single && !session.over().is_cancelled();
+        self.open().get(id).filter(usable).cloned()
+    }
+
+    /// Ends a session, and all that is running in it.
+    pub(super) fn end(&self, id: &str) {
+        let ended = self.open().remove(id);
+        if let Some(session) = ended {
+            session.end();
+        }
     }
 
     /// Ends sessions that nobody uses any more, for ever.
@@ -65,50 +109,128 @@ impl Sessions {
         let every = (self.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(60));
         loop {
             tokio::time::sleep(every).await;
-            for session in self.unused().await {
-                tracing::debug!(session, "a session is ended that was not used");
-                if let Err(error) = self.manager.close_session(&session.as_str().into()).await {
-                    tracing::debug!(%error, "the session had ended");
-                }
-            }
+            self.end_unless("was not used", |session| !session.is_unused(self.idle));
         }
     }
 
-    /// Forgets those that have ended by themselves, too.
-    async fn unused(&self) -> Vec<String> {
-        let alive = self.manager.sessions.read().await;
-        let mut used = self.used();
-        used.retain(|session, _| alive.contains_key(session.as_str()));
-        let unused = used.iter().filter(|(_, use_)| use_.streams == 0 && use_.last.elapsed() >= self.idle);
-        unused.map(|(session, _)| session.clone()).collect()
-    }
-
-    fn begin(&self, session: &str) {
-        let mut used = self.used();
-        let use_ = used.entry(session.to_owned()).or_insert(Use { last: Instant::now(), streams: 0 });
-        use_.streams += 1;
-    }
-
-    fn end(&self, session: &str) {
-        if let Some(use_) = self.used().get_mut(session) {
-            use_.streams = use_.streams.saturating_sub(1);
-            use_.last = Instant::now();
+    /// Asks clients whether they are there, and ends the sessions of those who are not, for ever.
+    pub(super) async fn ping(&self) {
+        let Some(every) = self.ping else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(every.max(Duration::from_millis(10))).await;
+            self.end_unless("has lost its client", Session::ping);
         }
     }
 
-    fn used(&self) -> MutexGuard<'_, HashMap<String, Use>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    fn end_unless(&self, why: &str, keep: impl Fn(&Session) -> bool) {
+        let ended: Vec<SessionId> = {
+            let open = self.open();
+            open.iter().filter(|(_, session)| !keep(session)).map(|(id, _)| id.clone()).collect()
+        };
+        for id in ended {
+            tracing::debug!(session = &*id, "a session is ended that {why}");
+            self.end(&id);
+        }
+    }
+
+    fn known(&self, id: &str) -> Result<Arc<Session>, Unusable> {
+        self.find(id, false).ok_or(Unusable::Unknown)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A response that is being read.
-struct Stream {
-    sessions: Arc<Sessions>,
-    session: String,
+impl SessionManager for Sessions {
+    type Error = Unusable;
+    type Transport = Wire;
+
+    async fn create_session(&self) -> Result<(SessionId, Wire), Unusable> {
+        let (id, _, wire) = self.begin(false).ok_or(Unusable::Full)?;
+        Ok((id, wire))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Unusable> {
+        let answer = self.known(id)?.ask(message).await?.next().await;
+        match answer.map(|event| event.said) {
+            Some(Said::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
+            _ => Err(Over.into()),
+        }
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Unusable> {
+        Ok(self.find(id, false).is_some())
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Unusable> {
+        if self.find(id, false).is_some() {
+            self.end(id);
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
+        let session = self.known(id)?;
+        Ok(events(&session, session.ask(message).await?))
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Unusable> {
+        Ok(self.known(id)?.accept(message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
+        let session = self.known(id)?;
+        let reader = session.listen().ok_or(Over)?;
+        Ok(events(&session, reader))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
+        let session = self.known(id)?;
+        let (channel, after) = channel::parse(&last_event_id).ok_or(Unusable::NoEvent)?;
+        let reader = session.resume(channel, after).ok_or(Unusable::NoEvent)?;
+        Ok(events(&session, reader))
+    }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.sessions.end(&self.session);
-    }
+/// What a reader reads, for rmcp to write. It begins with an empty event since 2025-11-25, so that a client knows
+/// where to go on; to one of an older version that is a message that cannot be read.
+fn events(session: &Session, reader: Reader) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static + use<> {
+    let knows = session.version().is_some_and(|version| version >= ProtocolVersion::V_2025_11_25);
+    let priming = knows.then(|| ServerSseMessage::priming(reader.place(), RETRY));
+    let rest = stream::unfold(reader, |mut reader| async move {
+        let event = reader.next().await?;
+        Some((stream::iter(messages(event)), reader))
+    });
+    stream::iter(priming).chain(rest.flatten())
+}
+
+/// rmcp writes one message in an event.
+fn messages(Event { id, said }: Event) -> Vec<ServerSseMessage> {
+    let messages = match said {
+        Said::Message(message) => vec![message],
+        Said::Batch(replies) => replies.iter().map(|reply| reply.message()).collect(),
+    };
+    let event = |message| {
+        let mut event = ServerSseMessage::default();
+        event.event_id = Some(id.clone());
+        event.message = Some(message);
+        event
+    };
+    messages.into_iter().map(event).collect()
 }

@@ -3,6 +3,7 @@
 
 mod http;
 mod lines;
+mod memory;
 mod pipe;
 mod reload;
 

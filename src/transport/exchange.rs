@@ -1,0 +1,172 @@
+//! What one peer asks and is told, whatever carries it: so that the same mistake gets the same error everywhere.
+
+use std::collections::VecDeque;
+
+use rmcp::{
+    RoleServer,
+    model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult},
+    service::TxJsonRpcMessage,
+};
+
+use crate::server::Live;
+
+use super::{
+    batch::{self, Answered, Batches, Whole},
+    message::{self, Fault, Incoming, Kind},
+    pending::{Full, MOST, Pending},
+};
+
+/// The conversation with one peer.
+pub(super) struct Exchange {
+    live: Live,
+    pending: Pending,
+    batches: Batches,
+    /// The version of the session, once there is one.
+    version: Option<ProtocolVersion>,
+}
+
+/// What became of what a peer sent, beside the messages for the handler.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// The number of the batch that it was, where it wants an answer.
+    pub(super) batch: Option<u64>,
+    /// Batches that are thereby answered.
+    pub(super) whole: Vec<Whole>,
+}
+
+impl Exchange {
+    pub(super) fn new(live: Live) -> Exchange {
+        Exchange { live, pending: Pending::default(), batches: Batches::default(), version: None }
+    }
+
+    pub(super) fn pending(&self) -> &Pending {
+        &self.pending
+    }
+
+    pub(super) fn version(&self) -> Option<&ProtocolVersion> {
+        self.version.as_ref()
+    }
+
+    /// Reads what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
+    pub(super) fn take(&mut self, bytes: &[u8], inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
+        if batch::is_list(bytes) {
+            return self.take_batch(bytes, inbox);
+        }
+        let mut taken = Taken::default();
+        inbox.extend(self.read(bytes, &mut taken)?);
+        Ok(taken)
+    }
+
+    /// The same for a message that somebody else has read.
+    pub(super) fn admit(&mut self, message: &Incoming) -> Result<Taken, Fault> {
+        let mut taken = Taken::default();
+        match message {
+            JsonRpcMessage::Request(request) => self.ask(&request.id, request.request.method())?,
+            other => drop(self.cancel(other, &mut taken)),
+        }
+        Ok(taken)
+    }
+
+    /// Takes in what the handler says, and returns what the peer is to be told now.
+    pub(super) fn tell(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Answered {
+        let Some(id) = batch::answered(&message) else { return Answered::Alone(message) };
+        self.pending.answer(id);
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(agreed) = &response.result
+        {
+            self.version = Some(agreed.protocol_version.clone());
+        }
+        self.batches.answer(message)
+    }
+
+    /// Gives up a request that is under way, whichever it is.
+    pub(super) fn give_up(&mut self) -> Option<RequestId> {
+        self.pending.give_up()
+    }
+
+    fn take_batch(&mut self, bytes: &[u8], inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
+        let list = batch::read(bytes)?;
+        if self.version != Some(ProtocolVersion::V_2025_03_26) {
+            let message = "batches exist in sessions of version 2025-03-26 only: send each message by itself";
+            return Err(Fault::request(None, message));
+        }
+        let (mut taken, mut requests, mut faults) = (Taken::default(), Vec::new(), Vec::new());
+        for bytes in list.0.iter().map(|message| message.get().as_bytes()) {
+            match alone(bytes).and_then(|()| self.read(bytes, &mut taken)) {
+                Ok(message) => {
+                    if let Some(JsonRpcMessage::Request(request)) = &message {
+                        requests.push(request.id.clone());
+                    }
+                    inbox.extend(message);
+                }
+                Err(fault) => faults.push(fault),
+            }
+        }
+        taken.batch = self.batches.begin(&requests, faults);
+        taken.whole.extend(taken.batch.and_then(|batch| self.batches.finished(batch)));
+        Ok(taken)
+    }
+
+    fn read(&mut self, bytes: &[u8], taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
+        let envelope = message::open(bytes)?;
+        let asked = match &envelope.kind {
+            Kind::Request { id, method } => {
+                self.ask(id, method)?;
+                Some(id.clone())
+            }
+            _ => None,
+        };
+        let mut message = envelope.read(bytes).inspect_err(|_| {
+            if let Some(id) = asked {
+                self.pending.answer(&id);
+            }
+        })?;
+        if let Some(told) = &message
+            && !self.cancel(told, taken)
+        {
+            return Ok(None);
+        }
+        if let Some(JsonRpcMessage::Request(request)) = &mut message
+            && let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request
+        {
+            listen.extensions.insert(self.live.stamp());
+        }
+        Ok(message)
+    }
+
+    fn ask(&mut self, id: &RequestId, method: &str) -> Result<(), Fault> {
+        self.pending.ask(id, method).map_err(|full| busy(id, &full))
+    }
+
+    /// Notes what a message cancels, if it does. False where that cannot be cancelled.
+    fn cancel(&mut self, message: &Incoming, taken: &mut Taken) -> bool {
+        let Some(id) = message::cancelled(message) else { return true };
+        if !self.pending.cancel(id) {
+            return false;
+        }
+        taken.whole.extend(self.batches.cancel(id));
+        true
+    }
+}
+
+/// Refuses in a batch what must come by itself: what would begin a session, and what would never be answered.
+fn alone(bytes: &[u8]) -> Result<(), Fault> {
+    match message::open(bytes)?.kind {
+        Kind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => {
+            Err(Fault::request(Some(id), format!("`{method}` cannot be part of a batch: send it by itself")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn busy(id: &RequestId, full: &Full) -> Fault {
+    match full {
+        Full::SameId => in_use(id),
+        Full::TooMany => Fault::busy(Some(id.clone()), format!("more than {MOST} requests are not answered yet")),
+    }
+}
+
+/// An id that another request has. Whoever waits for that one would take an answer with this id for it.
+pub(super) fn in_use(id: &RequestId) -> Fault {
+    Fault::request(None, format!("a request with the id `{id}` is not answered yet"))
+}

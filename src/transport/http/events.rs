@@ -1,0 +1,41 @@
+//! `text/event-stream`, as far as rmcp does not write it.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use futures_util::{StreamExt, stream};
+
+use super::{
+    channel::{Event, Reader},
+    respond,
+};
+
+/// A response that is a stream: `first`, then what `reader` reads. Where nothing is to be said for as long as
+/// `keep_alive`, a comment shows that it is alive. `held` is let go when nobody reads any more.
+pub(super) fn response<H: Send + 'static>(first: Bytes, reader: Reader, keep_alive: Duration, held: H) -> Response {
+    let rest = stream::unfold((reader, held), move |(mut reader, held)| async move {
+        let piece = match tokio::time::timeout(keep_alive, reader.next()).await {
+            Ok(event) => written(&event?),
+            Err(_) => Bytes::from_static(b": \n\n"),
+        };
+        Some((piece, (reader, held)))
+    });
+    let pieces = stream::once(async move { first }).chain(rest);
+    let mut response =
+        respond(StatusCode::OK, "text/event-stream", Body::from_stream(pieces.map(Ok::<Bytes, Infallible>)));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // What nginx asks for not to hold pieces back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// An event as it is written.
+pub(super) fn written(event: &Event) -> Bytes {
+    let data = serde_json::to_string(&event.said).unwrap_or_default();
+    Bytes::from(format!("event: message\nid: {}\ndata: {data}\n\n", event.id))
+}

@@ -1,0 +1,227 @@
+//! Batches of 2025-03-26: several messages in one list, answered in one list.
+
+use serde_json::{Value, json};
+
+use crate::conversation::DESK;
+use crate::harness::*;
+
+const SLOW: &str = r#"folio: 1
+server: { name: slow }
+tools:
+  wait:
+    description: Waits
+    arguments: { marker: { required: true } }
+    run: { exec: [sh, -c, "sleep 60 & wait", "{{marker}}"] }
+    timeout: 2m
+"#;
+
+/// How many messages a batch may hold.
+const MOST: usize = 100;
+
+fn request(id: i64, method: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method })
+}
+
+fn call(id: i64, text: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "echo", "arguments": { "text": text } } })
+}
+
+fn notification() -> Value {
+    json!({ "jsonrpc": "2.0", "method": "notifications/roots/list_changed" })
+}
+
+/// Sends what is no single message, and returns what comes back: an error, or a list.
+fn send(client: &Client, body: &str) -> Value {
+    if client.is_on_pipes() {
+        client.pipe().line(body);
+        return client.pipe().next();
+    }
+    let response = post(client, body);
+    assert!(matches!(response.status, 200 | 400), "{response:?}");
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    response.json()
+}
+
+/// Sends what nobody answers.
+fn tell(client: &Client, body: &str) {
+    if client.is_on_pipes() {
+        client.pipe().line(body);
+        let ping = client.send("ping", Value::Null);
+        assert_eq!(client.pipe().next()["id"], ping);
+    } else {
+        assert_eq!(post(client, body).status, 202);
+    }
+}
+
+fn post(client: &Client, body: &str) -> Response {
+    let headers = client.headers("", &Value::Null);
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    client.web().post_bytes(&headers, body.as_bytes())
+}
+
+/// Goes through `part` on each wire, in one version.
+fn each(version: &str, part: impl Fn(&Client)) {
+    let folder = Folder::of(DESK);
+    part(&folder.stdio().client(version));
+    part(&folder.http().client(version));
+}
+
+fn ids(answer: &Value) -> Vec<Value> {
+    let mut ids: Vec<Value> =
+        answer.as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(|a| a["id"].clone()).collect();
+    ids.sort_by_key(ToString::to_string);
+    ids
+}
+
+#[test]
+fn each_request_of_a_batch_is_answered_in_one_list() {
+    each("2025-03-26", |client| {
+        let answer = send(
+            client,
+            &json!([call(101, "a"), notification(), request(102, "ping"), request(103, "nope")]).to_string(),
+        );
+        assert_eq!(ids(&answer), [json!(101), json!(102), json!(103)]);
+        let of = |id: i64| answer.as_array().unwrap().iter().find(|answer| answer["id"] == id).unwrap().clone();
+        assert_eq!(of(101)["result"]["content"][0]["text"], "a x1");
+        assert_eq!(of(102)["result"], json!({}));
+        assert_eq!(of(103)["error"]["code"], -32601);
+        client.round_trip();
+    });
+}
+
+#[test]
+fn a_batch_of_notifications_or_answers_gets_no_answer() {
+    each("2025-03-26", |client| {
+        let answer = json!({ "jsonrpc": "2.0", "id": 7, "result": {} });
+        tell(client, &json!([notification(), notification(), answer]).to_string());
+        client.round_trip();
+    });
+}
+
+#[test]
+fn what_is_no_message_in_a_batch_gets_its_own_error_and_the_rest_is_answered() {
+    each("2025-03-26", |client| {
+        let answer = send(
+            client,
+            &json!([1, {}, request(101, "ping"), { "jsonrpc": "2.0", "id": null, "method": "ping" }]).to_string(),
+        );
+        assert_eq!(ids(&answer), [json!(101), Value::Null, Value::Null, Value::Null]);
+        let errors = answer.as_array().unwrap().iter().filter(|answer| answer["id"].is_null());
+        assert!(errors.clone().all(|answer| answer["error"]["code"] == -32600), "{answer}");
+        let wrong = send(client, "[1]");
+        assert_eq!(
+            (wrong[0]["error"]["code"].clone(), wrong[0].get("id")),
+            (json!(-32600), Some(&Value::Null)),
+            "{wrong}"
+        );
+    });
+}
+
+#[test]
+fn a_batch_that_is_none_gets_one_error() {
+    each("2025-03-26", |client| {
+        let many: Vec<Value> = (0..=MOST as i64).map(|id| request(1000 + id, "ping")).collect();
+        for (body, code, says) in [
+            ("[]".to_owned(), -32600, "at least one"),
+            ("[".to_owned(), -32700, "JSON"),
+            (json!(many).to_string(), -32600, "at most 100"),
+        ] {
+            let answer = send(client, &body);
+            assert_eq!(
+                (answer["error"]["code"].clone(), answer.get("id")),
+                (json!(code), Some(&Value::Null)),
+                "{answer}"
+            );
+            assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{answer}");
+        }
+        assert_eq!(ids(&send(client, &json!(many[..MOST]).to_string())).len(), MOST);
+    });
+}
+
+#[test]
+fn other_versions_have_no_batches_and_are_told_so() {
+    for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+        each(version, |client| {
+            let answer = send(client, &json!([request(101, "ping")]).to_string());
+            assert_eq!(
+                (&answer["error"]["code"], &answer["id"]),
+                (&json!(-32600), &Value::Null),
+                "{version}: {answer}"
+            );
+            assert!(answer["error"]["message"].as_str().unwrap().contains("2025-03-26 only"), "{answer}");
+            client.round_trip();
+        });
+    }
+    // Nor is there one without a session.
+    let folder = Folder::of(DESK);
+    for headers in [&[("MCP-Protocol-Version", MODERN)][..], &[]] {
+        let response = folder.http().web().post_bytes(headers, b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]");
+        assert_eq!(response.status, 400, "{response:?}");
+        assert!(response.text().contains("2025-03-26 only"));
+    }
+}
+
+#[test]
+fn what_must_come_by_itself_is_refused_in_a_batch() {
+    each("2025-03-26", |client| {
+        let answer = send(
+            client,
+            &json!([request(101, "initialize"), request(102, "subscriptions/listen"), request(103, "ping")])
+                .to_string(),
+        );
+        assert_eq!(ids(&answer), [json!(101), json!(102), json!(103)]);
+        for refused in answer.as_array().unwrap().iter().filter(|answer| answer["id"] != 103) {
+            assert_eq!(refused["error"]["code"], -32600, "{answer}");
+            assert!(refused["error"]["message"].as_str().unwrap().contains("by itself"), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn an_id_twice_in_a_batch_is_refused_once() {
+    each("2025-03-26", |client| {
+        let answer = send(client, &json!([request(101, "ping"), request(101, "ping")]).to_string());
+        assert_eq!(ids(&answer), [json!(101), Value::Null]);
+    });
+}
+
+#[test]
+fn one_request_of_a_batch_is_cancelled_and_the_others_are_answered() {
+    let folder = Folder::of(SLOW);
+    for http in [false, true] {
+        let server = if http { folder.http() } else { folder.stdio() };
+        let client = server.session("2025-03-26");
+        let marker = format!("folio-suite-batch-{http}-{}", std::process::id());
+        let params = json!({ "name": "wait", "arguments": { "marker": marker } });
+        let wait = json!({ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params });
+        let body = json!([wait, request(102, "ping")]).to_string();
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| match http {
+                true => send(&client, &body),
+                false => {
+                    client.pipe().line(&body);
+                    client.pipe().next()
+                }
+            });
+            eventually("the child", || !processes(&marker).is_empty());
+            client.notify("notifications/cancelled", json!({ "requestId": 101 }));
+            assert_eq!(ids(&answer.join().unwrap()), [json!(102)]);
+        });
+        eventually("the end of the child", || processes(&marker).is_empty());
+        client.round_trip();
+    }
+}
+
+#[test]
+fn a_batch_of_which_all_is_cancelled_is_not_answered() {
+    let folder = Folder::of(SLOW);
+    let server = folder.stdio();
+    let client = server.session("2025-03-26");
+    let marker = format!("folio-suite-batch-all-{}", std::process::id());
+    let params = json!({ "name": "wait", "arguments": { "marker": marker } });
+    client.pipe().line(json!([{ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params }]).to_string());
+    eventually("the child", || !processes(&marker).is_empty());
+    client.notify("notifications/cancelled", json!({ "requestId": 101 }));
+    let ping = client.send("ping", Value::Null);
+    assert_eq!(client.pipe().next()["id"], ping);
+}

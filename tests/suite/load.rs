@@ -1,0 +1,149 @@
+//! Many clients, the worst of them: nobody is slowed down, and nothing stays behind.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// How many clients do the same.
+const MANY: usize = 50;
+
+/// How many sessions there may be: those of the clients below, and a few.
+const MOST: usize = 2 * MANY + 20;
+
+/// How many sessions are opened and dropped.
+const SESSIONS_OPENED: usize = 1000;
+
+/// What a round trip may take while others do their worst. One that waits for another client waits for seconds.
+const PROMPT: Duration = Duration::from_secs(2);
+
+/// A server whose lists are long, so that to tell of them would fill a pipe.
+fn manifest(round: usize) -> String {
+    format!(
+        "folio: 1\nserver: {{ name: load }}\nhttp: {{ sse: true, maxSessions: {MOST}, sessionIdle: 2s }}\ntools:\n  t{round}: {{ description: D, result: {{ text: x }} }}\nresources:\n  a: {{ uri: \"a://a\", text: \"{round}\" }}\n"
+    )
+}
+
+/// What the server holds: open files, threads, kilobytes.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    files: usize,
+    kilobytes: usize,
+}
+
+fn held(server: &Server) -> Held {
+    let pid = server.pid();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes = resident.trim().trim_end_matches("kB").trim().parse().unwrap();
+    Held { files: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(), kilobytes }
+}
+
+fn connect(server: &Server, method: &str, path: &str, headers: &[(String, String)], body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let mut head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n",
+        server.port
+    );
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    stream
+}
+
+/// Streams of every kind that nobody reads: of sessions, of 2026-07-28, and of HTTP+SSE.
+fn unread(server: &Server) -> Vec<TcpStream> {
+    let modern = server.modern();
+    let params =
+        modern.params(json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["a://a"] } }));
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params }).to_string();
+    let headers = modern.headers("subscriptions/listen", &params);
+    let streams = (0..MANY).flat_map(|_| {
+        let session = server.session("2025-11-25");
+        session.result("resources/subscribe", json!({ "uri": "a://a" }));
+        [
+            connect(server, "GET", "/mcp", &session.headers("", &Value::Null), ""),
+            connect(server, "POST", "/mcp", &headers, &listen),
+            connect(server, "GET", "/sse", &[], ""),
+        ]
+    });
+    streams.collect()
+}
+
+/// Whether nearly as many sessions can begin as may be. They are ended at once.
+fn room(server: &Server) -> bool {
+    let sessions: Vec<Client> = (0..MOST - 5).map_while(|_| server.try_sse()).collect();
+    let all = sessions.len() == MOST - 5;
+    sessions.iter().for_each(Client::hang_up);
+    all
+}
+
+fn changed(folder: &Folder, server: &Server, round: usize) {
+    let mark = server.log.mark();
+    folder.write("folio.yaml", manifest(round));
+    server.log.reloaded_after(mark);
+}
+
+/// Fails if a round trip, a change or word of it takes long.
+fn assert_prompt(folder: &Folder, server: &Server, round: usize) {
+    let (session, modern) = (server.session("2025-11-25"), server.modern());
+    let _stream = session.open_stream();
+    let listening = modern.listen(json!({ "toolsListChanged": true }));
+    changed(folder, server, round);
+    let begun = Instant::now();
+    session.wait_for("notifications/tools/list_changed");
+    listening.wait_for("notifications/tools/list_changed");
+    session.round_trip();
+    modern.round_trip();
+    assert!(begun.elapsed() < PROMPT, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn clients_that_never_read_and_clients_that_vanish_slow_nobody_and_leave_nothing() {
+    let folder = Folder::of(&manifest(0));
+    let server = folder.http();
+    assert_prompt(&folder, &server, 1);
+    let worst = |rounds: std::ops::Range<usize>| {
+        let streams = unread(&server);
+        eventually("the streams", || held(&server).files >= streams.len());
+        rounds.for_each(|round| assert_prompt(&folder, &server, round));
+        // What is closed with something unread in it is reset.
+        drop(streams);
+        eventually("the files of those who vanished to be closed", || held(&server).files < 30);
+        // Their sessions end when nobody has used them for a while.
+        eventually("the end of their sessions", || room(&server));
+        held(&server)
+    };
+    let warm = worst(2..5);
+    let after = worst(5..8);
+    assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 10, "{warm:?}, then {after:?}");
+    let amiss = server.log.lines().into_iter().filter(|line| !line.contains("INFO") && !line.contains(" on http://"));
+    assert_eq!(amiss.collect::<Vec<_>>(), [] as [String; 0]);
+}
+
+#[test]
+fn sessions_that_are_opened_and_dropped_give_their_memory_back() {
+    let folder = Folder::of(&manifest(0));
+    let server = folder.http();
+    let round = || {
+        for _ in 0..SESSIONS_OPENED / 2 {
+            let session = server.session("2025-11-25");
+            let headers = session.headers("", &Value::Null);
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+            assert_eq!(server.web().send("DELETE", &headers, b"").status, 204);
+            server.sse_at("/sse", &[], "2024-11-05").hang_up();
+        }
+        eventually("the end of all", || held(&server).files < 30);
+        held(&server)
+    };
+    let warm = round();
+    let after = round();
+    assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 10, "{warm:?}, then {after:?}");
+    assert!(after.files <= warm.files + 1, "{warm:?}, then {after:?}");
+}

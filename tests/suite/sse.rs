@@ -1,0 +1,205 @@
+//! HTTP+SSE of 2024-11-05, beside Streamable HTTP.
+
+use serde_json::{Value, json};
+
+use crate::conversation::DESK;
+use crate::harness::*;
+
+fn sse(folder: &Folder) -> Server {
+    folder.serve().flag("--sse").http()
+}
+
+#[test]
+fn each_version_is_served_on_the_stream() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let client = server.sse(version);
+        client.round_trip();
+        assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
+        assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say a warm hello to Ada.");
+        assert_eq!(client.read_text("note://one"), "Note one");
+        assert_eq!(client.names("tools"), ["echo", "shout", "fails"]);
+        assert_eq!(client.code("nope", Value::Null), -32601);
+    }
+}
+
+#[test]
+fn changes_are_told_on_the_stream() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    let (old, new) = (server.sse("2024-11-05"), server.sse(MODERN));
+    let listening = new.listen(json!({ "toolsListChanged": true }));
+    folder.write("folio.yaml", DESK.replace("  shout:", "  cry:"));
+    old.wait_for("notifications/tools/list_changed");
+    listening.wait_for("notifications/tools/list_changed");
+    assert_eq!(old.names("tools"), ["echo", "cry", "fails"]);
+}
+
+#[test]
+fn it_is_served_only_where_that_is_wanted() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let mut web = server.web();
+    for path in ["/sse", "/messages?sessionId=a"] {
+        web.path = path.to_owned();
+        assert_eq!((web.send("GET", &[], b"").status, web.send("POST", &[], b"").status), (404, 404), "{path}");
+    }
+    let folder = Folder::of(&format!("{DESK}http: {{ sse: true }}\n"));
+    let server = folder.http();
+    server.sse("2024-11-05").round_trip();
+    server.session("2025-11-25").round_trip();
+    server.log.wait_after(0, |line| line == format!("serving HTTP+SSE on http://127.0.0.1:{}/sse", server.port));
+    let alone = folio_in(folder.path(), &["serve", "--sse"]);
+    assert!(alone.code == Some(2) && alone.err.contains("--http"), "{alone:?}");
+}
+
+#[test]
+fn the_paths_are_beside_that_of_the_endpoint_and_a_proxy_may_take_a_prefix_off() {
+    let folder = Folder::of(&format!("{DESK}http: {{ sse: true, path: /x/mcp }}\n"));
+    let server = folder.http();
+    let client = server.sse_at("/x/sse", &[], "2024-11-05");
+    assert!(client.web().path.starts_with("/x/messages?sessionId="), "{}", client.web().path);
+    assert!(client.result("ping", Value::Null).is_object());
+    let behind = server.sse_at("/x/sse", &[("X-Forwarded-Prefix", "/outside")], "2024-11-05");
+    assert!(behind.web().path.starts_with("/outside/x/messages?sessionId="), "{}", behind.web().path);
+    let folder = Folder::of(&format!("{DESK}http: {{ path: /x/messages }}\n"));
+    let refused = folio_in(folder.path(), &["serve", "--http", "127.0.0.1:0", "--sse"]);
+    assert!(refused.code == Some(2) && refused.err.contains("/x/messages"), "{refused:?}");
+}
+
+#[test]
+fn what_is_no_message_is_refused_where_it_is_posted() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    let client = server.sse("2024-11-05");
+    for (body, code, id) in [
+        ("{", -32700, Value::Null),
+        ("", -32700, Value::Null),
+        ("[]", -32600, Value::Null),
+        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600, Value::Null),
+        ("{}", -32600, Value::Null),
+        ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600, Value::Null),
+        ("{\"jsonrpc\":\"1.0\",\"id\":7,\"method\":\"ping\"}", -32600, json!(7)),
+    ] {
+        let refused = client.post(body).unwrap_or_else(|| panic!("{body} was taken"));
+        assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(code), &id), "{body}: {refused}");
+    }
+    let plain = [("Content-Type", "text/plain")];
+    assert_eq!(client.web().send("POST", &plain, b"{}").status, 415);
+    let long = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":\"{}\"}}}}",
+        "x".repeat(5 << 20)
+    );
+    assert_eq!(client.web().post_bytes(&[], long.as_bytes()).status, 413);
+    client.round_trip();
+}
+
+#[test]
+fn a_session_that_nobody_has_is_not_found_and_other_methods_are_not_allowed() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    let streamable = server.session("2025-11-25");
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let mut web = server.web();
+    for path in [
+        "/messages",
+        "/messages?sessionId=",
+        "/messages?sessionId=nobody",
+        &format!("/messages?sessionId={}", streamable.session_id()),
+    ] {
+        web.path = path.to_owned();
+        assert_eq!(web.post(&[], &ping).status, 404, "{path}");
+    }
+    let client = server.sse("2024-11-05");
+    let id = client.web().path.split_once('=').unwrap().1.to_owned();
+    assert_eq!(server.web().post(&[("Mcp-Session-Id", &id)], &ping).status, 404);
+    for (method, path) in [("POST", "/sse"), ("DELETE", "/sse"), ("GET", "/messages?sessionId=a")] {
+        web.path = path.to_owned();
+        assert_eq!(web.send(method, &[], b"").status, 405, "{method} {path}");
+    }
+    client.round_trip();
+}
+
+#[test]
+fn who_may_not_ask_at_the_endpoint_may_not_ask_here() {
+    let manifest =
+        format!("{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ sse: true, token: \"{{{{env.TOKEN}}}}\" }}\n");
+    let folder = Folder::of(&manifest);
+    let server = folder.serve().env("TOKEN", "open-sesame-4711").http();
+    let token = ("Authorization", "Bearer open-sesame-4711");
+    let client = server.sse_at("/sse", &[token], "2024-11-05");
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    for path in ["/sse", &client.web().path] {
+        let mut web = server.web();
+        web.path = path.to_owned();
+        let method = if path == "/sse" { "GET" } else { "POST" };
+        let send = |headers: &[(&str, &str)]| {
+            let all = [headers, &[("Content-Type", "application/json")]].concat();
+            web.send(method, &all, ping.to_string().as_bytes()).status
+        };
+        assert_eq!(send(&[]), 401, "{path}");
+        assert_eq!(send(&[("Authorization", "Bearer wrong")]), 401, "{path}");
+        assert_eq!(send(&[token, ("Origin", "http://evil.example")]), 403, "{path}");
+        assert_eq!(send(&[token, ("Host", "evil.example")]), 403, "{path}");
+    }
+    assert_eq!(client.web().post(&[token], &ping).status, 202);
+    assert_eq!(client.hear()["result"], json!({}));
+}
+
+#[test]
+fn a_session_ends_with_its_stream_and_all_that_is_running_in_it() {
+    let marker = format!("folio-suite-sse-{}", std::process::id());
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
+    ));
+    let server = sse(&folder);
+    let client = server.sse("2024-11-05");
+    let cancelled = client.send("tools/call", json!({ "name": "wait" }));
+    eventually("the child", || !processes(&marker).is_empty());
+    client.notify("notifications/cancelled", json!({ "requestId": cancelled }));
+    eventually("the end of the cancelled child", || processes(&marker).is_empty());
+    client.round_trip();
+    assert!(!client.has_answer(cancelled));
+    client.send("tools/call", json!({ "name": "wait" }));
+    eventually("the second child", || !processes(&marker).is_empty());
+    client.hang_up();
+    eventually("the end of the second child", || processes(&marker).is_empty());
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    assert_eq!(client.web().post(&[], &ping).status, 404);
+}
+
+#[test]
+fn its_sessions_count_among_all() {
+    let folder = Folder::of(&format!("{DESK}http: {{ sse: true, maxSessions: 2 }}\n"));
+    let server = folder.http();
+    let first = server.sse("2024-11-05");
+    let _second = server.session("2025-11-25");
+    let mut web = server.web();
+    web.path = "/sse".to_owned();
+    let third = web.send("GET", &[], b"");
+    assert_eq!((third.status, third.header("retry-after")), (503, Some("60")));
+    first.hang_up();
+    eventually("room for a session", || web.send("GET", &[], b"").status == 200);
+}
+
+#[test]
+fn a_batch_is_answered_on_the_stream() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    let client = server.sse("2025-03-26");
+    let request = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    assert_eq!(client.post(&json!([request(101), request(102), 3]).to_string()), None);
+    let answers = client.hear();
+    assert_eq!(answers.as_array().map(Vec::len), Some(3), "{answers}");
+}
+
+#[test]
+fn an_end_of_the_server_ends_the_stream() {
+    let folder = Folder::of(DESK);
+    let server = sse(&folder);
+    let client = server.sse("2024-11-05");
+    server.signal("TERM");
+    assert!(client.is_hung_up());
+    assert_eq!(server.wait(PATIENCE).unwrap().code(), Some(0));
+}

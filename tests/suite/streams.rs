@@ -1,0 +1,197 @@
+//! The streams of sessions over HTTP: taken up where they broke off, several beside each other, and watched for whether
+//! anybody is at the other end.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::conversation::DESK;
+use crate::harness::*;
+
+/// A tool that is done when there is a file `gate`.
+const GATED: &str = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"while ! [ -e gate ]; do sleep 0.02; done; echo through\"] } }\n";
+
+/// An event as it was written.
+#[derive(Debug)]
+struct Event {
+    id: String,
+    data: Value,
+}
+
+fn event(response: &mut Response) -> Event {
+    let text = response.first_event();
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or_default();
+    Event { id: field("id:").to_owned(), data: serde_json::from_str(field("data:")).unwrap_or_default() }
+}
+
+fn borrowed(headers: &[(String, String)]) -> Vec<(&str, &str)> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+/// Opens the stream of a session, anew or behind an event.
+fn open(client: &Client, after: Option<&str>) -> Response {
+    let headers = client.headers("", &Value::Null);
+    let mut headers = borrowed(&headers);
+    headers.push(("Accept", "text/event-stream"));
+    headers.extend(after.map(|id| ("Last-Event-ID", id)));
+    let response = client.web().send("GET", &headers, b"");
+    assert_eq!(response.status, 200, "{response:?}");
+    response
+}
+
+fn post(client: &Client, body: &Value) -> Response {
+    let headers = client.headers("", &Value::Null);
+    client.web().post(&borrowed(&headers), body)
+}
+
+fn call(id: i64, name: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name } })
+}
+
+fn is_gone(client: &Client) -> bool {
+    post(client, &json!({ "jsonrpc": "2.0", "id": 4711, "method": "ping" })).status == 404
+}
+
+/// Changes a list, and waits until the server has seen it.
+fn change(folder: &Folder, server: &Server, of: &str, name: &str) {
+    let mark = server.log.mark();
+    let entry = if of == "prompts" { "{ text: Hi }" } else { "{ description: D, result: { text: x } }" };
+    folder.write("folio.yaml", DESK.replace(&format!("\n{of}:\n"), &format!("\n{of}:\n  {name}: {entry}\n")));
+    server.log.reloaded_after(mark);
+}
+
+#[test]
+fn a_stream_that_broke_goes_on_behind_the_last_event() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let mut stream = open(&client, None);
+    let primed = event(&mut stream);
+    assert_eq!(primed.data, Value::Null);
+    change(&folder, &server, "tools", "one");
+    let first = event(&mut stream);
+    assert_eq!(first.data["method"], "notifications/tools/list_changed");
+    drop(stream);
+    change(&folder, &server, "prompts", "two");
+    let mut stream = open(&client, Some(&first.id));
+    let again = event(&mut stream);
+    assert_eq!((&*again.id, &again.data), (&*first.id, &Value::Null), "it begins at the same place");
+    let told = [event(&mut stream), event(&mut stream)];
+    // The second edit took back the first.
+    assert_eq!(told[0].data["method"], "notifications/tools/list_changed");
+    assert_eq!(told[1].data["method"], "notifications/prompts/list_changed");
+    drop(stream);
+    let mut stream = open(&client, Some(&primed.id));
+    event(&mut stream);
+    let all = [event(&mut stream), event(&mut stream), event(&mut stream)];
+    assert_eq!(all.map(|event| event.id), [first.id, told[0].id.clone(), told[1].id.clone()]);
+}
+
+#[test]
+fn an_answer_whose_stream_broke_is_had_by_coming_back() {
+    let folder = Folder::of(GATED);
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let mut stream = post(&client, &call(101, "t"));
+    let primed = event(&mut stream);
+    drop(stream);
+    folder.write("gate", "");
+    let mut stream = open(&client, Some(&primed.id));
+    event(&mut stream);
+    assert_eq!(event(&mut stream).data["result"]["content"][0]["text"], "through\n");
+    assert_eq!(stream.text(), "", "it ends with the answer");
+    // Once more, in case it was lost on the way again.
+    let mut stream = open(&client, Some(&primed.id));
+    event(&mut stream);
+    assert_eq!(event(&mut stream).data["id"], 101);
+}
+
+#[test]
+fn an_event_that_there_never_was_ends_the_stream() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    for id in ["0-99", "99-0", "nonsense", "", "-1", "0-18446744073709551615", "18446744073709551616-0"] {
+        assert_eq!(open(&client, Some(id)).text(), "", "{id}");
+    }
+    client.round_trip();
+}
+
+#[test]
+fn of_several_streams_the_last_is_told_and_when_it_breaks_the_one_before() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let client = server.session("2025-06-18");
+    let mut first = open(&client, None);
+    let mut second = open(&client, None);
+    change(&folder, &server, "tools", "one");
+    assert_eq!(event(&mut second).data["method"], "notifications/tools/list_changed");
+    drop(second);
+    // The server learns of it when it reads the end of the connection.
+    let third = open(&client, None);
+    drop(third);
+    change(&folder, &server, "prompts", "two");
+    let mut methods = Vec::new();
+    while methods.last().is_none_or(|method| method != "notifications/prompts/list_changed") {
+        methods.push(event(&mut first).data["method"].clone());
+    }
+    assert!(methods.len() <= 2, "{methods:?}");
+}
+
+#[test]
+fn the_end_of_a_session_ends_its_programs_at_once() {
+    let marker = format!("folio-suite-delete-{}", std::process::id());
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
+    );
+    let folder = Folder::of(&manifest);
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let mut stream = post(&client, &call(101, "wait"));
+    event(&mut stream);
+    eventually("the child", || !processes(&marker).is_empty());
+    let begun = Instant::now();
+    let headers = client.headers("", &Value::Null);
+    assert_eq!(client.web().send("DELETE", &borrowed(&headers), b"").status, 204);
+    assert!(is_gone(&client));
+    eventually("the end of the child", || processes(&marker).is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(stream.text(), "", "the stream of the call ends without an answer");
+}
+
+#[test]
+fn a_client_that_answers_a_ping_is_kept_and_one_that_does_not_is_ended() {
+    let folder = Folder::of(&format!("{DESK}http: {{ ping: 300ms, sse: true }}\n"));
+    let server = folder.http();
+    let (there, deaf, quiet) =
+        (server.session("2025-11-25"), server.session("2025-11-25"), server.session("2025-11-25"));
+    let old = server.sse("2024-11-05");
+    let (mut stream, unanswered) = (open(&there, None), open(&deaf, None));
+    event(&mut stream);
+    for _ in 0..4 {
+        let ping = event(&mut stream).data;
+        assert_eq!(ping["method"], "ping", "{ping}");
+        let pong = json!({ "jsonrpc": "2.0", "id": ping["id"], "result": {} });
+        assert_eq!(post(&there, &pong).status, 202);
+    }
+    assert!(unanswered.text().contains("\"method\":\"ping\""), "its stream has ended");
+    assert!(is_gone(&deaf) && old.is_hung_up());
+    assert!(!is_gone(&there), "it answers");
+    assert!(!is_gone(&quiet), "it has never had a stream on which it could be asked");
+}
+
+#[test]
+fn a_client_that_closed_its_stream_and_says_nothing_more_is_gone_with_ping() {
+    let folder = Folder::of(&format!("{DESK}http: {{ ping: 100ms, maxSessions: 1 }}\n"));
+    let server = folder.http();
+    let client = server.session("2025-11-25");
+    let mut stream = open(&client, None);
+    event(&mut stream);
+    // It was seen with a stream.
+    assert_eq!(event(&mut stream).data["method"], "ping");
+    drop(stream);
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    eventually("room for another", || server.web().post(&[], &body).status == 200);
+}
