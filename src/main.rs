@@ -4,6 +4,12 @@ use std::process::ExitCode;
 
 use folio::cli::{self, Arguments, Exit};
 
+// The unwinder becomes part of the program: one library less to find and to load at each start.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
+#[allow(unsafe_code, reason = "the block is empty: nothing is declared that could be called")]
+unsafe extern "C" {}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,

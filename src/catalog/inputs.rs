@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::compile::{Compiler, Placed, shape_of};
 use crate::diagnostic::{Code, Severity};
@@ -43,9 +43,8 @@ impl Inputs {
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
         compiler.declared = arguments.keys().map(|name| (name.value.clone(), name.at)).collect();
         let schema = object_schema(arguments, compiler);
-        let compiled = compile(&schema, arguments, compiler);
         in_scope(&schema, compiler);
-        compiled.map(Inputs::new)
+        compile(schema, arguments, compiler).map(Inputs::new)
     }
 
     /// Takes arguments as a whole JSON Schema declares them, and puts them in scope, whatever is wrong with it.
@@ -173,7 +172,7 @@ fn pointer(property: &str) -> String {
 /// Puts the arguments that a schema describes in scope.
 fn in_scope(schema: &Value, compiler: &mut Compiler<'_>) {
     let shapes = properties_of(schema).map(|(name, schema)| (name.clone(), shape_of(schema)));
-    compiler.names = compiler.names.clone().with_arguments(shapes);
+    compiler.names = std::mem::take(&mut compiler.names).with_arguments(shapes);
 }
 
 /// The violations as one message.
@@ -233,20 +232,22 @@ fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
             required.push(Value::from(name.value.clone()));
         }
     }
-    let mut schema = json!({ "type": "object", "properties": properties });
-    if let Value::Object(schema) = &mut schema {
-        if !required.is_empty() {
-            schema.insert("required".to_owned(), Value::Array(required));
-        }
-        schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), Value::from("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
     }
-    schema
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    Value::Object(schema)
 }
 
 /// The JSON Schema in an argument. No `type` means text, unless something else says what it is.
 fn property(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
-    let written = compiler.findings.documents.json(argument.at);
-    let mut schema = written.as_object().cloned().unwrap_or_default();
+    let mut schema = match compiler.findings.documents.json(argument.at) {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
     schema.retain(|key, _| !KEYWORDS.contains(&key.as_str()) && (!key.starts_with("x-") || key == "x-mcp-header"));
     let typed =
         ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
@@ -258,9 +259,9 @@ fn property(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
     Value::Object(text)
 }
 
-fn compile(schema: &Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
+fn compile(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
     let at = arguments.keys().next().map_or_else(|| At::start_of(crate::diagnostic::FileId(0)), |name| name.at);
-    let placed = Placed { value: schema.clone(), at, folder: compiler.base.to_owned() };
+    let placed = Placed { value: schema, at, folder: compiler.base.to_owned() };
     let compiled = compiler.try_schema(&placed);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
     for fault in compiled.as_ref().err().into_iter().flatten() {
@@ -268,7 +269,7 @@ fn compile(schema: &Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -
         report(fault, arguments, Severity::Error, compiler);
     }
     // What cannot be satisfied is said of the arguments that are schemas at all.
-    for fault in lint(schema).into_iter().filter(|fault| !faulty.contains(&argument_of(&fault.pointer).0)) {
+    for fault in lint(&placed.value).into_iter().filter(|fault| !faulty.contains(&argument_of(&fault.pointer).0)) {
         let severity = if fault.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
         let fault = SchemaFault { pointer: fault.pointer, message: fault.message, help: fault.help };
         report(&fault, arguments, severity, compiler);

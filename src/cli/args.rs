@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{Address, Exit, Filter, Interval};
+use super::{Address, Exit, Filter, Interval, Later};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -156,31 +156,31 @@ impl Color {
 pub enum Command {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE)]
-    Serve(Serve),
+    Serve(Later<Serve>),
     /// Say all that is wrong with a manifest, and where
     #[command(after_help = CHECK)]
-    Check(Check),
+    Check(Later<Check>),
     /// List the prompts, resources and tools that a client would see
     #[command(after_help = LIST)]
-    List(List),
+    List(Later<List>),
     /// Get a prompt, as a client would
     #[command(after_help = GET)]
-    Get(Get),
+    Get(Later<Get>),
     /// Call a tool, as a client would
     #[command(after_help = CALL)]
-    Call(Call),
+    Call(Later<Call>),
     /// Read a resource, as a client would
     #[command(after_help = READ)]
-    Read(Read),
+    Read(Later<Read>),
     /// Print the JSON Schema of the manifest, for editors
     #[command(after_help = SCHEMA)]
     Schema,
     /// Write a small commented server that runs
     #[command(after_help = INIT)]
-    Init(Init),
+    Init(Later<Init>),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS)]
-    Completions(Completions),
+    Completions(Later<Completions>),
 }
 
 /// `folio serve`.

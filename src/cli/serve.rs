@@ -23,6 +23,9 @@ use crate::world::Real;
 /// How long the end may take when something does not let go.
 const PARTING: Duration = Duration::from_millis(200);
 
+/// How long the watch is put off: a client that has just started the server waits for its first answer.
+const FIRST_ANSWER: Duration = Duration::from_millis(20);
+
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     let place = find(&arguments.path)?;
@@ -63,6 +66,10 @@ fn runtime(arguments: &Serve) -> anyhow::Result<Runtime> {
         None => Builder::new_current_thread(),
         Some(_) => Builder::new_multi_thread(),
     };
+    // Room for as many events as one pipe and a few programs ever have at once; more of them wait for the next look.
+    if arguments.http.is_none() {
+        builder.max_io_events_per_tick(64);
+    }
     builder.worker_threads(2).enable_all().build().context("could not start")
 }
 
@@ -84,8 +91,8 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     let watching = (!arguments.no_watch).then(|| {
         let load = Reloading::new(start.place, live.clone(), output).after(&start.report, &start.watch);
         let first = First { began: start.began, watch: start.watch };
-        let options =
-            reload::Options { poll: arguments.poll.map(|poll| poll.duration()), ..reload::Options::default() };
+        let poll = arguments.poll.map(|poll| poll.duration());
+        let options = reload::Options { poll, delay: FIRST_ANSWER, ..reload::Options::default() };
         reload::watch(load, first, options, stop.clone())
     });
     match bound {

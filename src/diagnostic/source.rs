@@ -105,7 +105,7 @@ impl Sources {
     /// Keeps a text under the path by which people will see it.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
         self.files.push(Source { path: path.into(), text, lines });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))

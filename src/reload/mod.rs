@@ -90,11 +90,20 @@ pub struct Options {
     pub at_most: Duration,
     /// Whether SIGHUP asks for a load. Where it does not, it ends the process as usual.
     pub hangup: bool,
+    /// How long others go first before the watch begins. Nothing is lost by it: what changed meanwhile since the
+    /// [`First`] load is loaded when it begins, and who asked meanwhile is answered then.
+    pub delay: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { poll: None, quiet: Duration::from_millis(100), at_most: Duration::from_secs(1), hangup: true }
+        Options {
+            poll: None,
+            quiet: Duration::from_millis(100),
+            at_most: Duration::from_secs(1),
+            hangup: true,
+            delay: Duration::ZERO,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 use tokio::task;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::bell::{Bell, Listen, Ring};
@@ -56,6 +56,11 @@ enum Wake {
 
 impl Run {
     async fn keep<L: Load>(&self, begin: impl FnOnce() -> Keeper<L> + Send + 'static) {
+        tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => return,
+            () = sleep(self.options.delay) => {}
+        }
         let Some(mut keeper) = self.blocking(begin).await else { return };
         loop {
             let wake = self.wake().await;

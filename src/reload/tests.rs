@@ -353,6 +353,41 @@ async fn what_changed_between_the_first_load_and_the_watch_is_not_lost() {
     shutdown.cancel();
 }
 
+/// Long enough that what a test does at once is done before the watch begins.
+const PUT_OFF: Duration = Duration::from_millis(300);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_before_a_watch_that_is_put_off_is_seen_when_it_begins() {
+    let mut scene = Scene::new();
+    scene.options.delay = PUT_OFF;
+    let mut played = scene.play();
+    fs::write(played.root.join("folio.yaml"), "two").unwrap();
+    played.until_text("before the watch", "folio.yaml", "two").await;
+    fs::write(played.root.join("folio.yaml"), "three").unwrap();
+    played.until_text("under the watch", "folio.yaml", "three").await;
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hangup_before_a_watch_that_is_put_off_is_answered_when_it_begins() {
+    let mut scene = Scene::new();
+    scene.options.delay = PUT_OFF;
+    scene.options.hangup = true;
+    let played = scene.play();
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
+    played.tallied(|tally| tally.loads > 0).await;
+    assert!(played.rounds.lock().unwrap()[0].asked);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_does_not_wait_for_a_watch_that_is_put_off() {
+    let mut scene = Scene::new();
+    scene.options.delay = Duration::from_secs(3600);
+    let played = scene.play();
+    played.shutdown.cancel();
+    timeout(Duration::from_secs(1), played.watching.stopped()).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bell_rung_for_nothing_loads_nothing() {
     let mut scene = Scene::new();

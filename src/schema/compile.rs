@@ -18,7 +18,8 @@ const MAX_VALUE_DEPTH: usize = 128;
 /// Where nothing stands in it that its compiler could refuse, it is compiled when it is first needed.
 pub struct Schema {
     json: Arc<Map<String, Value>>,
-    root: Arc<Value>,
+    /// The same as a value, once it is needed.
+    root: OnceLock<Value>,
     draft: Draft,
     secrets: HashSet<String>,
     validator: OnceLock<Option<Validator>>,
@@ -34,7 +35,7 @@ impl Schema {
             return Ok(Schema {
                 json: Arc::new(as_map(json)),
                 secrets: HashSet::new(),
-                root: Arc::new(json.clone()),
+                root: OnceLock::new(),
                 draft: Draft::Draft202012,
                 validator: OnceLock::new(),
             });
@@ -43,13 +44,13 @@ impl Schema {
         let schema = Schema {
             json: Arc::new(as_map(&bundled.json)),
             secrets: secret::names(&bundled.json, bundled.draft),
-            root: Arc::new(bundled.json),
+            root: OnceLock::from(bundled.json),
             draft: bundled.draft,
             validator: OnceLock::new(),
         };
         if !bundled.plain {
-            let validator = pattern::build(&schema.root, schema.draft).map_err(|error| {
-                let faults = pattern::faults(&schema.root, schema.draft);
+            let validator = pattern::build(schema.root(), schema.draft).map_err(|error| {
+                let faults = pattern::faults(schema.root(), schema.draft);
                 if faults.is_empty() { vec![explain::fault(&error)] } else { faults }
             })?;
             let _ = schema.validator.set(Some(validator));
@@ -87,7 +88,7 @@ impl Schema {
         if validator.is_valid(value) {
             return Vec::new();
         }
-        let mut explainer = Explainer::new(&self.root, value, &self.secrets);
+        let mut explainer = Explainer::new(self.root(), value, &self.secrets);
         for error in validator.iter_errors(value) {
             explainer.explain(&error);
         }
@@ -97,26 +98,30 @@ impl Schema {
     /// The value that a text means, by the type declared for the top-level property `name`.
     /// A property that is not declared is a text.
     pub fn coerce(&self, name: &str, text: &str) -> Coerced {
-        let property = self.root.get("properties").and_then(|properties| properties.get(name));
+        let property = self.root().get("properties").and_then(|properties| properties.get(name));
         match property {
-            Some(property) => coerce::coerce_within(&self.root, property, text),
+            Some(property) => coerce::coerce_within(self.root(), property, text),
             None => Coerced::Value(Value::String(text.to_owned())),
         }
     }
 
     /// Fills in the defaults of the top-level properties that are absent.
     pub fn fill_defaults(&self, arguments: &mut Map<String, Value>) {
-        coerce::fill_defaults(&self.root, arguments);
+        coerce::fill_defaults(self.root(), arguments);
+    }
+
+    fn root(&self) -> &Value {
+        self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
     }
 
     fn validator(&self) -> Option<&Validator> {
-        self.validator.get_or_init(|| pattern::build(&self.root, self.draft).ok()).as_ref()
+        self.validator.get_or_init(|| pattern::build(self.root(), self.draft).ok()).as_ref()
     }
 }
 
 impl std::fmt::Debug for Schema {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Schema").field("json", &words::shown(&self.root)).finish_non_exhaustive()
+        formatter.debug_struct("Schema").field("json", &words::shown(self.root())).finish_non_exhaustive()
     }
 }
 

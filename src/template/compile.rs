@@ -1,5 +1,6 @@
 //! One template: from text to something that can be filled.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use super::render::{Job, MARK, Mode, RenderError, text_of};
 use super::scope::Scope;
 use super::shape::Names;
 use super::slot::{Filled, Slot, Written};
-use super::syntax::{Expression, Hole, Node, PathNode, Text, parse};
+use super::syntax::{Expression, Hole, Node, Text, parse};
+use super::term::{Term, plain_path};
 use super::{encode, limit::MAX_OUTPUT};
 
 /// A text with holes, checked, for one kind of place.
@@ -31,7 +33,7 @@ pub struct Template<S: Slot> {
 /// How a template is filled.
 #[derive(Debug)]
 enum Body {
-    /// Text and plain variables, by ourselves.
+    /// Text, plain variables and plain helpers, by ourselves.
     Pieces(Vec<Piece>),
     /// Anything, by Handlebars.
     Tree(Box<Tree>),
@@ -50,7 +52,7 @@ struct Tree {
 #[derive(Debug)]
 enum Piece {
     Text(String),
-    Hole { path: Vec<String>, label: String, keeps: bool },
+    Hole { term: Term, label: String, keeps: bool },
 }
 
 impl<S: Slot> Template<S> {
@@ -72,7 +74,10 @@ impl<S: Slot> Template<S> {
         let rules = Rules { marked: S::MODE != Mode::Plain, encoded: S::MODE == Mode::Encoded, open: false };
         let mut checked = check(text, &nodes, names, (&engine.partials, rules));
         faults.append(&mut checked.faults);
-        let sole = sole(&nodes).and_then(|hole| plain_path(&hole.expression, &checked));
+        let sole = sole(&nodes).and_then(|hole| match &hole.expression {
+            Expression::Path(path) => plain_path(path, &checked),
+            _ => None,
+        });
         let written = Written { text, nodes: &nodes, variable: sole.as_deref() };
         let (known, base) = S::inspect(&written, &mut faults);
         if !faults.is_empty() {
@@ -126,7 +131,7 @@ impl<S: Slot> Template<S> {
     fn value(&self, scope: &Scope) -> Result<Value, RenderError> {
         match &self.body {
             Body::Pieces(pieces) => match pieces.as_slice() {
-                [Piece::Hole { path, .. }] => Ok(scope.get(path).cloned().unwrap_or_default()),
+                [Piece::Hole { term, .. }] => term.value(scope).map(Cow::into_owned),
                 _ => Ok(Value::Null),
             },
             Body::Tree(tree) => tree.job(Mode::Captured, scope).value(scope.excerpt(&tree.needs)),
@@ -204,42 +209,34 @@ fn smallest(checked: &Checked) -> Vec<Vec<String>> {
 
 impl Tree {
     fn job(&self, mode: Mode, scope: &Scope) -> Job<'_> {
-        Job { registry: &self.engine.registry, template: &self.tree, mode, now: scope.now() }
+        Job { registry: self.engine.registry(), template: &self.tree, mode, now: scope.now() }
     }
 }
 
-/// The template as text and plain variables, if it is nothing more.
+/// The template as text, plain variables and plain helpers, if it is nothing more.
 fn pieces(source: &str, nodes: &[Node], found: (&Checked, Option<usize>)) -> Option<Vec<Piece>> {
-    let (checked, base) = found;
     let comments = source.contains("{{!");
     if comments {
         return None;
     }
-    let mut pieces = Vec::new();
-    for node in nodes {
-        match node {
-            Node::Text(text) => pieces.push(Piece::Text(unescaped(source, text))),
-            Node::Hole(hole) if !hole.trims => {
-                let path = plain_path(&hole.expression, checked)?;
-                let keeps = base == Some(hole.span.start);
-                pieces.push(Piece::Hole { path, label: label(source, &hole.expression), keeps });
-            }
-            _ => return None,
-        }
-    }
-    Some(pieces)
+    let piece = |node: &Node| match node {
+        Node::Text(text) => Some(Piece::Text(unescaped(source, text))),
+        Node::Hole(hole) if !hole.trims => piece(source, hole, found),
+        _ => None,
+    };
+    nodes.iter().map(piece).collect()
 }
 
-/// The path of a variable at the top of a template, as [`Scope::get`] takes it.
-fn plain_path(expression: &Expression, checked: &Checked) -> Option<Vec<String>> {
-    let Expression::Path(path) = expression else { return None };
-    let PathNode { span, local, ups, names, .. } = path;
-    if *local || *ups > 0 || checked.now.contains(&span.start) {
-        return None;
-    }
-    let this = checked.this.contains(&span.start).then(|| "this".to_owned());
-    let path: Vec<String> = this.into_iter().chain(names.iter().map(|name| name.text.clone())).collect();
-    (!path.is_empty()).then_some(path)
+fn piece(source: &str, hole: &Hole, (checked, base): (&Checked, Option<usize>)) -> Option<Piece> {
+    let encodes_itself = match &hole.expression {
+        Expression::Path(_) => false,
+        // Handlebars has no `{{&helper …}}`.
+        Expression::Call(call) if !hole.raw => call.helper.text == "path",
+        _ => return None,
+    };
+    let term = Term::of(source, &hole.expression, checked)?;
+    let keeps = encodes_itself || base == Some(hole.span.start);
+    Some(Piece::Hole { term, label: label(source, &hole.expression), keeps })
 }
 
 /// Text without the backslashes that only keep tags from being tags.
@@ -259,8 +256,9 @@ fn fill(pieces: &[Piece], scope: &Scope, mode: Mode) -> Result<Filled, RenderErr
     for piece in pieces {
         match piece {
             Piece::Text(text) => filled.text.push_str(text),
-            Piece::Hole { path, label, keeps } => {
-                let value = scope.get(path).map_or_else(Default::default, text_of);
+            Piece::Hole { term, label, keeps } => {
+                let value = term.value(scope)?;
+                let value = text_of(&value);
                 let start = filled.text.len();
                 match mode {
                     Mode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),

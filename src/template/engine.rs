@@ -1,6 +1,6 @@
 //! What all templates of a pack share: its partials, and the helpers.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use handlebars::{Handlebars, no_escape};
 
@@ -15,7 +15,8 @@ use super::syntax::parse;
 /// The partials of one pack, ready to be used by its templates.
 pub struct Engine {
     pub(super) partials: Partials,
-    pub(super) registry: Handlebars<'static>,
+    /// Made when the first template needs it; most need only what folio fills by itself.
+    registry: OnceLock<Handlebars<'static>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -29,9 +30,6 @@ impl Engine {
     /// known: templates that use it are not blamed. What a partial's variables mean is checked for each template
     /// that uses it.
     pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<Fault>) {
-        let mut registry = Handlebars::new();
-        registry.register_escape_fn(no_escape);
-        helper::register(&mut registry);
         let mut faults = Vec::new();
         let mut known = Partials::default();
         for (name, text) in partials {
@@ -40,7 +38,7 @@ impl Engine {
             faults.extend(wrong.into_iter().map(|fault| fault.in_partial(&name)));
             known.by_name.insert(name, Partial { text, nodes, faulty });
         }
-        let mut engine = Engine { partials: known, registry };
+        let mut engine = Engine { partials: known, registry: OnceLock::new() };
         engine.check(&mut faults);
         engine.register(&mut faults);
         (Arc::new(engine), faults)
@@ -69,11 +67,12 @@ impl Engine {
 
     fn register(&mut self, faults: &mut Vec<Fault>) {
         let marks = Marks { partial: true, ..Marks::default() };
+        let mut registry = None;
         for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.faulty) {
             match lower(&partial.text, &partial.nodes, &marks) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
-                    self.registry.register_template(name, tree);
+                    registry.get_or_insert_with(bare).register_template(name, tree);
                 }
                 Err(fault) => {
                     partial.faulty = true;
@@ -81,10 +80,24 @@ impl Engine {
                 }
             }
         }
+        self.registry = registry.map(OnceLock::from).unwrap_or_default();
+    }
+
+    /// The helpers, and the partials that have no faults.
+    pub(super) fn registry(&self) -> &Handlebars<'static> {
+        self.registry.get_or_init(bare)
     }
 
     /// The names of all partials, the faulty ones included.
     pub fn partials(&self) -> impl Iterator<Item = &str> {
         self.partials.by_name.keys().map(String::as_str)
     }
+}
+
+/// A registry that knows no partial yet.
+fn bare() -> Handlebars<'static> {
+    let mut registry = Handlebars::new();
+    registry.register_escape_fn(no_escape);
+    helper::register(&mut registry);
+    registry
 }

@@ -23,6 +23,7 @@ mod lower;
 mod render;
 mod encode;
 mod engine;
+mod term;
 mod compile;
 mod slot;
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -101,16 +102,16 @@ fn common(shape: &Shape) -> Shape {
     }
 }
 
-/// What is in scope of a template, by name.
+/// What is in scope of a template, by name. Clones share what they hold until one of them is given more.
 #[derive(Debug, Clone)]
 pub struct Names {
-    root: Shape,
+    root: Arc<Shape>,
     this: Option<Shape>,
 }
 
 impl Default for Names {
     fn default() -> Names {
-        Names { root: Shape::Object(BTreeMap::new()), this: None }
+        Names { root: Arc::new(Shape::Object(BTreeMap::new())), this: None }
     }
 }
 
@@ -123,7 +124,7 @@ impl Names {
     /// Adds a name at the top: `env`, `server`, `steps`, `result`, or whatever else [`Scope`](super::Scope) holds.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, shape: Shape) -> Names {
-        if let Shape::Object(fields) = &mut self.root {
+        if let Shape::Object(fields) = Arc::make_mut(&mut self.root) {
             fields.insert(name.into(), shape);
         }
         self
@@ -134,7 +135,7 @@ impl Names {
     pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> Names {
         let arguments: BTreeMap<String, Shape> =
             arguments.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
-        if let Shape::Object(fields) = &mut self.root {
+        if let Shape::Object(fields) = Arc::make_mut(&mut self.root) {
             for (name, shape) in &arguments {
                 fields.entry(name.clone()).or_insert_with(|| shape.clone());
             }
@@ -152,7 +153,7 @@ impl Names {
 
     /// The shape of a name at the top.
     pub fn get(&self, name: &str) -> Option<&Shape> {
-        match &self.root {
+        match &*self.root {
             Shape::Object(fields) => fields.get(name),
             _ => None,
         }
@@ -160,7 +161,7 @@ impl Names {
 
     /// Every name at the top.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let fields = match &self.root {
+        let fields = match &*self.root {
             Shape::Object(fields) => Some(fields),
             _ => None,
         };

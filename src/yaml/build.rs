@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
 
-use super::document::{Document, Entry, Kind, Node, NodeId, Style};
+use super::document::{Document, Entry, Kind, Node, NodeId, Scalar, Style};
 use super::scalar::resolve;
 use crate::diagnostic::{Code, FileId, Report, Span};
 
@@ -14,6 +14,9 @@ use crate::diagnostic::{Code, FileId, Report, Span};
 const DEPTH: usize = 64;
 /// How many nodes aliases may stand for, all together.
 const EXPANDED: u64 = 250_000;
+
+/// How many keys are found sooner by looking at each.
+const FEW: usize = 16;
 
 /// Reads bytes as UTF-8 (a byte order mark is skipped), or reports in words which encoding it found.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
@@ -108,8 +111,8 @@ fn place_nowhere(document: &mut Document, value: &Value) -> NodeId {
                 })
                 .collect(),
         ),
-        Value::String(text) => Kind::Scalar { text: text.as_str().into(), style: Style::Double, value: value.clone() },
-        other => Kind::Scalar { text: other.to_string().into(), style: Style::Plain, value: other.clone() },
+        Value::String(text) => Kind::Scalar(Scalar::new(text, Style::Double, value.clone())),
+        other => Kind::Scalar(Scalar::new(&other.to_string(), Style::Plain, other.clone())),
     };
     push(document, kind, Span::start_of(document.file))
 }
@@ -125,7 +128,33 @@ struct Entries {
     all: Vec<Entry>,
     /// The key that waits for its value.
     waiting: Option<NodeId>,
+    /// All keys, once they are more than [`FEW`].
     seen: HashMap<Box<str>, NodeId>,
+}
+
+impl Entries {
+    /// The entry that has this key already. Any number of maps may be merged.
+    fn first(&self, key: &str, document: &Document) -> Option<NodeId> {
+        if key == "<<" {
+            return None;
+        }
+        match self.all.len() {
+            0..=FEW => self.all.iter().map(|entry| entry.key).find(|other| document.key_text(*other) == key),
+            _ => self.seen.get(key).copied(),
+        }
+    }
+
+    fn add(&mut self, entry: Entry, document: &Document) {
+        self.all.push(entry);
+        let unseen = match self.all.len() {
+            0..=FEW => &[],
+            many if many == FEW + 1 => self.all.as_slice(),
+            _ => std::slice::from_ref(&entry),
+        };
+        for entry in unseen {
+            self.seen.insert(document.key_text(entry.key).into(), entry.key);
+        }
+    }
 }
 
 /// A collection that is still open.
@@ -230,7 +259,7 @@ impl<'a> Builder<'a> {
 
     fn scalar(&mut self, text: &str, style: Style, value: Value, range: Range<usize>) -> NodeId {
         let span = self.span(range);
-        push(&mut self.document, Kind::Scalar { text: text.into(), style, value }, span)
+        push(&mut self.document, Kind::Scalar(Scalar::new(text, style, value)), span)
     }
 
     fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
@@ -269,7 +298,7 @@ impl<'a> Builder<'a> {
             None => Kind::List(open.items),
         };
         let kind = match self.bare_template(&kind, span) {
-            Some(text) => Kind::Scalar { value: Value::String(text.clone()), text: text.into(), style: Style::Plain },
+            Some(text) => Kind::Scalar(Scalar::new("", Style::Plain, Value::String(text))),
             None => kind,
         };
         let node = push(&mut self.document, kind, span);
@@ -351,7 +380,7 @@ impl<'a> Builder<'a> {
     /// Adds an entry to the open map, or reports it if its key is no text or stands there already.
     fn add_entry(&mut self, entry: Entry) {
         let Some(key) = self.document.node(entry.key) else { return };
-        let Kind::Scalar { text, .. } = &key.kind else {
+        let Kind::Scalar(scalar) = &key.kind else {
             let braces =
                 self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
             if !braces {
@@ -359,16 +388,14 @@ impl<'a> Builder<'a> {
             }
             return;
         };
+        let text = scalar.text();
         let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
-        if let Some(first) = entries.seen.get(text).and_then(|first| self.document.node(*first)) {
+        if let Some(first) = entries.first(text, &self.document).and_then(|first| self.document.node(first)) {
             let words = format!("`{text}` stands here a second time");
             self.report.error(Code::Duplicate, key.span, words).note(first.span, "the first time");
             return;
         }
-        if &**text != "<<" {
-            entries.seen.insert(text.clone(), entry.key);
-        }
-        entries.all.push(entry);
+        entries.add(entry, &self.document);
     }
 
     /// Resolves `<<`: the named maps' entries stand behind the map's own, which win.

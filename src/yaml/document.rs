@@ -76,15 +76,31 @@ pub(super) struct Entry {
     pub(super) value: NodeId,
 }
 
+/// A scalar: its text, how it was written, and what a plain one means in YAML 1.2.
+#[derive(Debug, Clone)]
+pub(super) struct Scalar {
+    /// The text, where the value is none.
+    spelling: Option<Box<str>>,
+    pub(super) style: Style,
+    pub(super) value: Value,
+}
+
+impl Scalar {
+    /// A scalar of this text, which means `value`: a text means itself.
+    pub(super) fn new(text: &str, style: Style, value: Value) -> Scalar {
+        let spelling = (!value.is_string()).then(|| text.into());
+        Scalar { spelling, style, value }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.spelling.as_deref().or(self.value.as_str()).unwrap_or_default()
+    }
+}
+
 /// What a node is.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// A scalar: its text, how it was written, and what a plain one means in YAML 1.2.
-    Scalar {
-        text: Box<str>,
-        style: Style,
-        value: Value,
-    },
+    Scalar(Scalar),
     List(Vec<NodeId>),
     Map(Vec<Entry>),
 }
@@ -116,7 +132,7 @@ impl Document {
 
     /// Whether the file holds nothing but comments.
     pub fn is_empty(&self) -> bool {
-        matches!(self.node(self.root).map(|node| &node.kind), Some(Kind::Scalar { value: Value::Null, .. }))
+        matches!(self.node(self.root).map(|node| &node.kind), Some(Kind::Scalar(Scalar { value: Value::Null, .. })))
     }
 
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -138,7 +154,7 @@ impl Document {
     pub fn json(&self, id: NodeId) -> Value {
         match self.node(id).map(|node| &node.kind) {
             None => Value::Null,
-            Some(Kind::Scalar { value, .. }) => value.clone(),
+            Some(Kind::Scalar(scalar)) => scalar.value.clone(),
             Some(Kind::List(items)) => items.iter().map(|item| self.json(*item)).collect(),
             Some(Kind::Map(entries)) => {
                 entries.iter().map(|entry| (self.key_text(entry.key).to_owned(), self.json(entry.value))).collect()
@@ -148,14 +164,14 @@ impl Document {
 
     pub(super) fn key_text(&self, key: NodeId) -> &str {
         match self.node(key).map(|node| &node.kind) {
-            Some(Kind::Scalar { text, .. }) => text,
+            Some(Kind::Scalar(scalar)) => scalar.text(),
             _ => "",
         }
     }
 
     fn child(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
         match &self.node(id)?.kind {
-            Kind::Scalar { .. } => None,
+            Kind::Scalar(_) => None,
             Kind::List(items) => items.get(step.parse::<usize>().ok()?).map(|item| (*item, *item)),
             Kind::Map(entries) => {
                 entries.iter().find(|entry| self.key_text(entry.key) == step).map(|entry| (entry.key, entry.value))

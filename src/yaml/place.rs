@@ -17,7 +17,8 @@ impl Documents {
             return Span::new(at.file, base + range.start, base + range.end);
         }
         let node = self.get(at.file).and_then(|document| document.node(NodeId(at.node)));
-        let Some(Kind::Scalar { text, style, value }) = node.map(|node| &node.kind) else { return whole };
+        let Some(Kind::Scalar(scalar)) = node.map(|node| &node.kind) else { return whole };
+        let (text, style, value) = (scalar.text(), &scalar.style, &scalar.value);
         if !matches!(value, Value::String(_)) && text.is_empty() {
             return whole;
         }

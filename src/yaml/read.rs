@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 use serde_json::Value;
 
 use super::access::{Fields, Items, Pair, Variant};
-use super::document::{At, Document, Entry, Kind, Node, NodeId};
+use super::document::{At, Document, Entry, Kind, Node, NodeId, Scalar};
 use super::quantity;
 use crate::diagnostic::{Code, Report};
 
@@ -78,7 +78,7 @@ impl<'a, 'r> Reader<'a, 'r> {
 
     pub(super) fn value(&self) -> &'a Value {
         match self.kind() {
-            Some(Kind::Scalar { value, .. }) => value,
+            Some(Kind::Scalar(scalar)) => &scalar.value,
             _ => &Value::Null,
         }
     }
@@ -88,9 +88,9 @@ impl<'a, 'r> Reader<'a, 'r> {
         match self.kind() {
             Some(Kind::List(_)) => "a list".to_owned(),
             Some(Kind::Map(_)) => "a map".to_owned(),
-            Some(Kind::Scalar { value: Value::Null, .. }) | None => "nothing".to_owned(),
-            Some(Kind::Scalar { value: Value::String(_), .. }) => "a text".to_owned(),
-            Some(Kind::Scalar { text, .. }) => format!("`{text}`"),
+            Some(Kind::Scalar(Scalar { value: Value::Null, .. })) | None => "nothing".to_owned(),
+            Some(Kind::Scalar(Scalar { value: Value::String(_), .. })) => "a text".to_owned(),
+            Some(Kind::Scalar(scalar)) => format!("`{}`", scalar.text()),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     pub(super) fn is_null(&self) -> bool {
-        matches!(self.kind(), Some(Kind::Scalar { value: Value::Null, .. }) | None)
+        matches!(self.kind(), Some(Kind::Scalar(Scalar { value: Value::Null, .. })) | None)
     }
 
     fn items(&self) -> &'a [NodeId] {
@@ -136,12 +136,12 @@ impl<'a, 'r> Reader<'a, 'r> {
 
     fn quantity(&self, units: &quantity::Units) -> u64 {
         let written = match self.kind() {
-            Some(Kind::Scalar { text, .. }) => text,
+            Some(Kind::Scalar(scalar)) => scalar.text(),
             _ => "",
         };
         units.read(written).unwrap_or_else(|| {
             match self.kind() {
-                Some(Kind::Scalar { text, value: Value::String(_), .. }) if text.len() <= SHOWN => {
+                Some(Kind::Scalar(Scalar { value: Value::String(text), .. })) if text.len() <= SHOWN => {
                     let words = format!("expected {}, found `{text}`", units.form);
                     self.report.borrow_mut().error(Code::WrongType, self.at(), words);
                 }
@@ -219,7 +219,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.kind() {
             // A plain `1.10` or `no` keeps its spelling where a text is wanted.
-            Some(Kind::Scalar { text, value, .. }) if !value.is_null() => visitor.visit_str(text),
+            Some(Kind::Scalar(scalar)) if !scalar.value.is_null() => visitor.visit_str(scalar.text()),
             _ => {
                 self.wrong_type("a text");
                 visitor.visit_str("")
@@ -327,13 +327,13 @@ impl Reader<'_, '_> {
 
     fn variant_by_name(&self, variants: &'static [&'static str]) -> Option<&'static str> {
         let written = match self.kind() {
-            Some(Kind::Scalar { text, value, .. }) if !value.is_null() => text,
+            Some(Kind::Scalar(scalar)) if !scalar.value.is_null() => scalar.text(),
             _ => {
                 self.wrong_type(&format!("one of {}", listed(variants)));
                 return None;
             }
         };
-        let found = variants.iter().find(|variant| **variant == &**written).copied();
+        let found = variants.iter().find(|variant| **variant == written).copied();
         if found.is_none() {
             let words = format!("`{written}` is not one of {}", listed(variants));
             let mut report = self.report.borrow_mut();

@@ -110,6 +110,20 @@ fn duplicates_name_both_places_and_the_first_stays() {
 }
 
 #[test]
+fn duplicates_are_found_however_many_keys_there_are() {
+    for many in [1, 15, 16, 17, 18, 40] {
+        let text: String = (0..many).map(|number| format!("k{number}: {number}\n")).collect();
+        let (value, report) = tree(&text);
+        assert_eq!((value.unwrap().as_object().unwrap().len(), places(&report)), (many, String::new()));
+        for again in [0, many / 2, many - 1] {
+            let (value, report) = tree(&format!("{text}k{again}: again\nlast: 1\n"));
+            assert_eq!(places(&report), format!("{}:1 duplicate\n", many + 1), "k{again} of {many}");
+            assert_eq!(value.unwrap()[format!("k{again}")], again);
+        }
+    }
+}
+
+#[test]
 fn anchors_aliases_and_merges_work() {
     let (value, report) = tree("base: &b { x: 1, y: 2 }\nmore: { <<: *b, y: 3 }\nlist: [*b]\n");
     assert!(report.diagnostics().is_empty());

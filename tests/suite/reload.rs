@@ -174,6 +174,15 @@ fn sighup_asks_for_a_reload_and_is_answered_though_nothing_changed() {
 }
 
 #[test]
+fn an_edit_right_behind_the_first_answer_is_seen() {
+    for _ in 0..5 {
+        let folder = Folder::of(&with_prompt("first"));
+        let server = folder.stdio();
+        is_seen(&server, "second", || folder.write("folio.yaml", with_prompt("second")));
+    }
+}
+
+#[test]
 fn without_a_watch_nothing_changes_and_nothing_is_promised() {
     let folder = Folder::of(&format!("{}resources:\n  r: {{ uri: \"r://r\", text: R }}\n", with_prompt("p")));
     let server = folder.serve().flag("--no-watch").stdio();

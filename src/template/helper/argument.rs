@@ -3,22 +3,45 @@
 
 use std::borrow::Cow;
 
-use handlebars::{Helper, RenderErrorReason, ScopedJson};
+use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderErrorReason, ScopedJson};
 use serde_json::Value;
 
 use crate::template::limit::MAX_OUTPUT;
 use crate::template::render::{RenderError, text_of};
 
-pub(super) type Answer<'rc> = Result<ScopedJson<'rc>, handlebars::RenderError>;
+/// What a helper answers.
+pub(in crate::template) type Answer = Result<Value, RenderError>;
+
+/// A helper that gives a value and needs nothing but what it is given.
+pub(in crate::template) type Plain = fn(&dyn Given) -> Answer;
+
+/// What a helper was given, by Handlebars or by our own filling.
+pub(in crate::template) trait Given {
+    /// The value at a place, where one was given.
+    fn at(&self, place: usize) -> Option<&Value>;
+
+    /// The value of a name, where one was given.
+    fn named(&self, name: &str) -> Option<&Value>;
+}
+
+impl Given for Helper<'_> {
+    fn at(&self, place: usize) -> Option<&Value> {
+        self.param(place).map(PathAndJson::value)
+    }
+
+    fn named(&self, name: &str) -> Option<&Value> {
+        self.hash_get(name).map(PathAndJson::value)
+    }
+}
 
 /// The value at a place; null where there is none.
-pub(super) fn value<'h>(helper: &'h Helper<'_>, place: usize) -> &'h Value {
-    helper.param(place).map_or(&Value::Null, |param| param.value())
+pub(super) fn value(given: &dyn Given, place: usize) -> &Value {
+    given.at(place).unwrap_or(&Value::Null)
 }
 
 /// The value at a place as text.
-pub(super) fn text<'h>(helper: &'h Helper<'_>, place: usize) -> Cow<'h, str> {
-    text_of(value(helper, place))
+pub(super) fn text(given: &dyn Given, place: usize) -> Cow<'_, str> {
+    text_of(value(given, place))
 }
 
 /// A number of things: of a number or of text that is one. `None` for anything else.
@@ -31,15 +54,15 @@ pub(super) fn count(value: &Value) -> Option<usize> {
     number.and_then(|number| usize::try_from(number).ok())
 }
 
-pub(super) fn answer<'rc>(text: impl Into<String>) -> Answer<'rc> {
-    Ok(ScopedJson::Derived(Value::String(text.into())))
+pub(super) fn answer(text: impl Into<String>) -> Answer {
+    Ok(Value::String(text.into()))
 }
 
 /// Refuses what would become larger than a template may, before it is made.
-pub(super) fn affordable(size: Option<usize>) -> Result<(), handlebars::RenderError> {
+pub(super) fn affordable(size: Option<usize>) -> Result<(), RenderError> {
     match size {
         Some(size) if size <= MAX_OUTPUT => Ok(()),
-        _ => Err(failure(RenderError::TooLarge { limit: MAX_OUTPUT })),
+        _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT }),
     }
 }
 
@@ -48,21 +71,17 @@ pub(in crate::template) fn failure(error: RenderError) -> handlebars::RenderErro
     RenderErrorReason::NestedError(Box::new(error)).into()
 }
 
-/// Defines a helper that gives a value and needs nothing but what it is given.
-macro_rules! plain {
-    ($type:ident, $function:path) => {
-        struct $type;
-        impl handlebars::HelperDef for $type {
-            fn call_inner<'reg: 'rc, 'rc>(
-                &self,
-                helper: &handlebars::Helper<'rc>,
-                _: &'reg handlebars::Handlebars<'reg>,
-                _: &'rc handlebars::Context,
-                _: &mut handlebars::RenderContext<'reg, 'rc>,
-            ) -> $crate::template::helper::argument::Answer<'rc> {
-                $function(helper)
-            }
-        }
-    };
+/// A plain helper as Handlebars calls it.
+pub(super) struct Called(pub(super) Plain);
+
+impl HelperDef for Called {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
+        (self.0)(helper).map(ScopedJson::Derived).map_err(failure)
+    }
 }
-pub(super) use plain;

@@ -10,6 +10,7 @@ mod print;
 
 use handlebars::Handlebars;
 
+pub(super) use argument::{Answer, Given, Plain};
 pub(super) use print::{GET, PRINT, guard_skeleton};
 pub(super) use table::{Form, Kind, Signature, TABLE, signature};
 pub use table::{HelperDoc, helpers};
@@ -26,9 +27,19 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     for foreign in ["log", "raw"] {
         registry.unregister_helper(foreign);
     }
+    for (name, helper) in plain_helpers() {
+        registry.register_helper(name, Box::new(argument::Called(helper)));
+    }
     block::register(registry);
-    text::register(registry);
-    list::register(registry);
     time::register(registry);
     print::register(registry);
+}
+
+/// The helper of a name, where it needs nothing but what it is given.
+pub(super) fn plain(name: &str) -> Option<Plain> {
+    plain_helpers().find_map(|(known, helper)| (known == name).then_some(helper))
+}
+
+fn plain_helpers() -> impl Iterator<Item = (&'static str, Plain)> {
+    [text::HELPERS, list::HELPERS, time::HELPERS].into_iter().flatten().copied()
 }

@@ -6,7 +6,7 @@ use handlebars::{
 };
 use serde_json::Value;
 
-use super::argument::{Answer, failure, text, value};
+use super::argument::{failure, text, value};
 use crate::template::encode::encode;
 use crate::template::render::{Limited, MARK, Mode, RenderError, capture, mode, text_of};
 
@@ -78,7 +78,7 @@ impl HelperDef for Shown {
         _: &'reg Handlebars<'reg>,
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
-    ) -> Answer<'rc> {
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         let text = text_of(value(helper, 1));
         let as_it_is = value(helper, 2).as_bool() == Some(true);
         let text = if mode() == Mode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
@@ -95,7 +95,7 @@ impl HelperDef for Get {
         _: &'reg Handlebars<'reg>,
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Answer<'rc> {
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name where a list has only positions is an error to Handlebars; it is a field that an answer lacks.
         Ok(rendering.evaluate(context, &text(helper, 0)).unwrap_or(ScopedJson::Missing))
     }

@@ -1,6 +1,6 @@
 //! `now` and `date`.
 
-use handlebars::{Context, Handlebars, Helper, HelperDef, RenderContext};
+use handlebars::{Context, Handlebars, Helper, HelperDef, RenderContext, ScopedJson};
 use jiff::civil::Time;
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::Pieces;
@@ -8,12 +8,13 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
-use super::argument::{Answer, answer, failure, plain, text, value};
+use super::argument::{Answer, Given, Plain, answer, failure, text, value};
 use crate::template::render::{RenderError, now as time_of_rendering};
+
+pub(super) const HELPERS: &[(&str, Plain)] = &[("date", date)];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("now", Box::new(Now));
-    registry.register_helper("date", Box::new(Date));
     registry.register_helper(NOW_UNLESS, Box::new(NowUnless));
 }
 
@@ -35,15 +36,19 @@ impl HelperDef for Now {
         _: &'reg Handlebars<'reg>,
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
-    ) -> Answer<'rc> {
-        let now = time_of_rendering();
-        if helper.param(0).is_none() {
-            let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
-            return answer(whole.to_string());
-        }
-        let shown = formatted(&now.to_zoned(TimeZone::UTC), &text(helper, 0));
-        shown.map_or_else(|| Err(refusal("now", "is given a format that strftime does not know")), answer)
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
+        now(helper).map(ScopedJson::Derived).map_err(failure)
     }
+}
+
+fn now(given: &dyn Given) -> Answer {
+    let now = time_of_rendering();
+    if given.at(0).is_none() {
+        let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
+        return answer(whole.to_string());
+    }
+    let shown = formatted(&now.to_zoned(TimeZone::UTC), &text(given, 0));
+    shown.map_or_else(|| Err(refusal("now", "is given a format that strftime does not know")), answer)
 }
 
 /// `( now)`: the helper, unless something of that name is in scope. For partials, which learn that only here.
@@ -58,7 +63,7 @@ impl HelperDef for NowUnless {
         registry: &'reg Handlebars<'reg>,
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
-    ) -> Answer<'rc> {
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         match rendering.evaluate(context, "now") {
             Ok(value) if !value.is_missing() => Ok(value),
             _ => Now.call_inner(helper, registry, context, rendering),
@@ -66,22 +71,20 @@ impl HelperDef for NowUnless {
     }
 }
 
-plain!(Date, date);
-
-fn date<'rc>(helper: &Helper<'rc>) -> Answer<'rc> {
-    let source = value(helper, 0);
+fn date(given: &dyn Given) -> Answer {
+    let source = value(given, 0);
     if source.is_null() || source.as_str() == Some("") {
         return answer("");
     }
     let Some(time) = time_of(source) else {
         return Err(refusal("date", "is given what is no date; it takes RFC 3339 or seconds since 1970"));
     };
-    let shown = formatted(&time, &text(helper, 1));
+    let shown = formatted(&time, &text(given, 1));
     shown.map_or_else(|| Err(refusal("date", "is given a format that strftime does not know")), answer)
 }
 
-fn refusal(helper: &'static str, reason: &'static str) -> handlebars::RenderError {
-    failure(RenderError::Helper { helper, reason })
+fn refusal(helper: &'static str, reason: &'static str) -> RenderError {
+    RenderError::Helper { helper, reason }
 }
 
 /// A date in its own offset, or in UTC where it has none.

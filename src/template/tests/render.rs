@@ -91,7 +91,7 @@ fn helpers_do_what_their_table_says() {
 fn every_helper_of_the_table_is_there_and_every_other_is_not() {
     let (engine, _) = Engine::new([]);
     let missing = |name: &str| {
-        let tried = engine.registry.render_template(&format!("{{{{#{name} 1 1 1}}}}{{{{/{name}}}}}"), &json!({}));
+        let tried = engine.registry().render_template(&format!("{{{{#{name} 1 1 1}}}}{{{{/{name}}}}}"), &json!({}));
         tried.is_err_and(|error| error.to_string().contains("Helper not found"))
     };
     for doc in helpers() {

@@ -1,0 +1,105 @@
+//! What a hole prints where nothing of Handlebars is needed for it: a variable, or a plain helper with what it is given.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::check::Checked;
+use super::helper::{Answer, Given, Plain, plain};
+use super::render::RenderError;
+use super::scope::Scope;
+use super::syntax::{Expression, PathNode};
+
+/// Where a value comes from.
+#[derive(Debug)]
+pub(super) enum Term {
+    /// A path as [`Scope::get`] takes it.
+    Path(Vec<String>),
+    Literal(Value),
+    Call(Box<Call>),
+}
+
+/// A helper with what it is given.
+#[derive(Debug)]
+pub(super) struct Call {
+    helper: Plain,
+    params: Vec<Term>,
+    options: Vec<(String, Term)>,
+}
+
+impl Term {
+    /// The term that an expression is; `None` where it takes Handlebars to read it or to find its value.
+    pub fn of(source: &str, expression: &Expression, checked: &Checked) -> Option<Term> {
+        let of = |expression| Term::of(source, expression, checked);
+        match expression {
+            Expression::Path(path) => plain_path(path, checked).map(Term::Path),
+            Expression::Literal(value, span) => {
+                is_read_alike(value, source.get(span.clone())?).then(|| Term::Literal(value.clone()))
+            }
+            Expression::Call(call) => Some(Term::Call(Box::new(Call {
+                helper: plain(&call.helper.text)?,
+                params: call.params.iter().map(of).collect::<Option<_>>()?,
+                options: call
+                    .options
+                    .iter()
+                    .map(|(name, value)| Some((name.text.clone(), of(value)?)))
+                    .collect::<Option<_>>()?,
+            }))),
+        }
+    }
+
+    /// Its value; null where there is none.
+    pub fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
+        match self {
+            Term::Path(path) => Ok(Cow::Borrowed(scope.get(path).unwrap_or(&Value::Null))),
+            Term::Literal(value) => Ok(Cow::Borrowed(value)),
+            Term::Call(call) => call.answer(scope).map(Cow::Owned),
+        }
+    }
+}
+
+impl Call {
+    fn answer(&self, scope: &Scope) -> Answer {
+        let params = self.params.iter().map(|term| term.value(scope));
+        let options = self.options.iter().map(|(name, term)| Ok((name.as_str(), term.value(scope)?)));
+        let values = Values { params: params.collect::<Result<_, _>>()?, options: options.collect::<Result<_, _>>()? };
+        (self.helper)(&values)
+    }
+}
+
+/// What a helper is given in one filling.
+struct Values<'v> {
+    params: Vec<Cow<'v, Value>>,
+    options: Vec<(&'v str, Cow<'v, Value>)>,
+}
+
+impl Given for Values<'_> {
+    fn at(&self, place: usize) -> Option<&Value> {
+        self.params.get(place).map(Cow::as_ref)
+    }
+
+    fn named(&self, name: &str) -> Option<&Value> {
+        self.options.iter().find_map(|(known, value)| (*known == name).then_some(value.as_ref()))
+    }
+}
+
+/// Whether a literal is one that Handlebars surely reads as we do.
+fn is_read_alike(value: &Value, written: &str) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(number) => number.is_i64(),
+        Value::String(_) => !written.contains('\\'),
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// The path of a variable at the top of a template, as [`Scope::get`] takes it.
+pub(super) fn plain_path(path: &PathNode, checked: &Checked) -> Option<Vec<String>> {
+    let PathNode { span, local, ups, names, .. } = path;
+    if *local || *ups > 0 || checked.now.contains(&span.start) {
+        return None;
+    }
+    let this = checked.this.contains(&span.start).then(|| "this".to_owned());
+    let path: Vec<String> = this.into_iter().chain(names.iter().map(|name| name.text.clone())).collect();
+    (!path.is_empty()).then_some(path)
+}
