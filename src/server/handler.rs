@@ -6,15 +6,18 @@ use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
-        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListSkillsResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams,
+        ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
         SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 
-use super::{Server, completion, logging, prompts, resources, served::VERSIONS, session, subscription, tools, unknown};
+use super::{
+    Server, completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription, tools, unknown,
+};
 
 type Context = RequestContext<RoleServer>;
 type Pages = Option<PaginatedRequestParams>;
@@ -98,6 +101,22 @@ impl ServerHandler for Server {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         resources::read(self, request, &context).await
+    }
+
+    async fn list_skills(&self, request: Pages, context: Context) -> Result<ListSkillsResult, ErrorData> {
+        skills::list(self, request, &context)
+    }
+
+    async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
+        skills::get(self, &request.uri, &context)
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        skills::directory(self, request, &context)
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {

@@ -26,6 +26,7 @@ mod question;
 mod resources;
 mod served;
 mod session;
+mod skills;
 mod state;
 mod structured;
 mod subscription;

@@ -28,4 +28,5 @@ mod reload;
 mod results;
 mod schema;
 mod shutdown;
+mod skills;
 mod stdio;
