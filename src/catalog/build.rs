@@ -15,6 +15,7 @@ use crate::uri::{Router, UriTemplate};
 use crate::yaml::{At, Spanned};
 
 use super::Catalog;
+use super::apps;
 use super::entry::{Home, names};
 use super::face::Lists;
 use super::lint;
@@ -173,6 +174,11 @@ impl Builder {
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
         self.check_references(&lists, findings);
+        let answered = |uri: &str| {
+            let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
+            resource.map(|resource| resource.face(uri.to_owned()).mime_type)
+        };
+        packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let said = said?;
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);

@@ -4,18 +4,22 @@
 //! What is not here: the protocol's versions and codes (server/), and when a catalog is replaced (reload/).
 
 pub mod answer;
+mod apps;
 mod block;
 mod build;
 mod complete;
 mod discreet;
 mod entry;
 pub mod face;
+mod header;
 mod inputs;
+mod limit;
 mod lint;
 mod listening;
 mod prompt;
 mod rank;
 mod reference;
+mod requires;
 mod resource;
 mod result;
 mod root;
@@ -44,6 +48,7 @@ use face::{Lists, Object, Server};
 use resource::{Reading, not_found};
 
 pub use build::{Built, build};
+pub use limit::words_of;
 pub use listening::Listening;
 
 /// Everything that a server serves.
@@ -87,6 +92,21 @@ impl Catalog {
     pub fn completes(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
             || self.resources.iter().any(|resource| !resource.completions.is_empty() || resource.paths().is_some())
+    }
+
+    /// Goes on counting the calls of tools with limits where an earlier catalog is.
+    pub fn follow(&self, earlier: &Catalog) {
+        for tool in &self.tools {
+            let before = earlier.tool_names.get(&tool.face.name).and_then(|nth| earlier.tools.get(*nth));
+            if let (Some(limit), Some(before)) = (&tool.limit, before.and_then(|tool| tool.limit.as_ref())) {
+                limit.follow(before);
+            }
+        }
+    }
+
+    /// Whether a tool acts on the world when it is called.
+    pub fn acts(&self, tool: &str) -> bool {
+        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).is_some_and(tool::Tool::acts)
     }
 
     /// Whether skills are served, though there may be none at the moment.
@@ -357,9 +377,9 @@ impl Catalog {
         resource.admits(&values).then(|| resource.fingerprint(&values))
     }
 
-    /// Whether an entry speaks with its client while it runs.
+    /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
     pub fn talks(&self) -> bool {
-        self.plans().any(Plan::talks)
+        self.plans().any(Plan::talks) || self.tools.iter().any(|tool| tool.requires.is_some())
     }
 
     /// Whether an entry asks its client.

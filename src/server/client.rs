@@ -165,6 +165,14 @@ impl Client for Caller {
         question::can(need, self.capabilities.as_ref(), self.era)
     }
 
+    fn declared(&self) -> Option<Map<String, Value>> {
+        let declared = self.capabilities.as_ref().map(serde_json::to_value);
+        match declared {
+            Some(Ok(Value::Object(declared))) => Some(declared),
+            _ => Some(Map::new()),
+        }
+    }
+
     fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
         Box::pin(async move {
             if !self.era.is_modern() {

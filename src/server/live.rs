@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{action::Notice, catalog::Catalog, world::World};
 
-use super::{Changes, Server, Stamp, served::Served, state::Seal};
+use super::{Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,7 @@ struct Inner {
     running: AtomicUsize,
     idle: Notify,
     seal: OnceLock<Seal>,
+    allowance: Allowance,
 }
 
 impl Live {
@@ -58,6 +59,7 @@ impl Live {
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             seal: OnceLock::new(),
+            allowance: Allowance::of_all(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -134,6 +136,11 @@ impl Live {
 
     pub(crate) fn world(&self) -> Arc<dyn World> {
         self.inner.world.clone()
+    }
+
+    /// What those who have no session may still ask for.
+    pub(crate) fn allowance(&self) -> &Allowance {
+        &self.inner.allowance
     }
 
     pub(crate) fn closing(&self) -> CancellationToken {

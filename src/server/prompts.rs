@@ -16,6 +16,7 @@ use super::{
     asking::{self, Came},
     capability::Kind,
     content, error,
+    older::Older,
     session::Admitted,
 };
 
@@ -25,7 +26,8 @@ pub(crate) fn list(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListPromptsResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Prompts, context)?;
-    let page = served.prompts.page(request, served.page_size)?;
+    let mut page = served.prompts.page(request, served.page_size)?;
+    page.items.leave_out(era);
     let mut result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
     if era.is_modern() {
         result.meta = Some(served.meta.clone());
@@ -59,7 +61,7 @@ pub(crate) async fn get(
         Came::To(answer) => answer,
         Came::Waits(required) => return Ok(GetPromptResponse::InputRequired(required)),
     };
-    let mut result = GetPromptResult::new(answer.messages.into_iter().map(content::message).collect());
+    let mut result = GetPromptResult::new(content::messages(answer.messages, era));
     result.description = answer.description;
     if era.is_modern() {
         result.meta = Some(served.meta.clone());

@@ -85,6 +85,7 @@ impl Served {
     pub(crate) fn after(previous: &Served, catalog: Arc<Catalog>, options: Options) -> (Served, Changes) {
         let changes = Changes::between(previous.catalog.lists(), catalog.lists());
         let news = previous.news.after(&changes);
+        catalog.follow(&previous.catalog);
         (Served::build(catalog, news, previous.touched.clone(), options), changes)
     }
 

@@ -14,6 +14,7 @@ use super::{
     Server,
     capability::Kind,
     listing::Listing,
+    older::Older,
     served::{self, fingerprint},
     session::Admitted,
 };
@@ -68,7 +69,8 @@ pub(crate) fn directory(
     let print = fingerprint(&uris);
     let children: Vec<Resource> = children.iter().map(served::resource).collect();
     let pages = PaginatedRequestParams::default().with_cursor(request.cursor);
-    let page = Listing::new(children, print).page(Some(pages), served.page_size)?;
+    let mut page = Listing::new(children, print).page(Some(pages), served.page_size)?;
+    page.items.leave_out(era);
     let mut result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
     if era.is_modern() {
         result.meta = Some(served.meta.clone());

@@ -16,6 +16,8 @@ use super::{
     asking::{self, Came},
     capability::Kind,
     content, error,
+    limit::Cost,
+    older::Older,
     session::{Admitted, Era},
     structured,
 };
@@ -29,9 +31,7 @@ pub(crate) fn list(
     let listing = if era.is_modern() { &served.tools } else { &served.session_tools };
     let page = listing.page(request, served.page_size)?;
     let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
-    if era < Era::V2025_06_18 {
-        result.tools.iter_mut().for_each(|tool| tool.output_schema = None);
-    }
+    result.tools.leave_out(era);
     if era.is_modern() {
         result.meta = Some(served.meta.clone());
         result.ttl_ms = Some(served.ttl_ms);
@@ -46,6 +46,11 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
+    let cost = if admitted.served.catalog.acts(&request.name) { Cost::Act } else { Cost::Say };
+    if let Err(wait) = server.allowance(admitted.era).take(cost) {
+        let refused = ToolAnswer::failure(error::too_early(wait).message);
+        return Ok(CallToolResponse::Complete(result(refused, &request.name, &admitted)));
+    }
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
     let asked = asking::Request {
         method: "tools/call",
@@ -72,7 +77,7 @@ pub(crate) async fn call(
 
 fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {
     let era = admitted.era;
-    let content = content::blocks(answer.content);
+    let content = content::blocks(answer.content, era);
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = match answer.structured {
         Some(value) if era.is_modern() => Some(value),

@@ -248,10 +248,11 @@ fn packs_bring_their_skills_and_embed_only_their_own() {
     let skill = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nOf {name}");
     let embeds = |uri: &str| format!("prompts:\n  p: {{ messages: [ {{ user: {{ resource: \"{uri}\" }} }} ] }}\n");
     let begin = "folio: 1\nserver: { name: s }\nskills: { dir: skills }\n";
+    let any = "  any: { arguments: { uri: { required: true } }, messages: [ { user: { resource: \"{{uri}}\" } } ] }\n";
     let folder = Folder::new(&[
         ("folio.yaml", &format!("{begin}packs: {{ in: {{ path: in }} }}\n{}", embeds("skill://inner/SKILL.md"))),
         ("skills/outer/SKILL.md", &skill("outer")),
-        ("in/folio.yaml", &format!("{begin}{}", embeds("skill://inner/SKILL.md"))),
+        ("in/folio.yaml", &format!("{begin}{}{any}", embeds("skill://inner/SKILL.md"))),
         ("in/skills/inner/SKILL.md", &skill("inner")),
     ]);
     let server = folder.stdio();
@@ -262,6 +263,9 @@ fn packs_bring_their_skills_and_embed_only_their_own() {
         let said = client.result("prompts/get", json!({ "name": prompt }));
         assert_eq!(said["messages"][0]["content"]["resource"]["text"], skill("inner"));
     }
+    let any = |uri: &str| client.request("prompts/get", json!({ "name": "in-any", "arguments": { "uri": uri } }));
+    assert!(any("skill://inner/SKILL.md").get("result").is_some());
+    assert_eq!(any("skill://outer/SKILL.md")["error"]["code"], -32602, "a pack embeds what is another's");
     drop((client, server));
     folder.write("in/folio.yaml", format!("{begin}{}", embeds("skill://outer/SKILL.md")));
     let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
