@@ -16,6 +16,9 @@ pub trait Client: Send + Sync {
     /// Whether it says that it can be asked this.
     fn can(&self, need: Need) -> bool;
 
+    /// All that it has declared, as MCP writes capabilities; `None` where there is no client.
+    fn declared(&self) -> Option<Map<String, Value>>;
+
     /// Puts questions to it, all at once, and waits for the answers as far as this client can be waited for.
     ///
     /// The answers are results as MCP writes them (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet
@@ -38,6 +41,10 @@ pub struct Nobody;
 impl Client for Nobody {
     fn can(&self, _: Need) -> bool {
         false
+    }
+
+    fn declared(&self) -> Option<Map<String, Value>> {
+        None
     }
 
     fn ask<'a>(&'a self, _: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {

@@ -15,6 +15,7 @@ use crate::uri::{Router, UriTemplate};
 use crate::yaml::{At, Spanned};
 
 use super::Catalog;
+use super::apps;
 use super::entry::{Home, names};
 use super::face::Lists;
 use super::lint;
@@ -22,6 +23,7 @@ use super::listening::{Listening, listening, server};
 use super::prompt::{Building, Prompt};
 use super::reference::{Known, Node, References};
 use super::resource::Resource;
+use super::skill::Collected;
 use super::told::Redactor;
 use super::tool::Tool;
 use super::trial;
@@ -57,6 +59,7 @@ struct Builder {
     tools: Vec<Tool>,
     prompts: Vec<Prompt>,
     resources: Vec<Resource>,
+    skills: Collected,
     /// Where each name was taken first, by kind.
     tool_places: IndexMap<String, At>,
     prompt_places: IndexMap<String, At>,
@@ -98,6 +101,7 @@ impl Builder {
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.names = names(&pack.pack);
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
+        pack.skills.iter().for_each(|written| self.skills(written, &home, &mut compiler));
         self.own_names.push(own);
         self.references.push(references);
     }
@@ -140,6 +144,24 @@ impl Builder {
         unknown_to_resources(&file.resources, &mut compiler);
     }
 
+    /// Takes the skills of a pack: each of their files is a resource, whose URI must be its own.
+    fn skills(&mut self, written: &Spanned<Skills>, home: &Arc<Home>, compiler: &mut Compiler<'_>) {
+        self.skills.take(written, home, compiler);
+        let at = written.dir.as_ref().map_or(written.at, |dir| dir.at);
+        for uri in self.skills.uris_of(home) {
+            match self.uris.get(uri) {
+                Some(first) => {
+                    let words = format!("a file of these skills has the URI `{uri}`, which is taken");
+                    compiler.error(Code::Duplicate, at, words).note(first.span(), "taken here");
+                }
+                None => {
+                    self.uris.insert(uri.to_owned(), at);
+                    self.written_uris.extend(UriTemplate::parse(uri).map(|uri| (self.own_names.len(), uri)));
+                }
+            }
+        }
+    }
+
     /// Checks what can be told only when every entry is known, and makes the catalog.
     fn finish(self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
         let first = packs.first()?;
@@ -148,11 +170,15 @@ impl Builder {
         let said = server(first, &mut compiler);
         compiler.names = names(&first.pack);
         let listening = listening(first, &mut compiler);
-        first.skills.iter().for_each(|written| skills(written, &mut compiler));
         let lists = self.lists();
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
         self.check_references(&lists, findings);
+        let answered = |uri: &str| {
+            let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
+            resource.map(|resource| resource.face(uri.to_owned()).mime_type)
+        };
+        packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let said = said?;
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
@@ -160,10 +186,12 @@ impl Builder {
     }
 
     fn lists(&self) -> Lists {
+        let (skills, files) = self.skills.listed();
         Lists {
             tools: self.tools.iter().map(|tool| tool.face.clone()).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.face.clone()).collect(),
-            resources: self.resources.iter().flat_map(Resource::listed).collect(),
+            resources: self.resources.iter().flat_map(Resource::listed).chain(files).collect(),
+            skills,
             resource_templates: self.resources.iter().filter_map(Resource::listed_template).collect(),
         }
     }
@@ -202,6 +230,7 @@ impl Builder {
             prompts: self.prompts,
             prompt_names,
             resources: self.resources,
+            skills: self.skills.finish(),
             router,
             secrets,
             unset: packs.iter().flat_map(|pack| pack.unset.iter().cloned()).collect(),
@@ -218,19 +247,6 @@ fn steps(pack: &LoadedPack) -> Vec<&str> {
         tools.chain(prompts).chain(resources)
     });
     runs.flat_map(|run| run.ids()).collect()
-}
-
-/// Checks where skills are, which are not served yet.
-fn skills(written: &Spanned<Skills>, compiler: &mut Compiler<'_>) {
-    let Some(dir) = &written.dir else {
-        compiler.error(Code::MissingKey, written.at, "`skills` needs a `dir`").help("the folder that holds them");
-        return;
-    };
-    let Some(path) = compiler.path(dir, dir.at) else { return };
-    if compiler.pack.folder.stat(&path).map_or(true, |stat| !stat.is_dir) {
-        compiler.error(Code::NotFound, dir.at, format!("there is no folder `{}`", dir.value));
-    }
-    compiler.warning(Code::NotYet, written.at, "`skills` is checked, and not acted on yet");
 }
 
 /// Takes an entry's name, and says whether it is the first that has it.

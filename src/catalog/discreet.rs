@@ -41,6 +41,10 @@ impl Client for Discreet<'_> {
         self.client.can(need)
     }
 
+    fn declared(&self) -> Option<Map<String, Value>> {
+        self.client.declared()
+    }
+
     fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
         Box::pin(async move {
             let mut round = round.clone();

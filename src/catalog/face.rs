@@ -92,6 +92,9 @@ pub struct Lists {
     pub resources: Vec<Resource>,
     /// `resources/templates/list`.
     pub resource_templates: Vec<ResourceTemplate>,
+    /// `skills/list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Skill>,
 }
 
 /// A tool, as listed.
@@ -212,6 +215,28 @@ pub struct Resource {
     /// The author's own metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Object>,
+}
+
+/// A skill, as listed: its front matter, and all of its files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Skill {
+    /// The URI of its SKILL.md.
+    pub uri: String,
+    /// The front matter of its SKILL.md, with whatever the author wrote there.
+    pub frontmatter: Object,
+    /// Its files, each once.
+    pub resources: Vec<SkillFile>,
+}
+
+/// A file of a skill, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SkillFile {
+    /// What reads go by.
+    pub uri: String,
+    /// `sha256:` and the digest of its bytes in 64 hexadecimal digits.
+    pub digest: String,
+    /// Its length in bytes.
+    pub size: u64,
 }
 
 /// A template of resources, as listed.

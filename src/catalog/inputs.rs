@@ -278,7 +278,7 @@ fn compile(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) ->
 }
 
 /// The argument that a pointer into the whole schema leads to, and the pointer from there on.
-fn argument_of(pointer: &str) -> (String, String) {
+pub(super) fn argument_of(pointer: &str) -> (String, String) {
     let rest = pointer.strip_prefix("/properties/").unwrap_or_default();
     let (name, below) = rest.split_once('/').map_or((rest, String::new()), |(name, below)| (name, format!("/{below}")));
     (name.replace("~1", "/").replace("~0", "~"), below)

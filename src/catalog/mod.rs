@@ -4,21 +4,26 @@
 //! What is not here: the protocol's versions and codes (server/), and when a catalog is replaced (reload/).
 
 pub mod answer;
+mod apps;
 mod block;
 mod build;
 mod complete;
 mod discreet;
 mod entry;
 pub mod face;
+mod header;
 mod inputs;
+mod limit;
 mod lint;
 mod listening;
 mod prompt;
 mod rank;
 mod reference;
+mod requires;
 mod resource;
 mod result;
 mod root;
+mod skill;
 mod told;
 mod tool;
 mod trial;
@@ -43,6 +48,7 @@ use face::{Lists, Object, Server};
 use resource::{Reading, not_found};
 
 pub use build::{Built, build};
+pub use limit::words_of;
 pub use listening::Listening;
 
 /// Everything that a server serves.
@@ -55,6 +61,7 @@ pub struct Catalog {
     prompts: Vec<prompt::Prompt>,
     prompt_names: HashMap<String, usize>,
     resources: Vec<resource::Resource>,
+    skills: skill::Skills,
     router: Router<usize>,
     secrets: told::Redactor,
     unset: Vec<String>,
@@ -85,6 +92,31 @@ impl Catalog {
     pub fn completes(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
             || self.resources.iter().any(|resource| !resource.completions.is_empty() || resource.paths().is_some())
+    }
+
+    /// Goes on counting the calls of tools with limits where an earlier catalog is.
+    pub fn follow(&self, earlier: &Catalog) {
+        for tool in &self.tools {
+            let before = earlier.tool_names.get(&tool.face.name).and_then(|nth| earlier.tools.get(*nth));
+            if let (Some(limit), Some(before)) = (&tool.limit, before.and_then(|tool| tool.limit.as_ref())) {
+                limit.follow(before);
+            }
+        }
+    }
+
+    /// Whether a tool acts on the world when it is called.
+    pub fn acts(&self, tool: &str) -> bool {
+        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).is_some_and(tool::Tool::acts)
+    }
+
+    /// Whether skills are served, though there may be none at the moment.
+    pub fn serves_skills(&self) -> bool {
+        self.skills.are_served()
+    }
+
+    /// What stands in a folder of the skills, by its URI.
+    pub fn directory(&self, uri: &str) -> Option<&[face::Resource]> {
+        self.skills.folder(uri)
     }
 
     /// The JSON Schema of a tool's arguments.
@@ -185,6 +217,9 @@ impl Catalog {
     }
 
     async fn reading(&self, uri: &str, calling: &Calling<'_>) -> Result<ResourceAnswer, Refusal> {
+        if let Some(file) = self.skills.file(uri) {
+            return file.read(uri);
+        }
         let (resource, values) = self.route(uri)?;
         let contents = match resource.read(uri, values, calling).await? {
             Reading::Contents(contents) => contents,
@@ -195,7 +230,7 @@ impl Catalog {
 
     /// Reads a resource for an entry of a pack.
     async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
-        if self.route(uri).is_ok_and(|(resource, _)| !home.may_embed(&resource.home)) {
+        if self.owner(uri).is_some_and(|owner| !home.may_embed(owner)) {
             return Err(not_found(uri, &format!("Resource not found: {uri}")));
         }
         Ok(self.reading(uri, calling).await?.contents)
@@ -215,6 +250,12 @@ impl Catalog {
                 Err(Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri })))
             }
         }
+    }
+
+    /// What belongs to the pack that answers a URI.
+    fn owner(&self, uri: &str) -> Option<&Home> {
+        let of_skill = self.skills.file(uri).map(|file| &*file.home);
+        of_skill.or_else(|| self.route(uri).ok().map(|(resource, _)| &*resource.home))
     }
 
     /// Blocks whose resources are read.
@@ -262,7 +303,9 @@ impl Catalog {
 
     /// A link with what the catalog knows of the resource that it names.
     fn described(&self, link: face::Resource) -> face::Resource {
-        let known = self.route(&link.uri).ok().map(|(resource, _)| resource.face(link.uri.clone()));
+        let of_skill = self.skills.file(&link.uri).map(|file| file.face.clone());
+        let routed = || self.route(&link.uri).ok().map(|(resource, _)| resource.face(link.uri.clone()));
+        let known = of_skill.or_else(routed);
         let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
         let Some(known) = known else {
             let name = if link.name.is_empty() { last() } else { link.name.clone() };
@@ -337,13 +380,16 @@ impl Catalog {
     /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where
     /// nothing answers it.
     pub fn fingerprint(&self, uri: &str) -> Option<u64> {
+        if let Some(file) = self.skills.file(uri) {
+            return Some(file.fingerprint());
+        }
         let (resource, values) = self.route(uri).ok()?;
         resource.admits(&values).then(|| resource.fingerprint(&values))
     }
 
-    /// Whether an entry speaks with its client while it runs.
+    /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
     pub fn talks(&self) -> bool {
-        self.plans().any(Plan::talks)
+        self.plans().any(Plan::talks) || self.tools.iter().any(|tool| tool.requires.is_some())
     }
 
     /// Whether an entry asks its client.

@@ -5,6 +5,7 @@ mod hostile;
 mod prompts;
 mod resources;
 mod secrets;
+mod skills;
 mod tools;
 
 use std::collections::BTreeMap;

@@ -8,25 +8,30 @@ use serde_json::Value;
 
 use crate::action::{Body, Plan};
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, FileId};
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::Schema;
 use crate::world::Captured;
-use crate::yaml::Spanned;
+use crate::yaml::{At, Spanned};
 
 use super::answer::{Block, Media, Refusal, RefusalKind, TaskRule, ToolAnswer};
 use super::block::{Made, check_icons, icons};
 use super::complete::warn_on_tool;
 use super::entry::{Calling, Home, RunKeys, check_limits};
 use super::face::{self, Object};
-use super::inputs::{Inputs, complaint};
+use super::header;
+use super::inputs::{Inputs, argument_of, complaint};
+use super::limit::Limit;
 use super::prompt::Building;
+use super::requires::Requires;
 use super::result::{ResultPlan, Shown};
 use super::told::is_for_the_model;
 
 /// A tool that is ready.
 pub(super) struct Tool {
     pub(super) face: face::Tool,
+    pub(super) limit: Option<Limit>,
+    pub(super) requires: Option<Requires>,
     inputs: Inputs,
     output: Option<Schema>,
     plan: Option<Plan>,
@@ -56,6 +61,8 @@ impl Tool {
             wants_json: wants_json(written),
         };
         check_limits(&keys, written.at, compiler);
+        let limit = Limit::build(written, compiler);
+        let requires = written.requires.as_ref().and_then(|requires| Requires::build(requires, compiler));
         let ready = keys.compile(compiler);
         let result = compiler.with_names(ready.names.clone(), |compiler| {
             ResultPlan::compile(written.result.as_ref(), compiler, references)
@@ -67,7 +74,12 @@ impl Tool {
         let task = task_rule(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
         let face = face(name, written, &inputs, output.as_ref());
-        Some(Tool { face, inputs, output, plan, result: result?, home: home.clone(), task })
+        Some(Tool { face, limit, requires, inputs, output, plan, result: result?, home: home.clone(), task })
+    }
+
+    /// Whether it runs something.
+    pub(super) fn acts(&self) -> bool {
+        self.plan.is_some()
     }
 
     /// What its templates see beside its arguments.
@@ -83,16 +95,23 @@ impl Tool {
     /// Calls it.
     ///
     /// # Errors
-    /// Only what leaves no answer for a model: a cancelled call, a question to the client, or an error that the
-    /// manifest asks for by its code. Whatever else goes wrong is for the model to read, and is `Err` within.
+    /// Only what leaves no answer for a model: a cancelled call, a question to the client or a lack of what is
+    /// required of it, or an error that the manifest asks for by its code. Whatever else goes wrong is for the model to read, and is `Err` within.
     pub(super) async fn call(
         &self,
         given: Option<Object>,
         calling: &Calling<'_>,
     ) -> Result<Result<Given, ToolAnswer>, Refusal> {
+        self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, calling.call))?;
         let arguments = match self.inputs.bind(given) {
             Ok(arguments) => arguments,
             Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),
+        };
+        // Where it goes on, it was let in before.
+        let fresh = calling.resume.is_none();
+        let _turn = match self.limit.as_ref().map(|limit| limit.enter(&self.face.name, fresh)).transpose() {
+            Ok(turn) => turn,
+            Err(words) => return Ok(Err(ToolAnswer::failure(words))),
         };
         match self.make(arguments, calling).await {
             Ok(given) => Ok(Ok(given)),
@@ -189,15 +208,28 @@ fn inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Opt
         }
         (None, Some(schema)) => {
             let placed = compiler.json_value(schema)?;
-            Inputs::of_schema(&placed, compiler)
+            let inputs = Inputs::of_schema(&placed, compiler)?;
+            let place =
+                |pointer: &str, compiler: &Compiler<'_>| compiler.findings.documents.value_at(placed.at, pointer);
+            header::check(inputs.schema(), place, compiler);
+            Some(inputs)
         }
         (arguments, None) => {
             let none = manifest::Arguments::default();
             let arguments = arguments.as_ref().map_or(&none, |arguments| &arguments.value);
             warn_on_tool(arguments, compiler);
-            Inputs::of(arguments, compiler)
+            let inputs = Inputs::of(arguments, compiler)?;
+            header::check(inputs.schema(), |pointer, compiler| argument_place(pointer, arguments, compiler), compiler);
+            Some(inputs)
         }
     }
+}
+
+/// Where an author wrote what a pointer into the whole schema leads to.
+fn argument_place(pointer: &str, arguments: &manifest::Arguments, compiler: &Compiler<'_>) -> At {
+    let (name, below) = argument_of(pointer);
+    let written = arguments.get(name.as_str()).map_or(At::start_of(FileId(0)), |argument| argument.at);
+    compiler.findings.documents.value_at(written, &below)
 }
 
 /// `None` where something is wrong with it, `Some(None)` where there is none.
@@ -212,35 +244,6 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
         compiler
             .error(Code::MissingKey, written.at, "a tool needs `run` or `result`")
             .help("`run` says what it does, `result` what it gives");
-    }
-    let later = [
-        ("rateLimit", written.rate_limit.as_ref().map(|key| key.at)),
-        ("concurrency", written.concurrency.as_ref().map(|key| key.at)),
-        ("requires", written.requires.as_ref().map(|key| key.at)),
-    ];
-    for (name, at) in later {
-        if let Some(at) = at {
-            compiler.warning(Code::NotYet, at, format!("`{name}` is checked, and not acted on yet"));
-        }
-    }
-    if let Some(limit) = &written.rate_limit
-        && (limit.calls.is_none() || limit.per.is_none())
-    {
-        compiler
-            .error(Code::MissingKey, limit.at, "`rateLimit` needs `calls` and `per`")
-            .help("write `{ calls: 10, per: 1m }`");
-    }
-    let zero = [
-        written.concurrency.as_ref().filter(|most| most.value == 0).map(|most| most.at),
-        written
-            .rate_limit
-            .as_ref()
-            .and_then(|limit| limit.calls.as_ref())
-            .filter(|calls| calls.value == 0)
-            .map(|calls| calls.at),
-    ];
-    for at in zero.into_iter().flatten() {
-        compiler.error(Code::BadValue, at, "expected at least 1: with 0 it could never be called");
     }
     if let Some(Task::Keys(task)) = written.task.as_ref().map(|task| &task.value)
         && let Some(after) = &task.after

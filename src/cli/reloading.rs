@@ -86,5 +86,8 @@ fn digest(report: &Report, catalog: Option<&Catalog>) -> u64 {
         let modified = resource.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
         (&resource.uri, resource.size, modified).hash(&mut hasher);
     }
+    for file in catalog.iter().flat_map(|catalog| &catalog.lists().skills).flat_map(|skill| &skill.resources) {
+        (&file.uri, &file.digest).hash(&mut hasher);
+    }
     hasher.finish()
 }

@@ -76,6 +76,8 @@ codes! {
     Select = "select",
     /// A reference to a prompt, tool or resource that does not exist.
     UnknownReference = "unknown-reference",
+    /// A skill that breaks a rule of its format, and is left out.
+    Skill = "skill",
     /// An environment variable that is not set, though it is required.
     Unset = "unset",
     /// A secret stands where a client could read it, or in clear.

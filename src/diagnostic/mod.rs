@@ -162,6 +162,14 @@ impl Report {
         softened
     }
 
+    /// Turns all errors from number `start` on into warnings, which say what comes of them.
+    pub fn warn_from(&mut self, start: usize, consequence: &str) {
+        for diagnostic in self.diagnostics.iter_mut().skip(start) {
+            diagnostic.severity = Severity::Warning;
+            diagnostic.message = format!("{}: {consequence}", diagnostic.message);
+        }
+    }
+
     /// Whether the manifest cannot be served.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)

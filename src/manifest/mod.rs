@@ -167,7 +167,8 @@ impl Grant {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skills {
-    /// The folder; each folder in it with a SKILL.md is a skill.
+    /// The folder; each folder in it with a SKILL.md is a skill, which is served by the skills extension of MCP and, file
+    /// by file, as resources under `skill://`. One that breaks a rule of the Agent Skills format is left out.
     #[schemars(with = "String", extend("x-required" = true))]
     pub dir: Option<Spanned<String>>,
 }

@@ -35,12 +35,12 @@ pub struct Tool {
     pub timeout: Option<Duration>,
     /// How much one action may put out; 1 MiB until told otherwise.
     pub max_output: Option<Size>,
-    /// How often it may be called.
+    /// How often it may be called, by all clients together.
     pub rate_limit: Option<Spanned<RateLimit>>,
-    /// How many calls may run at once.
+    /// How many calls of it may run at once.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub concurrency: Option<Spanned<u32>>,
-    /// What the client must be capable of, as MCP writes it: `{ sampling: {} }`.
+    /// What the client must be capable of, as MCP writes it: `{ sampling: {} }`. It is refused to any other.
     pub requires: Option<Spanned<Map<String, Value>>>,
     /// Whether it runs as a task.
     pub task: Option<Spanned<Task>>,
@@ -72,7 +72,7 @@ pub struct ToolAnnotations {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimit {
     /// How often.
-    #[schemars(with = "u32", range(min = 1), extend("x-required" = true))]
+    #[schemars(with = "u32", range(min = 1, max = 100000), extend("x-required" = true))]
     pub calls: Option<Spanned<u32>>,
     /// In how long a time.
     #[schemars(with = "Duration", extend("x-required" = true))]

@@ -50,7 +50,7 @@ impl Server {
         &self,
         (request, context): (Request<'_>, &RequestContext<RoleServer>),
         admitted: &Admitted,
-        call: impl Fn(Call) -> F,
+        mut call: impl FnMut(Call) -> F,
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<Came<T>, ErrorData> {
         let mut plain = self.call(context);

@@ -1,10 +1,10 @@
 //! What is declared: the truth about the catalog at the time.
 
 use rmcp::model::{
-    Implementation, PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig, TASKS_EXTENSION_ID,
-    ToolsCapability,
+    Implementation, PromptsCapability, ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig,
+    TASKS_EXTENSION_ID, ToolsCapability,
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::action::ListKind;
 use crate::catalog::{Catalog, face};
@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     Resources,
     Completions,
     Logging,
+    Skills,
 }
 
 /// Which kinds are declared, or were to a session.
@@ -33,6 +34,8 @@ pub(crate) struct Kinds {
     completions: bool,
     logging: bool,
     tasks: bool,
+    /// What skills are made of are resources: whoever declares them declares those.
+    skills: bool,
 }
 
 impl Kinds {
@@ -41,10 +44,13 @@ impl Kinds {
         Kinds {
             tools: all || !lists.tools.is_empty(),
             prompts: all || !lists.prompts.is_empty(),
-            resources: all || !(lists.resources.is_empty() && lists.resource_templates.is_empty()),
+            resources: all
+                || !(lists.resources.is_empty() && lists.resource_templates.is_empty())
+                || catalog.serves_skills(),
             completions: all || catalog.completes(),
             logging: all || catalog.logs(),
             tasks: catalog.has_tasks(),
+            skills: catalog.serves_skills(),
         }
     }
 
@@ -55,6 +61,7 @@ impl Kinds {
             Kind::Resources => self.resources,
             Kind::Completions => self.completions,
             Kind::Logging => self.logging,
+            Kind::Skills => self.skills,
         }
     }
 }
@@ -107,11 +114,15 @@ fn capabilities(server: &face::Server, kinds: Kinds, promised: Promised) -> Serv
     let yes = |promised: bool| promised.then_some(true);
     let mut capabilities = ServerCapabilities::default();
     capabilities.experimental = server.experimental.as_ref().and_then(translate);
-    capabilities.extensions = server.extensions.as_ref().and_then(translate);
-    if kinds.tasks {
-        let extensions = capabilities.extensions.get_or_insert_default();
-        extensions.entry(TASKS_EXTENSION_ID.to_owned()).or_default();
+    let mut extensions = server.extensions.clone().unwrap_or_default();
+    if kinds.skills {
+        let settings = Map::from_iter([("directoryRead".to_owned(), Value::Bool(true))]);
+        extensions.insert(SKILLS_EXTENSION_ID.to_owned(), Value::Object(settings));
     }
+    if kinds.tasks {
+        extensions.entry(TASKS_EXTENSION_ID).or_insert_with(|| Value::Object(Map::new()));
+    }
+    capabilities.extensions = if extensions.is_empty() { None } else { translate(&extensions) };
     capabilities.completions = kinds.completions.then(Map::new);
     capabilities.logging = kinds.logging.then(Map::new);
     capabilities.tools = kinds.tools.then(|| {

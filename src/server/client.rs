@@ -165,6 +165,10 @@ impl Client for Caller {
         question::can(need, self.capabilities.as_ref(), self.era)
     }
 
+    fn declared(&self) -> Option<Map<String, Value>> {
+        declared(self.capabilities.as_ref())
+    }
+
     fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
         Box::pin(async move {
             if !self.era.is_modern() {
@@ -212,6 +216,14 @@ impl Client for Caller {
 
     fn notify(&self, notice: Notice) {
         self.live.notice(notice);
+    }
+}
+
+/// All that a client has declared; one that has declared nothing has declared no capability.
+pub(crate) fn declared(capabilities: Option<&ClientCapabilities>) -> Option<Map<String, Value>> {
+    match capabilities.map(serde_json::to_value) {
+        Some(Ok(Value::Object(declared))) => Some(declared),
+        _ => Some(Map::new()),
     }
 }
 

@@ -8,7 +8,7 @@ use rmcp::{
 
 use crate::catalog::answer::{Completion, CompletionOf};
 
-use super::{Server, capability::Kind, error, session::Admitted};
+use super::{Server, capability::Kind, error, limit::Cost, session::Admitted};
 
 pub(crate) async fn complete(
     server: &Server,
@@ -16,6 +16,7 @@ pub(crate) async fn complete(
     context: &RequestContext<RoleServer>,
 ) -> Result<CompleteResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Completions, context)?;
+    server.allowance(era).take(Cost::Complete).map_err(error::too_early)?;
     let wish = wish(request)?;
     let call = server.call(context);
     let found = server.run(context, served.catalog.complete(&wish, &call)).await.map_err(error::refused)?;

@@ -10,17 +10,34 @@ use crate::catalog::{
     face,
 };
 
-use super::served;
+use super::{
+    older::{self, Older},
+    served,
+    session::Era,
+};
 
-pub(crate) fn blocks(blocks: Vec<Block>) -> Vec<ContentBlock> {
-    blocks.into_iter().map(block).collect()
+/// Blocks as a version knows them.
+pub(crate) fn blocks(blocks: Vec<Block>, era: Era) -> Vec<ContentBlock> {
+    let known = |(nth, one)| older::known(block(one), nth, era);
+    blocks.into_iter().enumerate().map(known).collect()
 }
 
-pub(crate) fn message(message: Message) -> PromptMessage {
-    PromptMessage::new(role(message.role), block(message.content))
+/// Messages as a version knows them.
+pub(crate) fn messages(messages: Vec<Message>, era: Era) -> Vec<PromptMessage> {
+    let known = |(nth, message): (usize, Message)| {
+        PromptMessage::new(role(message.role), older::known(block(message.content), nth, era))
+    };
+    messages.into_iter().enumerate().map(known).collect()
 }
 
-pub(crate) fn contents(contents: Contents) -> ResourceContents {
+/// What a resource holds, as a version knows it.
+pub(crate) fn all(pieces: Vec<Contents>, era: Era) -> Vec<ResourceContents> {
+    let mut pieces: Vec<ResourceContents> = pieces.into_iter().map(contents).collect();
+    pieces.leave_out(era);
+    pieces
+}
+
+fn contents(contents: Contents) -> ResourceContents {
     let Contents { uri, mime_type, body, meta } = contents;
     let meta = meta.map(MetaObject);
     match body {
@@ -110,6 +127,6 @@ mod tests {
             Block::ResourceLink(link),
         ];
         let expected = serde_json::to_value(&written).unwrap();
-        assert_eq!(serde_json::to_value(blocks(written)).unwrap(), expected);
+        assert_eq!(serde_json::to_value(blocks(written, Era::V2026_07_28)).unwrap(), expected);
     }
 }

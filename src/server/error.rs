@@ -1,9 +1,14 @@
 //! The one place where a refusal becomes an error of the protocol.
 
+use std::time::Duration;
+
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
-use crate::catalog::answer::{Refusal, RefusalKind};
+use crate::catalog::{
+    answer::{Refusal, RefusalKind},
+    words_of,
+};
 
 use super::{capability::Kind, session::Era};
 
@@ -59,8 +64,16 @@ pub(crate) fn undeclared(kind: Kind) -> ErrorData {
         Kind::Resources => "this server has no resources",
         Kind::Completions => "this server completes nothing",
         Kind::Logging => "this server sends no log messages",
+        Kind::Skills => "this server has no skills",
     };
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+}
+
+/// A request of a client that has asked for too much.
+pub(crate) fn too_early(wait: Duration) -> ErrorData {
+    let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+    let message = format!("too many requests; try again in {}", words_of(wait));
+    ErrorData::internal_error(message, Some(json!({ "retryAfterMs": milliseconds })))
 }
 
 /// A method that nobody knows here.

@@ -7,8 +7,9 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
-        GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
         SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
@@ -16,7 +17,8 @@ use rmcp::{
 };
 
 use super::{
-    Server, completion, logging, prompts, resources, served::VERSIONS, session, subscription, tasks, tools, unknown,
+    Server, completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription, tasks, tools,
+    unknown,
 };
 
 type Context = RequestContext<RoleServer>;
@@ -101,6 +103,22 @@ impl ServerHandler for Server {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         resources::read(self, request, &context).await
+    }
+
+    async fn list_skills(&self, request: Pages, context: Context) -> Result<ListSkillsResult, ErrorData> {
+        skills::list(self, request, &context)
+    }
+
+    async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
+        skills::get(self, &request.uri, &context)
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        skills::directory(self, request, &context)
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {

@@ -35,6 +35,11 @@ impl<T: Clone> Listing<T> {
         Ok(Page { items, next: (to < self.items.len()).then(|| self.cursor(to)) })
     }
 
+    /// The first entry that is the one sought.
+    pub(crate) fn find(&self, sought: impl Fn(&T) -> bool) -> Option<&T> {
+        self.items.iter().find(|item| sought(item))
+    }
+
     fn cursor(&self, at: usize) -> String {
         URL_SAFE_NO_PAD.encode(format!("{:x}:{at}", self.print))
     }

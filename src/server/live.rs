@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{action::Notice, catalog::Catalog, world::World};
 
-use super::{Changes, Server, Stamp, served::Served, state::Seal, tasks::Tasks};
+use super::{Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, tasks::Tasks};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ struct Inner {
     idle: Notify,
     seal: OnceLock<Seal>,
     tasks: Tasks,
+    allowance: Allowance,
 }
 
 impl Live {
@@ -60,6 +61,7 @@ impl Live {
             idle: Notify::new(),
             seal: OnceLock::new(),
             tasks: Tasks::default(),
+            allowance: Allowance::of_all(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -140,6 +142,11 @@ impl Live {
 
     pub(crate) fn world(&self) -> Arc<dyn World> {
         self.inner.world.clone()
+    }
+
+    /// What those who have no session may still ask for.
+    pub(crate) fn allowance(&self) -> &Allowance {
+        &self.inner.allowance
     }
 
     pub(crate) fn closing(&self) -> CancellationToken {

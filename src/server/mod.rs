@@ -17,15 +17,18 @@ mod completion;
 mod content;
 mod error;
 mod handler;
+mod limit;
 mod listing;
 mod live;
 mod logging;
 mod pace;
+mod older;
 mod prompts;
 mod question;
 mod resources;
 mod served;
 mod session;
+mod skills;
 mod state;
 mod structured;
 mod subscription;
@@ -38,6 +41,7 @@ mod unknown;
 use std::{future::Future, sync::Arc, time::Duration};
 
 use rmcp::{RoleServer, service::RequestContext};
+use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use changes::{Change, Changes};
@@ -45,8 +49,13 @@ pub use live::{Live, Options};
 pub(crate) use unknown::complaint;
 
 use crate::catalog::answer::{Call, Refusal, RefusalKind};
+use crate::world::Trace;
 
-use self::{served::News, session::Session};
+use self::{
+    limit::Allowance,
+    served::News,
+    session::{Era, Session},
+};
 
 /// The handler of one connection, made by [`Live::connect`].
 pub struct Server {
@@ -89,7 +98,14 @@ impl Server {
     }
 
     fn call(&self, context: &RequestContext<RoleServer>) -> Call {
-        Call::new(context.ct.clone(), self.live.world())
+        let said = |key: &str| context.meta.get(key).and_then(Value::as_str);
+        let trace = Trace::new(said("traceparent"), said("tracestate"), said("baggage"));
+        Call::new(context.ct.clone(), trace.around(self.live.world()))
+    }
+
+    /// What the client of a request may still ask for: without a session it is one of many.
+    fn allowance(&self, era: Era) -> &Allowance {
+        if era.is_modern() { self.live.allowance() } else { &self.session.allowance }
     }
 }
 

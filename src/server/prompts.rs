@@ -16,6 +16,7 @@ use super::{
     asking::{self, Came},
     capability::Kind,
     content, error,
+    older::Older,
     session::Admitted,
 };
 
@@ -25,7 +26,8 @@ pub(crate) fn list(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListPromptsResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Prompts, context)?;
-    let page = served.prompts.page(request, served.page_size)?;
+    let mut page = served.prompts.page(request, served.page_size)?;
+    page.items.leave_out(era);
     let mut result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
     if era.is_modern() {
         result.meta = Some(served.meta.clone());
@@ -42,17 +44,18 @@ pub(crate) async fn get(
 ) -> Result<GetPromptResponse, ErrorData> {
     let admitted = server.admit(Kind::Prompts, context)?;
     let (served, era) = (&admitted.served, admitted.era);
-    let GetPromptRequestParams { name, arguments, input_responses, request_state, .. } = request;
+    let GetPromptRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
+    let kept = if served.talks { arguments.take() } else { None };
     let asked = asking::Request {
         method: "prompts/get",
         name: &name,
-        arguments: arguments.as_ref().filter(|_| served.talks),
+        arguments: kept.as_ref(),
         responses: input_responses,
         state: request_state,
         detach: false,
     };
     let call = |call: Call| {
-        let (name, arguments) = (&name, arguments.clone());
+        let (name, arguments) = (&name, if served.talks { kept.clone() } else { arguments.take() });
         async move { served.catalog.get_prompt(name, arguments, &call).await }
     };
     let refuse = |refusal| error::refused_in(era, refusal);
@@ -61,7 +64,7 @@ pub(crate) async fn get(
         Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
         Came::Waits(required) => return Ok(GetPromptResponse::InputRequired(required)),
     };
-    let mut result = GetPromptResult::new(answer.messages.into_iter().map(content::message).collect());
+    let mut result = GetPromptResult::new(content::messages(answer.messages, era));
     result.description = answer.description;
     if era.is_modern() {
         result.meta = Some(served.meta.clone());

@@ -15,7 +15,9 @@ use super::{
     Server,
     asking::{self, Came},
     capability::Kind,
-    content, error, served,
+    content, error,
+    older::Older,
+    served,
     session::Admitted,
 };
 
@@ -25,7 +27,8 @@ pub(crate) fn list(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Resources, context)?;
-    let page = served.resources.page(request, served.page_size)?;
+    let mut page = served.resources.page(request, served.page_size)?;
+    page.items.leave_out(era);
     let mut result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
     if era.is_modern() {
         result.meta = Some(served.meta.clone());
@@ -41,7 +44,8 @@ pub(crate) fn list_templates(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourceTemplatesResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Resources, context)?;
-    let page = served.resource_templates.page(request, served.page_size)?;
+    let mut page = served.resource_templates.page(request, served.page_size)?;
+    page.items.leave_out(era);
     let mut result =
         ListResourceTemplatesResult { resource_templates: page.items, next_cursor: page.next, ..Default::default() };
     if era.is_modern() {
@@ -78,7 +82,7 @@ pub(crate) async fn read(
         Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
         Came::Waits(required) => return Ok(ReadResourceResponse::InputRequired(required)),
     };
-    let mut result = ReadResourceResult::new(answer.contents.into_iter().map(content::contents).collect());
+    let mut result = ReadResourceResult::new(content::all(answer.contents, era));
     if era.is_modern() {
         let own_scope = answer.cache_scope.map(|scope| served::cache_scope(Some(scope)));
         result.meta = Some(served.meta.clone());

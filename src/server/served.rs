@@ -8,7 +8,7 @@ use std::{
 
 use rmcp::model::{
     CacheScope, JsonObject, MetaObject, Prompt, PromptArgument, ProtocolVersion, Resource, ResourceTemplate,
-    ServerConfig, Tool,
+    ServerConfig, Skill, Tool,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -47,6 +47,7 @@ pub(crate) struct Served {
     pub(crate) prompts: Listing<Prompt>,
     pub(crate) resources: Listing<Resource>,
     pub(crate) resource_templates: Listing<ResourceTemplate>,
+    pub(crate) skills: Listing<Skill>,
     /// The tools with an output schema, and whether a session sees it wrapped.
     pub(crate) shapes: HashMap<String, Shape>,
     /// The input schemas of tools with arguments that HTTP repeats in headers.
@@ -84,6 +85,7 @@ impl Served {
     pub(crate) fn after(previous: &Served, catalog: Arc<Catalog>, options: Options) -> (Served, Changes) {
         let changes = Changes::between(previous.catalog.lists(), catalog.lists());
         let news = previous.news.after(&changes);
+        catalog.follow(&previous.catalog);
         (Served::build(catalog, news, previous.touched.clone(), options), changes)
     }
 
@@ -144,6 +146,7 @@ impl Served {
                 lists.resource_templates.iter().map(resource_template).collect(),
                 fingerprint(&lists.resource_templates),
             ),
+            skills: Listing::new(lists.skills.iter().filter_map(translate).collect(), fingerprint(&lists.skills)),
             mirrored: mirrored(&lists.tools),
             shapes,
             catalog,
@@ -173,7 +176,7 @@ pub(crate) fn cache_scope(scope: Option<face::CacheScope>) -> CacheScope {
 }
 
 /// A cursor belongs to a list of one value, in whichever process.
-fn fingerprint<T: Serialize>(list: &[T]) -> u64 {
+pub(crate) fn fingerprint<T: Serialize>(list: &[T]) -> u64 {
     let mut hasher = DefaultHasher::new();
     serde_json::to_vec(list).unwrap_or_default().hash(&mut hasher);
     hasher.finish()

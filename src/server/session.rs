@@ -21,6 +21,8 @@ use super::{
     Server,
     capability::{Kind, Kinds},
     error,
+    limit::Allowance,
+    older::Older,
     pace::Pace,
     served::{News, Served, VERSIONS},
 };
@@ -37,6 +39,8 @@ pub(crate) struct Session {
     /// The least grave log messages that the client wants.
     level: Mutex<Level>,
     log_pace: Mutex<Pace>,
+    /// What its client may still ask for.
+    pub(crate) allowance: Allowance,
 }
 
 /// Log messages that are sent at once, and then each second.
@@ -52,6 +56,7 @@ impl Default for Session {
             bell: Notify::default(),
             level: Mutex::new(Level::Info),
             log_pace: Mutex::new(Pace::new(LOGS.0, LOGS.1)),
+            allowance: Allowance::default(),
         }
     }
 }
@@ -150,6 +155,7 @@ pub(crate) fn initialize(
         return Err(ErrorData::invalid_request("the session has begun already; it cannot begin again", None));
     }
     let mut result = served.config.clone();
+    result.leave_out(Era::of(&version));
     result.protocol_version = version.clone();
     let mut peer = request;
     peer.protocol_version = version;

@@ -189,6 +189,10 @@ impl Asker {
 }
 
 impl Client for Asker {
+    fn declared(&self) -> Option<Map<String, Value>> {
+        super::client::declared(self.capabilities.as_ref())
+    }
+
     fn can(&self, need: Need) -> bool {
         question::can(need, self.capabilities.as_ref(), Era::V2026_07_28)
     }

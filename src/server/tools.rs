@@ -16,6 +16,8 @@ use super::{
     asking::{self, Came},
     capability::Kind,
     content, error,
+    limit::Cost,
+    older::Older,
     session::{Admitted, Era},
     structured, tasks,
 };
@@ -29,9 +31,7 @@ pub(crate) fn list(
     let listing = if era.is_modern() { &served.tools } else { &served.session_tools };
     let page = listing.page(request, served.page_size)?;
     let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
-    if era < Era::V2025_06_18 {
-        result.tools.iter_mut().for_each(|tool| tool.output_schema = None);
-    }
+    result.tools.leave_out(era);
     if era.is_modern() {
         result.meta = Some(served.meta.clone());
         result.ttl_ms = Some(served.ttl_ms);
@@ -46,7 +46,12 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
-    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
+    let cost = if admitted.served.catalog.acts(&request.name) { Cost::Act } else { Cost::Say };
+    if let Err(wait) = server.allowance(admitted.era).take(cost) {
+        let refused = ToolAnswer::failure(error::too_early(wait).message);
+        return Ok(CallToolResponse::Complete(result(refused, &request.name, &admitted)));
+    }
+    let CallToolRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
     let rule = match tasks::rule(&name, &admitted, context) {
         Ok(rule) => rule,
         Err(refusal) => return refused(error::refused(refusal), &name, &admitted),
@@ -54,24 +59,26 @@ pub(crate) async fn call(
     if let Some(rule) = rule.filter(|rule| !rule.later) {
         return tasks::begin(server, (name.into_owned(), arguments), None, rule, (admitted, context));
     }
+    let may_ask = admitted.served.talks || rule.is_some();
+    let kept = if may_ask { arguments.take() } else { None };
     let asked = asking::Request {
         method: "tools/call",
         name: &name,
-        arguments: arguments.as_ref().filter(|_| admitted.served.talks),
+        arguments: kept.as_ref(),
         responses: input_responses,
         state: request_state,
         detach: rule.is_some(),
     };
     let catalog = &admitted.served.catalog;
     let call = |call: Call| {
-        let (name, arguments) = (&name, arguments.clone());
+        let (name, arguments) = (&name, if may_ask { kept.clone() } else { arguments.take() });
         async move { catalog.call_tool(name, arguments, &call).await }
     };
     match (server.ask_or((asked, context), &admitted, call, error::refused).await, rule) {
         (Ok(Came::To(answer)), _) => Ok(CallToolResponse::Complete(result(answer, &name, &admitted))),
         (Ok(Came::Waits(required)), _) => Ok(CallToolResponse::InputRequired(required)),
         (Ok(Came::Detached(checkpoint)), Some(rule)) => {
-            tasks::begin(server, (name.into_owned(), arguments), Some(*checkpoint), rule, (admitted, context))
+            tasks::begin(server, (name.into_owned(), kept), Some(*checkpoint), rule, (admitted, context))
         }
         (Ok(Came::Detached(_)), None) => Err(ErrorData::internal_error("the tool is no task", None)),
         (Err(error), _) => refused(error, &name, &admitted),
@@ -89,7 +96,7 @@ fn refused(error: ErrorData, name: &str, admitted: &Admitted) -> Result<CallTool
 /// A tool's answer in the words of the version.
 pub(crate) fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {
     let era = admitted.era;
-    let content = content::blocks(answer.content);
+    let content = content::blocks(answer.content, era);
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = match answer.structured {
         Some(value) if era.is_modern() => Some(value),

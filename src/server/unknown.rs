@@ -4,8 +4,8 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData, GetPromptRequestParams,
-        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SetLevelRequestParams,
-        SubscribeRequestParams, SubscriptionsListenRequestParams,
+        GetSkillRequestParams, InitializeRequestParams, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
+        ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
     },
     service::RequestContext,
 };
@@ -37,19 +37,23 @@ fn is_of_sessions(method: &str) -> bool {
 }
 
 fn kind(method: &str) -> Option<Kind> {
+    if method == "resources/directory/read" {
+        return Some(Kind::Skills);
+    }
     match method.split('/').next() {
         Some("tools") => Some(Kind::Tools),
         Some("prompts") => Some(Kind::Prompts),
         Some("resources") => Some(Kind::Resources),
         Some("completion") => Some(Kind::Completions),
         Some("logging") => Some(Kind::Logging),
+        Some("skills") => Some(Kind::Skills),
         _ => None,
     }
     .filter(|_| complaint(method, None).is_some() || is_list(method))
 }
 
 fn is_list(method: &str) -> bool {
-    matches!(method, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list")
+    matches!(method, "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" | "skills/list")
 }
 
 /// Says why the parameters are not those of the method; `None` where the method is unknown or they are.
@@ -59,6 +63,8 @@ pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> 
         "tools/call" => mismatch::<CallToolRequestParams>(params),
         "prompts/get" => mismatch::<GetPromptRequestParams>(params),
         "resources/read" => mismatch::<ReadResourceRequestParams>(params),
+        "resources/directory/read" => mismatch::<ReadResourceDirectoryRequestParams>(params),
+        "skills/get" => mismatch::<GetSkillRequestParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
         "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
         "completion/complete" => mismatch::<CompleteRequestParams>(params),

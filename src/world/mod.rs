@@ -17,6 +17,7 @@ mod program;
 mod redirect;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod watch;
 
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ pub use error::WorldError;
 pub use guard::{HostPolicy, is_public};
 pub use http::{Header, Request, Response};
 pub use program::find_program;
+pub use traced::Trace;
 
 use client::Clients;
 use family::Families;

@@ -29,6 +29,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["diagnostic"]),
     ("strsim", &["diagnostic"]),
     ("nucleo_matcher", &["catalog"]),
+    ("sha2", &["catalog"]),
 ];
 
 /// What may stand at the top.

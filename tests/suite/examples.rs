@@ -412,6 +412,18 @@ fn team_pack_tools_take_texts_as_they_are() {
 }
 
 #[test]
+fn team_pack_has_a_skill_for_agents() {
+    let server = Serve::of(&example("team-pack")).stdio();
+    let client = server.modern();
+    let skills = client.list("skills");
+    assert_eq!(skills.len(), 1);
+    assert_eq!(skills[0]["frontmatter"]["name"], "write-changelog");
+    for file in skills[0]["resources"].as_array().unwrap() {
+        assert!(!client.read_text(file["uri"].as_str().unwrap()).is_empty());
+    }
+}
+
+#[test]
 fn team_pack_has_a_new_prompt_when_a_file_is_added() {
     let folder = copy_of("team-pack");
     let server = folder.stdio();

@@ -400,23 +400,51 @@ fn a_request_in_halves_and_one_that_is_no_http_hold_up_nobody() {
 #[test]
 fn an_argument_mirrored_in_a_header_must_be_the_same_there() {
     let folder = Folder::of(
-        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { region: { x-mcp-header: Region } }, result: { text: \"in {{region}}\" } }\n",
+        r#"folio: 1
+server: { name: s }
+tools:
+  t:
+    description: T
+    arguments:
+      region: { x-mcp-header: Region }
+      count: { type: integer, x-mcp-header: Count }
+      where: { type: object, properties: { dry: { type: boolean, x-mcp-header: Dry-Run } } }
+    result: { text: "in {{region}}" }
+"#,
     );
     let server = folder.http();
-    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": { "region": "north" } }));
+    let arguments = json!({ "region": "n\u{f6}rd", "count": 3, "where": { "dry": true } });
+    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": arguments }));
     headers.push(("Mcp-Name", "t"));
-    for (mirrored, right) in [(Some("north"), true), (Some("south"), false), (None, false)] {
+    let region = ("mcp-param-region", "=?base64?bsO2cmQ=?=");
+    let all = [region, ("Mcp-Param-Count", "3"), ("Mcp-Param-Dry-Run", "true")];
+    let cases: [(&[(&str, &str)], bool); 6] = [
+        (&all, true),
+        (&[region, all[1]], false),
+        (&[all[0], all[1], ("Mcp-Param-Dry-Run", "false")], false),
+        (&[("Mcp-Param-Region", "south"), all[1], all[2]], false),
+        (&[region, all[1], all[2], ("Mcp-Param-Count", "3")], false),
+        (&[], false),
+    ];
+    for (mirrored, right) in cases {
         let mut headers = headers.clone();
-        headers.extend(mirrored.map(|value| ("Mcp-Param-Region", value)));
+        headers.extend(mirrored);
         let response = server.web().post(&headers, &body);
         let status = response.status;
         let answer = response.answer(&json!(1), |_| {});
         if right {
-            assert_eq!(text_of(&answer["result"]["content"][0]), "in north");
+            assert_eq!(text_of(&answer["result"]["content"][0]), "in n\u{f6}rd");
         } else {
             assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{mirrored:?}: {answer}");
         }
     }
+    // What is not given is not repeated, and a session repeats nothing.
+    let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": {} }));
+    headers.push(("Mcp-Name", "t"));
+    assert_eq!(server.web().post(&headers, &body).status, 200);
+    headers.push(("Mcp-Param-Region", "north"));
+    assert_eq!(server.web().post(&headers, &body).status, 400);
+    assert_eq!(server.session("2025-11-25").call_text("t", json!({ "region": "south" })), "in south");
 }
 
 #[test]

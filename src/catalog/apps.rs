@@ -1,0 +1,123 @@
+//! What extensions of the protocol say by data alone: MCP Apps (`ui://`), and the capabilities of the server.
+//!
+//! All of it is passed on as it was written. Where the shape is known, what no client will understand is said.
+
+use serde_json::Value;
+
+use crate::compile::Findings;
+use crate::diagnostic::Code;
+use crate::load::LoadedPack;
+use crate::yaml::{At, Spanned};
+
+use super::face::Object;
+
+/// The type that hosts show as an app.
+const APP: &str = "text/html;profile=mcp-app";
+
+/// What answers a URI: nothing, or something whose type may be known.
+type Answered<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
+
+/// Warns of what hosts of apps will not take, and reports capabilities that are none.
+pub(super) fn check(pack: &LoadedPack, answered: &Answered<'_>, findings: &mut Findings) {
+    for file in &pack.files {
+        for tool in file.tools.values() {
+            tool_ui(tool.meta.as_ref(), tool.at, answered, findings);
+        }
+        for resource in file.resources.values() {
+            let uri = resource.uri.as_ref().map(|uri| uri.value.as_str()).unwrap_or_default();
+            resource_ui(uri, resource.meta.as_ref(), resource.at, findings);
+        }
+    }
+    let server = pack.server.as_ref();
+    let settings = server.into_iter().flat_map(|server| [&server.extensions, &server.experimental]);
+    settings.flatten().for_each(|map| capabilities(map, findings));
+    let by_hand = server.and_then(|server| server.extensions.as_ref());
+    if let Some(extensions) = by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills")) {
+        let at = findings.documents.key_at(extensions.at, "/io.modelcontextprotocol~1skills");
+        let words = "this extension is declared by itself, where there are skills";
+        findings.report.warning(Code::Unused, at, words).help("write `skills: { dir: skills }` at the top level");
+    }
+}
+
+/// Each capability is a map of settings: of anything else the whole would be lost.
+fn capabilities(map: &Spanned<Object>, findings: &mut Findings) {
+    for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
+        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let at = findings.documents.value_at(map.at, &pointer);
+        let words = format!("the settings of `{name}` are a map");
+        findings.report.error(Code::WrongType, at, words).help("write `{}` where there are none");
+    }
+}
+
+fn tool_ui(meta: Option<&Object>, at: At, answered: &Answered<'_>, findings: &mut Findings) {
+    let Some(meta) = meta else { return };
+    let old = meta.get("ui/resourceUri").map(|uri| (uri, "/_meta/ui~1resourceUri"));
+    let new = meta.get("ui").and_then(|ui| ui.get("resourceUri")).map(|uri| (uri, "/_meta/ui/resourceUri"));
+    for (uri, pointer) in [old, new].into_iter().flatten() {
+        let place = findings.documents.value_at(at, pointer);
+        app(uri, place, answered, findings);
+    }
+    let Some(ui) = meta.get("ui") else { return };
+    let mut warn = |pointer: &str, words: &str, help: &str| {
+        let place = findings.documents.value_at(at, pointer);
+        findings.report.warning(Code::Client, place, words).help(help);
+    };
+    if !ui.is_object() {
+        warn("/_meta/ui", "`ui` is no map", "write `ui: { resourceUri: \"ui://…\" }`");
+    }
+    let known = |who: &Value| matches!(who.as_str(), Some("model" | "app"));
+    if ui.get("visibility").is_some_and(|list| !list.as_array().is_some_and(|list| list.iter().all(known))) {
+        warn("/_meta/ui/visibility", "`visibility` is a list of `model` and `app`", "write `[model, app]`");
+    }
+}
+
+fn app(uri: &Value, place: At, answered: &Answered<'_>, findings: &mut Findings) {
+    let mut warn = |words: String, help: &str| {
+        findings.report.warning(Code::Client, place, words).help(help);
+    };
+    let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
+        return warn("`resourceUri` is no `ui://` URI".to_owned(), "such as `ui://desk/board`");
+    };
+    match answered(uri) {
+        None => warn(format!("no resource has the URI `{uri}`"), "write it under `resources`"),
+        Some(Some(mime_type)) if mime_type.replace(' ', "") != APP => warn(
+            format!("`{uri}` is of the type `{mime_type}`, which hosts do not show as an app"),
+            "give the resource `mimeType: text/html;profile=mcp-app`",
+        ),
+        Some(_) => {}
+    }
+}
+
+/// What may stand in the `ui` of a resource.
+const LISTS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
+
+fn resource_ui(uri: &str, meta: Option<&Object>, at: At, findings: &mut Findings) {
+    let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
+    let mut warn = |pointer: &str, words: String, help: &str| {
+        let place = findings.documents.value_at(at, pointer);
+        findings.report.warning(Code::Client, place, words).help(help);
+    };
+    if !uri.starts_with("ui://") {
+        warn(
+            "/_meta/ui",
+            "`ui` says something of apps alone, whose URIs begin with `ui://`".to_owned(),
+            "leave it out",
+        );
+    }
+    let texts = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
+    for name in LISTS {
+        let list = ui.get("csp").and_then(|csp| csp.get(name));
+        if list.is_some_and(|list| !texts(list)) {
+            let pointer = format!("/_meta/ui/csp/{name}");
+            warn(&pointer, format!("`{name}` is a list of origins"), "such as `[\"https://api.example\"]`");
+        }
+    }
+    for name in ["csp", "permissions"] {
+        if ui.get(name).is_some_and(|value| !value.is_object()) {
+            warn(&format!("/_meta/ui/{name}"), format!("`{name}` is a map"), "see the extension for its keys");
+        }
+    }
+    if ui.get("prefersBorder").is_some_and(|value| !value.is_boolean()) {
+        warn("/_meta/ui/prefersBorder", "`prefersBorder` is `true` or `false`".to_owned(), "write one of them");
+    }
+}

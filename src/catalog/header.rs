@@ -1,0 +1,124 @@
+//! `x-mcp-header`: arguments that HTTP repeats in headers. A client drops a tool in which one stands wrongly.
+
+use serde_json::{Map, Value};
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::yaml::At;
+
+const KEY: &str = "x-mcp-header";
+
+/// Something wrong with one, at its place in the schema.
+struct Fault {
+    pointer: String,
+    message: String,
+    help: &'static str,
+}
+
+/// Reports whatever is wrong with the headers of a tool's schema; `place` finds the author's text for a pointer into it.
+pub(super) fn check(
+    schema: &Map<String, Value>,
+    place: impl Fn(&str, &Compiler<'_>) -> At,
+    compiler: &mut Compiler<'_>,
+) {
+    let mut headers = Headers::default();
+    headers.schema(schema, String::new(), Where::Root);
+    for fault in headers.faults {
+        let at = place(&fault.pointer, compiler);
+        compiler.error(Code::BadValue, at, fault.message).help(fault.help);
+    }
+}
+
+/// How a schema is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Root,
+    /// From the root through `properties` alone.
+    Property,
+    Elsewhere,
+}
+
+#[derive(Default)]
+struct Headers {
+    /// Those seen so far, in lower case.
+    seen: Vec<String>,
+    faults: Vec<Fault>,
+}
+
+impl Headers {
+    fn schema(&mut self, schema: &Map<String, Value>, pointer: String, reached: Where) {
+        if let Some(header) = schema.get(KEY) {
+            self.header(header, schema, format!("{pointer}/{KEY}"), reached);
+        }
+        for (key, value) in schema {
+            let pointer = format!("{pointer}/{}", escaped(key));
+            match key.as_str() {
+                "properties" => {
+                    let inner = if reached == Where::Elsewhere { Where::Elsewhere } else { Where::Property };
+                    self.each(value, &pointer, inner);
+                }
+                "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
+                    self.each(value, &pointer, Where::Elsewhere);
+                }
+                // Values, and no schemas.
+                "default" | "const" | "enum" | "examples" => {}
+                _ => self.any(value, pointer),
+            }
+        }
+    }
+
+    fn each(&mut self, schemas: &Value, pointer: &str, reached: Where) {
+        for (name, schema) in schemas.as_object().into_iter().flatten() {
+            if let Value::Object(schema) = schema {
+                self.schema(schema, format!("{pointer}/{}", escaped(name)), reached);
+            }
+        }
+    }
+
+    fn any(&mut self, value: &Value, pointer: String) {
+        match value {
+            Value::Object(schema) => self.schema(schema, pointer, Where::Elsewhere),
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(nth, item)| self.any(item, format!("{pointer}/{nth}")));
+            }
+            _ => {}
+        }
+    }
+
+    fn header(&mut self, header: &Value, schema: &Map<String, Value>, pointer: String, reached: Where) {
+        let mut fault = |message: String, help| {
+            self.faults.push(Fault { pointer: pointer.clone(), message, help });
+        };
+        if reached != Where::Property {
+            return fault(
+                "only an argument, or a property of one, can be repeated in a header".to_owned(),
+                "put it at a property that is reached through `properties` alone",
+            );
+        }
+        let Some(name) = header.as_str().filter(|name| !name.is_empty() && name.chars().all(is_token)) else {
+            let words = format!("{header} is no name of a header");
+            return fault(words, "use letters, digits and `-`, such as `Region`: it is sent as `Mcp-Param-Region`");
+        };
+        if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            return fault(
+                "only a `string`, an `integer` or a `boolean` can be repeated in a header".to_owned(),
+                "give the argument one of these as its `type`",
+            );
+        }
+        let folded = name.to_ascii_lowercase();
+        if self.seen.contains(&folded) {
+            let words = format!("a second argument is repeated in `{name}`; case does not count");
+            return fault(words, "give each a header of its own");
+        }
+        self.seen.push(folded);
+    }
+}
+
+/// What the name of a header may hold (RFC 9110, 5.6.2).
+fn is_token(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,109 @@
+//! Skills: folders with a SKILL.md, of which every file is a resource.
+//!
+//! A skill that breaks a rule of the Agent Skills format, or a limit of the extension, is left out with a warning: the
+//! rest of the server is as good as ever. What is not here: the extension's methods (server/).
+
+mod collect;
+mod matter;
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::files::{FileError, Folder};
+use crate::uri::{Router, UriTemplate};
+
+use super::answer::{Contents, Refusal, RefusalKind, ResourceAnswer};
+use super::block::contents;
+use super::entry::Home;
+use super::face;
+use super::resource::not_found;
+
+pub(super) use collect::Collected;
+
+/// How many bytes a skill may hold; so a single file of it, too.
+const MAX_SKILL: u64 = 16 << 20;
+
+/// Every skill of a catalog.
+pub(super) struct Skills {
+    /// Whether the manifest says where skills are, though there may be none.
+    declared: bool,
+    files: Vec<File>,
+    by_uri: Router<usize>,
+    /// What stands in each folder, by its URI.
+    folders: HashMap<String, Vec<face::Resource>>,
+}
+
+/// One file of a skill, readable by its URI.
+pub(super) struct File {
+    pub(super) face: face::Resource,
+    pub(super) home: Arc<Home>,
+    folder: Folder,
+    path: PathBuf,
+}
+
+/// The children of folders, by path and then by name.
+type Children = BTreeMap<String, BTreeMap<String, face::Resource>>;
+
+impl Skills {
+    fn new(declared: bool, files: Vec<File>, children: Children) -> Skills {
+        let literal = |(nth, file): (usize, &File)| Some((UriTemplate::parse(&file.face.uri).ok()?, nth));
+        let by_uri = Router::new(files.iter().enumerate().filter_map(literal));
+        let folders = children.into_iter().map(|(path, children)| (uri(&path), children.into_values().collect()));
+        Skills { declared, by_uri, folders: folders.collect(), files }
+    }
+
+    /// Whether skills are served, though there may be none at the moment.
+    pub(super) fn are_served(&self) -> bool {
+        self.declared
+    }
+
+    /// The file with a URI.
+    pub(super) fn file(&self, uri: &str) -> Option<&File> {
+        let (nth, _) = self.by_uri.find(uri)?;
+        self.files.get(*nth)
+    }
+
+    /// What stands in the folder with a URI.
+    pub(super) fn folder(&self, uri: &str) -> Option<&[face::Resource]> {
+        self.folders.get(uri).map(Vec::as_slice)
+    }
+}
+
+impl File {
+    /// Reads it as it is now.
+    ///
+    /// # Errors
+    /// It is there no longer, or cannot be read.
+    pub(super) fn read(&self, uri: &str) -> Result<ResourceAnswer, Refusal> {
+        let bytes = match self.folder.read(&self.path, MAX_SKILL) {
+            Ok(bytes) => bytes,
+            Err(error @ (FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. })) => {
+                let refusal = Refusal::new(RefusalKind::Internal, error.to_string());
+                return Err(refusal.with_data(json!({ "uri": uri })));
+            }
+            Err(error) => return Err(not_found(uri, &error.to_string())),
+        };
+        let (body, mime_type) = contents(bytes, &self.path.to_string_lossy());
+        let one = Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
+        Ok(ResourceAnswer { contents: vec![one], ..ResourceAnswer::default() })
+    }
+
+    /// A number that changes when the file does.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.folder.stat(&self.path).ok().map(|stat| (stat.size, stat.modified)).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// The URI of a path among the skills.
+fn uri(path: &str) -> String {
+    match UriTemplate::parse("skill://{+path}") {
+        Ok(template) => template.expand(&|_| Some(path.to_owned())),
+        Err(_) => format!("skill://{path}"),
+    }
+}

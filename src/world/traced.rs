@@ -1,0 +1,134 @@
+//! A world that hands on the trace to which a call belongs (W3C Trace Context and Baggage).
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::{Command, Finished, Header, Request, Response, World, WorldError};
+
+/// How long each may be; what is longer is not handed on.
+const MAX_STATE: usize = 512;
+const MAX_BAGGAGE: usize = 8192;
+
+/// Where in a trace a call stands, as the caller says. What is malformed is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace {
+    parent: Option<String>,
+    state: Option<String>,
+    baggage: Option<String>,
+}
+
+impl Trace {
+    /// Takes what a caller says under `traceparent`, `tracestate` and `baggage`.
+    pub fn new(parent: Option<&str>, state: Option<&str>, baggage: Option<&str>) -> Trace {
+        let parent = parent.filter(|text| is_parent(text));
+        // Of a trace without a parent the state means nothing.
+        let state = state.filter(|text| parent.is_some() && is_list(text, MAX_STATE));
+        let baggage = baggage.filter(|text| is_list(text, MAX_BAGGAGE));
+        Trace {
+            parent: parent.map(str::to_owned),
+            state: state.map(str::to_owned),
+            baggage: baggage.map(str::to_owned),
+        }
+    }
+
+    /// The world in which all that is done belongs to this trace.
+    #[must_use]
+    pub fn around(self, world: Arc<dyn World>) -> Arc<dyn World> {
+        if self == Trace::default() { world } else { Arc::new(Traced { trace: self, world }) }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
+        let parts = [
+            ("traceparent", "TRACEPARENT", &self.parent),
+            ("tracestate", "TRACESTATE", &self.state),
+            ("baggage", "BAGGAGE", &self.baggage),
+        ];
+        parts.into_iter().filter_map(|(header, variable, value)| Some((header, variable, value.as_ref()?)))
+    }
+}
+
+struct Traced {
+    trace: Trace,
+    world: Arc<dyn World>,
+}
+
+impl World for Traced {
+    fn run(&self, mut command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
+        // Before the author's own, which stand.
+        let variables = self.trace.parts().map(|(_, variable, value)| (variable.to_owned(), value.clone()));
+        command.env.splice(0..0, variables);
+        self.world.run(command)
+    }
+
+    fn send(&self, mut request: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
+        for (name, _, value) in self.trace.parts() {
+            if !request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
+                request.headers.push(Header::new(name, value));
+            }
+        }
+        self.world.send(request)
+    }
+}
+
+/// `00-` and what the version lays down, or a later version that begins alike.
+fn is_parent(text: &str) -> bool {
+    let hex = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let some = |part: &str| part.bytes().any(|byte| byte != b'0');
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, span, flags, rest @ ..] = parts.as_slice() else { return false };
+    let version_fits = hex(version, 2) && *version != "ff" && (*version != "00" || rest.is_empty());
+    let rest_fits = rest.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    version_fits && rest_fits && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)
+}
+
+/// A list of `key=value`, of letters that a header may hold.
+fn is_list(text: &str, longest: usize) -> bool {
+    let has_key = |member: &str| member.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty());
+    let mut members = text.split(',').map(str::trim).filter(|member| !member.is_empty()).peekable();
+    text.len() <= longest
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
+        && members.peek().is_some()
+        && members.all(has_key)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn only_what_is_well_formed_is_handed_on() {
+        let parent = |text: &str| Trace::new(Some(text), None, None).parent.is_some();
+        assert!(parent(PARENT));
+        assert!(parent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-may-come"));
+        for wrong in [
+            "",
+            "00",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x",
+            "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-\r\nx: y",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1",
+        ] {
+            assert!(!parent(wrong), "{wrong:?}");
+        }
+        let list = |text: &str| Trace::new(Some(PARENT), Some(text), Some(text));
+        for right in ["a=1", "a=1, b@c=2;p=3", "a=,b=2"] {
+            assert_eq!(list(right).state.as_deref(), Some(right));
+            assert_eq!(list(right).baggage.as_deref(), Some(right));
+        }
+        for wrong in ["", ",", "a", "=1", "a=1\r\nx: y", "a=\u{e9}", &format!("a={}", "x".repeat(9000))] {
+            assert_eq!(list(wrong).state, None, "{wrong:?}");
+            assert_eq!(list(wrong).baggage, None, "{wrong:?}");
+        }
+        assert_eq!(Trace::new(None, Some("a=1"), None), Trace::default(), "a state without a parent");
+    }
+}

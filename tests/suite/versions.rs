@@ -1,0 +1,161 @@
+//! What each version is told: nothing that it does not know, and everything that it does.
+
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::harness::*;
+
+const EVERYTHING: &str = r#"folio: 1
+server:
+  name: s
+  title: T
+  description: D
+  websiteUrl: https://x.example/
+  icons: [{ src: "https://x.example/i.png" }]
+prompts:
+  p:
+    title: P
+    _meta: { k: 1 }
+    icons: [{ src: "https://x.example/i.png" }]
+    arguments: { a: { title: A, enum: [x, y], default: x } }
+    messages:
+      - user: { audio: sound.wav }
+      - user: { resourceLink: "r:one" }
+      - user: { resource: "r:one", annotations: { priority: 1, lastModified: "2026-01-31T12:00:00Z" }, _meta: { k: 1 } }
+resources:
+  r: { uri: "r:one", title: R, text: body, _meta: { k: 1 }, icons: [{ src: "https://x.example/i.png" }], annotations: { priority: 1, lastModified: "2026-01-31T12:00:00Z" } }
+  t: { uri: "t:{x}", title: R, text: body, _meta: { k: 1 }, icons: [{ src: "https://x.example/i.png" }] }
+tools:
+  t:
+    title: T
+    description: D
+    annotations: { readOnlyHint: true }
+    icons: [{ src: "https://x.example/i.png" }]
+    _meta: { k: 1 }
+    outputSchema: { type: object }
+    result: { content: [{ audio: sound.wav }, { resourceLink: "r:one" }, { text: t }] }
+    run: { exec: [printf, '{"a":1}'] }
+"#;
+
+/// Every key in a message, save in what an author says freely.
+fn keys(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                into.push(key.clone());
+                if !["inputSchema", "outputSchema", "structuredContent"].contains(&key.as_str()) {
+                    keys(value, into);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_version_is_sent_a_key_that_came_after_it() {
+    let folder = Folder::of(EVERYTHING);
+    folder.write("sound.wav", b"RIFF\0\0\0\0WAVE");
+    let since = [
+        ("title", "2025-06-18"),
+        ("_meta", "2025-06-18"),
+        ("outputSchema", "2025-06-18"),
+        ("structuredContent", "2025-06-18"),
+        ("lastModified", "2025-06-18"),
+        ("readOnlyHint", "2025-03-26"),
+        ("icons", "2025-11-25"),
+        ("websiteUrl", "2025-11-25"),
+    ];
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let begun =
+            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
+        let mut sent = Vec::new();
+        for result in [
+            begun,
+            client.result("tools/list", Value::Null),
+            client.result("prompts/list", Value::Null),
+            client.result("resources/list", Value::Null),
+            client.result("resources/templates/list", Value::Null),
+            client.result("resources/read", json!({ "uri": "r:one" })),
+            client.result("prompts/get", json!({ "name": "p" })),
+            client.call("t", json!({})),
+        ] {
+            keys(&result, &mut sent);
+        }
+        for (key, from) in since {
+            assert_eq!(sent.iter().any(|sent| sent == key), version >= from, "{key} in {version}");
+        }
+        let declared = client.agreed["capabilities"]["completions"].is_object();
+        assert_eq!(declared, ("2025-03-26".."2026").contains(&version), "{version}: {}", client.agreed);
+    }
+}
+
+#[test]
+fn a_version_that_knows_no_sound_and_no_links_is_given_what_it_knows() {
+    let folder = Folder::of(EVERYTHING);
+    folder.write("sound.wav", b"RIFF\0\0\0\0WAVE");
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let kinds = |blocks: Vec<&Value>| -> Vec<String> {
+            blocks.iter().map(|block| block["type"].as_str().unwrap().to_owned()).collect()
+        };
+        let result = client.call("t", json!({}));
+        let of_tool = kinds(result["content"].as_array().unwrap().iter().collect());
+        let said = client.result("prompts/get", json!({ "name": "p" }));
+        let of_prompt = kinds(said["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect());
+        let expected = match version {
+            "2024-11-05" => ["resource", "text"],
+            "2025-03-26" => ["audio", "text"],
+            _ => ["audio", "resource_link"],
+        };
+        assert_eq!(of_tool[..2], expected, "{version}");
+        assert_eq!(of_prompt[..2], expected, "{version}");
+        if version == "2024-11-05" {
+            let sound = &result["content"][0]["resource"];
+            assert_eq!((&sound["mimeType"], &sound["blob"]), (&json!("audio/wav"), &json!("UklGRgAAAABXQVZF")));
+            assert_eq!(result["content"][1]["text"], "[R](r:one) (text/plain)");
+        }
+    }
+}
+
+const TRACED: [(&str, &str); 3] = [
+    ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    ("tracestate", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
+    ("baggage", "userId=alice,region=north"),
+];
+
+#[test]
+fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
+    let api = Api::start();
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  env: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$TRACEPARENT $TRACESTATE $BAGGAGE\"'] }} }}\n  own: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$BAGGAGE\"'], env: {{ BAGGAGE: mine }} }} }}\n  web: {{ description: W, run: {{ http: {{ url: \"{}/v1/weather\", headers: {{ x-api-key: k }} }} }} }}\n",
+        api.url()
+    ));
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let call = |name: &str, meta: &[(&str, &str)]| {
+            let meta: Value = meta.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
+            client.result("tools/call", json!({ "name": name, "_meta": meta }))
+        };
+        let printed = |name: &str, meta: &[(&str, &str)]| text_of(&call(name, meta)["content"][0]).trim().to_owned();
+        let whole = TRACED.map(|(_, value)| value).join(" ");
+        assert_eq!(printed("env", &TRACED), whole, "{version}");
+        assert_eq!(printed("own", &TRACED), "mine", "{version}");
+        call("web", &TRACED);
+        for (name, value) in TRACED {
+            assert_eq!(api.last().header(name), Some(value), "{version}");
+        }
+        // What is malformed is nobody's.
+        let malformed = [("traceparent", "00-x"), ("tracestate", "a=1"), ("baggage", "no list\r\nx-evil: 1")];
+        assert_eq!(printed("env", &malformed), "", "{version}");
+        call("web", &malformed);
+        for (name, _) in TRACED {
+            assert_eq!(api.last().header(name), None, "{version}");
+        }
+    }
+}
