@@ -32,6 +32,9 @@ pub struct Checkpoint {
     /// Where the entry stands that the waiting step runs.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<Box<Checkpoint>>,
+    /// Whether nothing has begun but to ask for the client's roots.
+    #[serde(rename = "w", default, skip_serializing_if = "std::ops::Not::not")]
+    pub wants_roots: bool,
     /// The client's roots, where an argument has to be within them.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<Vec<String>>,

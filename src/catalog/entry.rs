@@ -109,6 +109,22 @@ impl<'a> Calling<'a> {
         Calling { call, catalog, timeout: None, resume: call.resume.as_ref(), waited, depth: 0 }
     }
 
+    /// The client's roots: those that it told already, or the ones that it is asked for.
+    ///
+    /// # Errors
+    /// It cannot be asked, or has yet to answer.
+    pub(super) async fn roots(&self) -> Result<Vec<String>, Refusal> {
+        if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
+            return Ok(known);
+        }
+        action::ask_roots(&*self.call.client, self.waited).await.map_err(failed)
+    }
+
+    /// The call, once its roots are known: where it waited for them, it has yet to begin.
+    pub(super) fn behind_roots(&self) -> Calling<'a> {
+        Calling { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
+    }
+
     /// The call on its way to an entry that this one runs or embeds.
     ///
     /// # Errors
@@ -127,6 +143,14 @@ impl<'a> Calling<'a> {
     pub(super) fn embedding(&self) -> Result<Calling<'a>, Refusal> {
         self.deeper()
     }
+}
+
+/// Keeps the roots that are known, where the call waits for something else.
+pub(super) fn knowing(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
+    if let (Some(asking), Some(roots)) = (&mut refusal.asking, roots) {
+        asking.checkpoint.roots = Some(roots);
+    }
+    refusal
 }
 
 /// How deep entries may run and embed one another.

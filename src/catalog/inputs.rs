@@ -13,7 +13,10 @@ use crate::schema::{Coerced, LintKind, Schema, SchemaFault, Violation, lint, unk
 use crate::template::is_helper;
 use crate::yaml::{At, Spanned};
 
+use super::answer::{Refusal, RefusalKind};
+use super::entry::Calling;
 use super::face::{Object, PromptArgument};
+use super::within;
 
 /// Names that templates give a meaning of their own.
 const TAKEN: &[&str] = &["env", "server", "steps", "result", "arguments", "this"];
@@ -25,6 +28,8 @@ pub(super) struct Inputs {
     /// The names in scope of its templates.
     declared: Vec<String>,
     required: BTreeSet<String>,
+    /// The arguments that must be paths inside the client's roots.
+    within: Vec<String>,
 }
 
 impl Inputs {
@@ -44,7 +49,35 @@ impl Inputs {
         compiler.declared = arguments.keys().map(|name| (name.value.clone(), name.at)).collect();
         let schema = object_schema(arguments, compiler);
         in_scope(&schema, compiler);
-        compile(schema, arguments, compiler).map(Inputs::new)
+        let within = arguments.iter().filter(|(_, argument)| argument.within.is_some());
+        let within = within.map(|(name, _)| name.value.clone()).collect();
+        compile(schema, arguments, compiler).map(|schema| Inputs { within, ..Inputs::new(schema) })
+    }
+
+    /// Whether an argument must be inside the client's roots.
+    pub(super) fn is_confined(&self) -> bool {
+        !self.within.is_empty()
+    }
+
+    /// Checks that what must be inside the client's roots is, and asks for them where something is given. Gives the
+    /// call on its way, and the roots where they were needed.
+    ///
+    /// # Errors
+    /// What is outside of them, and a client that cannot be asked, or has yet to answer.
+    pub(super) async fn confined<'a>(
+        &self,
+        arguments: &Object,
+        calling: &Calling<'a>,
+    ) -> Result<(Calling<'a>, Option<Vec<String>>), Refusal> {
+        if self.within.is_empty() || !within::is_given(&self.within, arguments) {
+            return Ok((*calling, None));
+        }
+        let roots = calling.roots().await?;
+        let complaints = within::outside(&self.within, arguments, &roots);
+        if complaints.is_empty() {
+            return Ok((calling.behind_roots(), Some(roots)));
+        }
+        Err(Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))
     }
 
     /// Takes arguments as a whole JSON Schema declares them, and puts them in scope, whatever is wrong with it.
@@ -75,7 +108,7 @@ impl Inputs {
         let declared = json.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
         let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
-        Inputs { declared: declared.unwrap_or_default(), required, schema }
+        Inputs { declared: declared.unwrap_or_default(), required, schema, within: Vec::new() }
     }
 
     /// The schema as clients see it.
@@ -214,11 +247,6 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
         compiler
             .warning(Code::Unused, at, format!("the default of `{}` is never used, as it is required", name.value))
             .help("leave out `required` or `default`");
-    }
-    if let Some(within) = &argument.within {
-        compiler
-            .error(Code::NotYet, within.at, "`within` is not acted on by this version of folio")
-            .help("it is checked; serving without it would not do what is written");
     }
 }
 

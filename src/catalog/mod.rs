@@ -27,6 +27,7 @@ mod skill;
 mod told;
 mod tool;
 mod trial;
+mod within;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +46,7 @@ use answer::{
 use block::Made;
 use entry::{Calling, Home};
 use face::{Lists, Object, Server};
+use inputs::Inputs;
 use resource::{Reading, not_found};
 
 pub use build::{Built, build};
@@ -389,7 +391,15 @@ impl Catalog {
 
     /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
     pub fn talks(&self) -> bool {
-        self.plans().any(Plan::talks) || self.tools.iter().any(|tool| tool.requires.is_some())
+        self.plans().any(Plan::talks)
+            || self.tools.iter().any(|tool| tool.requires.is_some())
+            || self.inputs().any(Inputs::is_confined)
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &Inputs> {
+        let tools = self.tools.iter().map(tool::Tool::inputs);
+        let prompts = self.prompts.iter().map(prompt::Prompt::inputs);
+        tools.chain(prompts).chain(self.resources.iter().map(resource::Resource::inputs))
     }
 
     /// Whether an entry asks its client.

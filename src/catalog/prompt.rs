@@ -13,7 +13,7 @@ use crate::yaml::Spanned;
 use super::answer::{Block, Refusal, RefusalKind};
 use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Sources, completions};
-use super::entry::{Calling, Home, RunKeys, check_limits};
+use super::entry::{Calling, Home, RunKeys, check_limits, knowing};
 use super::face::{self, Object, Role};
 use super::inputs::{Inputs, complaint};
 use super::reference::References;
@@ -80,6 +80,11 @@ impl Prompt {
         self.home.scope(self.inputs.bind_partly(given))
     }
 
+    /// What it takes.
+    pub(super) fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
     /// Its run, where it has one.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
@@ -100,9 +105,12 @@ impl Prompt {
         calling: &Calling<'_>,
     ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
-        let mut scope = self.home.scope(self.inputs.bind_texts(given).map_err(wrong)?);
+        let arguments = self.inputs.bind_texts(given).map_err(wrong)?;
+        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
+        let mut scope = self.home.scope(arguments);
         if let Some(plan) = &self.plan {
-            let ended = self.home.run((&self.face.name, plan), &scope, calling).await?;
+            let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
+            let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
             scope = ended.enter(scope);
             if let Some(words) = ended.outcome.failed {
                 return Err(Refusal::new(RefusalKind::Internal, words));

@@ -23,7 +23,7 @@ use crate::yaml::Spanned;
 use super::answer::{Body, Contents, Refusal, RefusalKind};
 use super::block::{Made, annotations, bare, check_icons, contents, icons};
 use super::complete::{Sources, completions};
-use super::entry::{Calling, Home, RunKeys, check_limits, print};
+use super::entry::{Calling, Home, RunKeys, check_limits, knowing, print};
 use super::face::{self, Annotations, CacheScope, Object};
 use super::inputs::{Inputs, check_argument, check_name, complaint, is_taken};
 use super::prompt::Building;
@@ -108,6 +108,11 @@ impl Resource {
             content: content?,
             print,
         })
+    }
+
+    /// What it takes.
+    pub(super) fn inputs(&self) -> &Inputs {
+        &self.inputs
     }
 
     /// Its run, where it has one.
@@ -225,7 +230,9 @@ impl Resource {
         let wrong = |violations: Vec<_>| {
             Refusal::new(RefusalKind::BadArguments, complaint(&violations)).with_data(json!({ "uri": uri }))
         };
-        let scope = self.home.scope(self.inputs.bind_texts(Some(given)).map_err(wrong)?);
+        let arguments = self.inputs.bind_texts(Some(given)).map_err(wrong)?;
+        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
+        let scope = self.home.scope(arguments);
         let body = match &self.content {
             Content::Text(text) => (Body::Text(text.render(&scope).map_err(refused)?.0), "text/plain".to_owned()),
             Content::Blob(bytes) => (Body::Blob(STANDARD.encode(bytes)), "application/octet-stream".to_owned()),
@@ -237,7 +244,10 @@ impl Resource {
             }
             Content::Root(root) if root.admits(&path) => self.read_file(root.folder(), Path::new(&path), uri)?,
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{path}`"))),
-            Content::Run(plan, result) => return self.run((plan, result), scope, uri, calling).await,
+            Content::Run(plan, result) => {
+                let reading = self.run((plan, result), scope, uri, &calling).await;
+                return reading.map_err(|refusal| knowing(roots, refusal));
+            }
         };
         Ok(Reading::Contents(vec![self.contents(uri, body)]))
     }

@@ -17,7 +17,7 @@ use crate::yaml::{At, Spanned};
 use super::answer::{Block, Media, Refusal, RefusalKind, TaskRule, ToolAnswer};
 use super::block::{Made, check_icons, icons};
 use super::complete::warn_on_tool;
-use super::entry::{Calling, Home, RunKeys, check_limits};
+use super::entry::{Calling, Home, RunKeys, check_limits, knowing};
 use super::face::{self, Object};
 use super::header;
 use super::inputs::{Inputs, argument_of, complaint};
@@ -87,6 +87,11 @@ impl Tool {
         &self.home
     }
 
+    /// What it takes.
+    pub(super) fn inputs(&self) -> &Inputs {
+        &self.inputs
+    }
+
     /// Its run, where it has one.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
@@ -121,9 +126,11 @@ impl Tool {
     }
 
     async fn make(&self, arguments: Object, calling: &Calling<'_>) -> Result<Given, Refusal> {
+        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
         let scope = self.home.scope(arguments);
         let Some(plan) = &self.plan else { return self.given(self.result.make(None, scope)?) };
-        let ended = self.home.run((&self.face.name, plan), &scope, calling).await?;
+        let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
+        let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
         if let Some(words) = ended.outcome.failed {
             return Err(Refusal::new(RefusalKind::Internal, words));
         }

@@ -15,7 +15,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Client, Level, Message, Need, Notice, Progressed, Question, Round, Unanswered};
+use crate::action::{Asks, Client, Level, Message, Need, Notice, Progressed, Question, Round, Unanswered};
 
 use super::{
     Live, Server, logging,
@@ -108,7 +108,26 @@ impl Caller {
         Ok(answers)
     }
 
+    /// Asks one question. The roots of a session are known until it says that they changed, if it says so at all.
     async fn ask_one(&self, question: &Question, round: &Round) -> Result<Value, Unanswered> {
+        let roots = question.asks == Asks::Roots && self.tells_of_roots();
+        let known = self.session.roots().clone().filter(|_| roots);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let answer = self.put(question, round).await?;
+        if roots {
+            *self.session.roots() = Some(answer.clone());
+        }
+        Ok(answer)
+    }
+
+    fn tells_of_roots(&self) -> bool {
+        let roots = self.capabilities.as_ref().and_then(|capabilities| capabilities.roots.as_ref());
+        roots.is_some_and(|roots| roots.list_changed == Some(true))
+    }
+
+    async fn put(&self, question: &Question, round: &Round) -> Result<Value, Unanswered> {
         let (method, params) = question::request(&question.asks, self.era);
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         let options = PeerRequestOptions::with_timeout(round.timeout)

@@ -45,6 +45,10 @@ impl ServerHandler for Server {
         subscription::announce(self, context.peer);
     }
 
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.session.roots().take();
+    }
+
     async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
         let served = self.live.current();
         let result = DiscoverResult::from_server_info(VERSIONS.to_vec(), served.config.clone());

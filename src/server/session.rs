@@ -13,6 +13,7 @@ use rmcp::{
     model::{ErrorData, InitializeRequestParams, InitializeResult, ProtocolVersion},
     service::RequestContext,
 };
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::action::Level;
@@ -39,6 +40,8 @@ pub(crate) struct Session {
     /// The least grave log messages that the client wants.
     level: Mutex<Level>,
     log_pace: Mutex<Pace>,
+    /// The client's roots, until it says that they changed.
+    roots: Mutex<Option<Value>>,
     /// What its client may still ask for.
     pub(crate) allowance: Allowance,
 }
@@ -56,6 +59,7 @@ impl Default for Session {
             bell: Notify::default(),
             level: Mutex::new(Level::Info),
             log_pace: Mutex::new(Pace::new(LOGS.0, LOGS.1)),
+            roots: Mutex::default(),
             allowance: Allowance::default(),
         }
     }
@@ -127,6 +131,11 @@ impl Session {
 
     pub(crate) fn set_log_level(&self, level: Level) {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// The client's roots, as it told them.
+    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<Value>> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn log_pace(&self) -> MutexGuard<'_, Pace> {

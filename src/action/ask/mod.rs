@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::{
-    Act, Asking, Body, Checkpoint, Doing, Failure, Need, Outcome, Question, Round, Unanswered, Written, client,
+    Act, Asking, Body, Checkpoint, Client, Doing, Failure, Need, Outcome, Question, Round, Unanswered, Waited, Written,
+    client,
 };
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -224,8 +225,42 @@ impl Asked {
     }
 }
 
+/// Asks a client for its roots, apart from any step: their URIs.
+///
+/// # Errors
+/// It cannot be asked, has yet to answer, or answers something else.
+pub async fn ask_roots(client: &dyn Client, waited: &Waited) -> Result<Vec<String>, Failure> {
+    if !client.can(Need::Roots) {
+        return Err(Failure::Needs(vec![Need::Roots]));
+    }
+    let question = Question { key: ROOTS.to_owned(), asks: client::Asks::Roots };
+    let round = Round { questions: vec![question], timeout: PATIENCE };
+    let began = Instant::now();
+    let answered = client.ask(&round).await;
+    waited.add(began.elapsed());
+    let later = || {
+        let checkpoint = Checkpoint { wants_roots: true, ..Checkpoint::default() };
+        Failure::Asks(Box::new(Asking { questions: round.questions.clone(), checkpoint }))
+    };
+    match answered {
+        Ok(mut answers) => match answers.remove(ROOTS) {
+            Some(answer) => roots(&answer)
+                .map(|roots| roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
+                .ok_or_else(|| Failure::words("the client's roots are no list of `file:` URIs".to_owned())),
+            None => Err(later()),
+        },
+        Err(Unanswered::Later) => Err(later()),
+        Err(Unanswered::Cancelled) => Err(WorldError::Cancelled.into()),
+        Err(Unanswered::TimedOut) => Err(Failure::words("the client did not tell its roots in time".to_owned())),
+        Err(Unanswered::Failed(words)) => Err(Failure::words(format!("the client did not tell its roots: {words}"))),
+    }
+}
+
+/// The key under which roots are asked for apart from any step.
+const ROOTS: &str = "roots";
+
 /// The roots in a `ListRootsResult`.
-pub(super) fn roots(answer: &Value) -> Option<Vec<Value>> {
+fn roots(answer: &Value) -> Option<Vec<Value>> {
     let roots = answer.get("roots")?.as_array()?;
     let root = |root: &Value| {
         let uri = root.get("uri")?.as_str().filter(|uri| uri.starts_with("file:"))?;
