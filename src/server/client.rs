@@ -7,10 +7,10 @@ use futures_util::future::{BoxFuture, join_all};
 use rmcp::{
     RoleServer,
     model::{
-        CancelledNotificationParam, ClientCapabilities, CustomRequest, LoggingMessageNotificationParam,
-        ProgressNotificationParam, ProgressToken, ServerRequest,
+        CancelledNotificationParam, ClientCapabilities, CustomRequest, LoggingMessageNotification,
+        LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId, ServerRequest,
     },
-    service::{Peer, PeerRequestOptions, RequestContext, ServiceError},
+    service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ pub(crate) struct Caller {
     live: Live,
     session: Arc<Session>,
     cancel: CancellationToken,
+    request: RequestId,
     /// Under which it wants to hear of progress.
     token: Option<ProgressToken>,
     progress: Mutex<Progress>,
@@ -66,6 +67,7 @@ impl Caller {
             live: server.live.clone(),
             session: server.session.clone(),
             cancel: context.ct.clone(),
+            request: context.id.clone(),
             token: context.meta.get_progress_token(),
             progress: Mutex::new(Progress { last: None, pace: Pace::new(PROGRESS.0, PROGRESS.1), held: None }),
             level: if era.is_modern() { context.meta.log_level().map(logging::level) } else { None },
@@ -152,9 +154,12 @@ impl Caller {
 
     async fn send_log(&self, level: Level, logger: &str, data: Value) {
         let params = LoggingMessageNotificationParam::new(logging::written(level), data).with_logger(logger.to_owned());
+        let mut message = LoggingMessageNotification::new(params);
+        // Over HTTP it goes down the stream of the request, as a question does: not every client has another.
+        message.extensions.insert(OriginatingRequestId(self.request.clone()));
         tokio::select! {
             () = self.cancel.cancelled() => {}
-            _ = self.peer.notify_logging_message(params) => {}
+            _ = self.peer.send_notification(message.into()) => {}
         }
     }
 

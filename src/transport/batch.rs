@@ -58,6 +58,7 @@ struct Open {
 }
 
 /// What becomes of an answer.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and is nearly always the large one")]
 pub(super) enum Answered {
     /// It belongs to no batch.
     Alone(TxJsonRpcMessage<RoleServer>),

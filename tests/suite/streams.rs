@@ -195,3 +195,63 @@ fn a_client_that_closed_its_stream_and_says_nothing_more_is_gone_with_ping() {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
     eventually("room for another", || server.web().post(&[], &body).status == 200);
 }
+
+/// A tool that says something, asks something, and answers with what it was told.
+const ASKING: &str = r#"folio: 1
+server: { name: s }
+tools:
+  t:
+    description: T
+    run:
+      - log: Here it comes
+      - progress: { progress: 1, total: 2 }
+      - id: asked
+        ask: { name: { elicit: { message: Who?, schema: { who: { required: true } } } } }
+    result: { text: "It is {{steps.asked.name.who}}." }
+"#;
+
+fn can_be_asked(version: &str) -> Value {
+    let client = json!({ "name": "suite", "version": "1" });
+    let params = json!({ "protocolVersion": version, "capabilities": { "elicitation": {} }, "clientInfo": client });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
+}
+
+fn call_with_progress() -> Value {
+    let params = json!({ "name": "t", "_meta": { "progressToken": "p" } });
+    json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params })
+}
+
+fn answered(question: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "who": "Ada" } } })
+}
+
+const SAID: [&str; 3] = ["notifications/message", "notifications/progress", "elicitation/create"];
+
+#[test]
+fn what_a_call_says_and_asks_comes_on_its_own_stream() {
+    let folder = Folder::of(ASKING);
+    let server = folder.http();
+    let begun = server.web().post(&[], &can_be_asked("2025-11-25"));
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let session = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", "2025-11-25")];
+    let mut stream = server.web().post(&session, &call_with_progress());
+    assert_eq!(event(&mut stream).data, Value::Null);
+    let said = SAID.map(|_| event(&mut stream).data);
+    assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
+    assert_eq!(server.web().post(&session, &answered(&said[2])).status, 202);
+    assert_eq!(event(&mut stream).data["result"]["content"][0]["text"], "It is Ada.");
+}
+
+#[test]
+fn what_a_call_says_and_asks_comes_on_the_one_stream_of_http_and_sse() {
+    let folder = Folder::of(ASKING);
+    let server = folder.serve().flag("--sse").http();
+    let client = server.sse_at("/sse", &[], "2025-06-18");
+    assert_eq!(client.post(&can_be_asked("2025-06-18").to_string()), None);
+    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(client.post(&call_with_progress().to_string()), None);
+    let said = SAID.map(|_| client.hear());
+    assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
+    assert_eq!(client.post(&answered(&said[2]).to_string()), None);
+    assert_eq!(client.hear()["result"]["content"][0]["text"], "It is Ada.");
+}

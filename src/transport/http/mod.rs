@@ -297,8 +297,8 @@ async fn endpoint(desk: &Desk, request: Request) -> Response {
             if batch::is_list(&bytes) {
                 return batches::answer(desk, &parts.headers, &bytes).await;
             }
-            if let Err(response) = inspect(desk, &parts.headers, &bytes) {
-                return response;
+            if let Err(refused) = inspect(desk, &parts.headers, &bytes) {
+                return refused.response();
             }
         }
         Body::from(bytes)
@@ -334,15 +334,28 @@ fn is_without_session(headers: &HeaderMap) -> bool {
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// Why a message is refused, and with which status.
+struct Refused(StatusCode, Fault);
+
+impl Refused {
+    fn response(&self) -> Response {
+        let mut response = error(self.0, &self.1);
+        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+        }
+        response
+    }
+}
+
 /// Refuses what rmcp would refuse without a word that a client could show.
-fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Response> {
-    let bad = |fault: Fault| error(StatusCode::BAD_REQUEST, &fault);
+fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Refused> {
+    let bad = |fault: Fault| Refused(StatusCode::BAD_REQUEST, fault);
     let envelope = message::open(bytes).map_err(bad)?;
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
     // It begins no session in 2026-07-28, where rmcp would begin one.
     if initialize && is_without_session(headers) {
-        return Err(error(StatusCode::NOT_FOUND, &Fault::method(id, "unknown method `initialize`")));
+        return Err(Refused(StatusCode::NOT_FOUND, Fault::method(id, "unknown method `initialize`")));
     }
     if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
         && let ClientRequest::CustomRequest(custom) = &request.request
@@ -351,9 +364,9 @@ fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Respon
         let complaint = complaint(&custom.method, custom.params.as_ref());
         return Err(bad(Fault::params(id, complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()))));
     }
-    let session = headers.get(SESSION).and_then(|session| session.to_str().ok());
-    let session = session.filter(|_| !is_without_session(headers));
-    if session.and_then(|session| desk.sessions.find(session, false)).is_some_and(|session| session.is_asked(&id)) {
+    let session = headers.get(SESSION).filter(|_| !is_without_session(headers));
+    let session = session.and_then(|session| desk.sessions.find(session.to_str().ok()?, false));
+    if session.is_some_and(|session| session.is_asked(&id)) {
         return Err(bad(exchange::in_use(&id)));
     }
     if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full() {
@@ -363,11 +376,9 @@ fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Respon
 }
 
 /// Says that there can be no more sessions for now.
-fn full(id: Option<RequestId>) -> Response {
+fn full(id: Option<RequestId>) -> Refused {
     let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
-    let mut response = error(StatusCode::SERVICE_UNAVAILABLE, &fault);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-    response
+    Refused(StatusCode::SERVICE_UNAVAILABLE, fault)
 }
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take

@@ -468,3 +468,126 @@ impl Drop for Wire {
         self.session.end();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::server::testing::{DESK, live};
+    use futures_util::FutureExt;
+    use serde_json::{Value, json};
+
+    fn from_server(message: Value) -> TxJsonRpcMessage<RoleServer> {
+        serde_json::from_value(message).unwrap()
+    }
+
+    fn call(id: i64, token: &str) -> Incoming {
+        let params = json!({ "name": "wait", "_meta": { "progressToken": token } });
+        serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).unwrap()
+    }
+
+    /// A question, asked on behalf of request 7.
+    fn question(id: i64) -> TxJsonRpcMessage<RoleServer> {
+        let mut question = from_server(json!({ "jsonrpc": "2.0", "id": id, "method": "roots/list" }));
+        let JsonRpcMessage::Request(request) = &mut question else { panic!("{question:?}") };
+        request.request.extensions_mut().insert(OriginatingRequestId(RequestId::Number(7)));
+        question
+    }
+
+    fn log(text: &str) -> TxJsonRpcMessage<RoleServer> {
+        let params = json!({ "level": "info", "data": text });
+        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params }))
+    }
+
+    fn progress(token: &str) -> TxJsonRpcMessage<RoleServer> {
+        let params = json!({ "progressToken": token, "progress": 1 });
+        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
+    }
+
+    fn cancelled(id: i64) -> TxJsonRpcMessage<RoleServer> {
+        from_server(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }))
+    }
+
+    fn answer(id: i64) -> TxJsonRpcMessage<RoleServer> {
+        from_server(json!({ "jsonrpc": "2.0", "id": id, "result": {} }))
+    }
+
+    /// What a reader reads without waiting: methods, and the ids of answers.
+    fn read(reader: &mut Reader) -> Vec<String> {
+        let mut read = Vec::new();
+        while let Some(Some(event)) = reader.next().now_or_never() {
+            let message = serde_json::to_value(&event.said).unwrap();
+            read.push(message["method"].as_str().map_or_else(|| message["id"].to_string(), str::to_owned));
+        }
+        read
+    }
+
+    #[tokio::test]
+    async fn what_belongs_to_a_request_goes_down_its_stream_and_all_else_down_the_other() {
+        for (single, own) in [(false, true), (true, false)] {
+            let (session, mut wire) = Session::new(&live(DESK), single, CancellationToken::new());
+            let mut common = session.listen().unwrap();
+            let mut stream = session.ask(call(7, "p")).await.unwrap();
+            for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]
+            {
+                wire.send(message).await.unwrap();
+            }
+            let of_request = ["notifications/progress", "roots/list", "notifications/cancelled", "7"];
+            let rest = ["notifications/progress", "notifications/message", "notifications/cancelled"];
+            if own {
+                assert_eq!(read(&mut stream), of_request);
+                assert_eq!(read(&mut common), rest);
+                assert!(stream.next().now_or_never().unwrap().is_none(), "it ends with the answer");
+            } else {
+                assert_eq!(read(&mut common).len(), 7);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_session_cancels_what_is_under_way_and_nothing_else() {
+        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
+        let _streams = [session.ask(call(7, "p")).await.unwrap(), session.ask(call(8, "q")).await.unwrap()];
+        wire.send(answer(8)).await.unwrap();
+        session.end();
+        let told = wire.receive().await.unwrap();
+        assert_eq!(message::cancelled(&told), Some(&RequestId::Number(7)), "{told:?}");
+        assert!(wire.receive().await.is_none());
+        assert!(session.ask(call(9, "r")).await.is_ok(), "it is taken, and its stream ends");
+    }
+
+    #[tokio::test]
+    async fn who_does_not_read_is_told_so_much_and_then_waited_for_and_gets_answers_all_the_same() {
+        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
+        let mut common = session.listen().unwrap();
+        let mut said = 0;
+        let waiting = loop {
+            let mut saying = Box::pin(wire.send(log("x")));
+            if saying.as_mut().now_or_never().is_none() {
+                break saying;
+            }
+            said += 1;
+            assert!(said < 1000, "it is told on and on");
+        };
+        let mut stream = session.ask(call(7, "p")).await.unwrap();
+        wire.send(answer(7)).await.unwrap();
+        assert_eq!(read(&mut stream), ["7"]);
+        assert_eq!(read(&mut common).len(), said);
+        waiting.await.unwrap();
+        assert_eq!(read(&mut common).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn only_the_last_answers_are_kept_for_those_who_lost_them() {
+        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
+        for id in 1..=20 {
+            drop(session.ask(call(id, "p")).await.unwrap());
+            wire.receive().await.unwrap();
+            wire.send(answer(id)).await.unwrap();
+        }
+        let kept = (1..=20).filter(|channel| session.resume(*channel, 0).is_some()).count();
+        let state = session.state();
+        assert_eq!((kept, state.of_request.len(), state.of_progress.len()), (FINISHED, 0, 0));
+    }
+}

@@ -56,9 +56,9 @@ pub(super) async fn answer(desk: &Desk, paths: &Paths, request: Request) -> Resp
 
 /// Begins a session, which lives as long as its stream.
 fn open(desk: &Desk, paths: &Paths, headers: &HeaderMap) -> Response {
-    let Some((id, session, wire)) = desk.sessions.begin(true) else { return full(None) };
+    let Some((id, session, wire)) = desk.sessions.begin(true) else { return full(None).response() };
     tokio::spawn(serve(desk.sessions.clone(), id.to_string(), wire));
-    let Some(reader) = session.listen() else { return full(None) };
+    let Some(reader) = session.listen() else { return full(None).response() };
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
     let held = session.over().clone().drop_guard();

@@ -420,3 +420,15 @@ async fn an_address_that_cannot_be_used_is_told_in_words() {
     bind(HttpOptions { listen: "0.0.0.0:0".into(), token: Some("x".into()), ..free() }).await.unwrap();
     assert_eq!(taken.url(), format!("http://127.0.0.1:{}/mcp", taken.address().port()));
 }
+
+#[tokio::test]
+async fn a_silent_stream_of_http_and_sse_shows_that_it_is_alive() {
+    let options = HttpOptions { sse: true, keep_alive: Duration::from_millis(50), ..free() };
+    let site = site_with(live(DESK), options).await;
+    let mut reply = site.send("GET", "/sse", &[], b"").await;
+    assert_eq!((reply.status, reply.header("x-accel-buffering")), (200, Some("no")));
+    while !String::from_utf8_lossy(&reply.rest).contains(": \n\n") {
+        assert!(reply.more().await, "the stream ended");
+    }
+    site.end().await;
+}
