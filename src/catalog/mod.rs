@@ -36,7 +36,7 @@ use std::collections::{BTreeSet, HashMap};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::action::{ListKind, Plan, Waited};
+use crate::action::{Client, ListKind, Plan, Waited};
 use crate::uri::{Router, check_uri};
 
 use answer::{
@@ -104,6 +104,16 @@ impl Catalog {
                 limit.follow(before);
             }
         }
+    }
+
+    /// Refuses a tool to a client that has not declared what the tool requires.
+    ///
+    /// # Errors
+    /// It has not; the data of the refusal says what is missing.
+    pub fn meets(&self, tool: &str, client: &dyn Client) -> Result<(), Refusal> {
+        let tool = self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth));
+        let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
+        required.map_or(Ok(()), |(tool, requires)| requires.met(&tool.face.name, client))
     }
 
     /// Whether a tool acts on the world when it is called.

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::action::Client;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::yaml::{At, Spanned};
 
-use super::answer::{Call, Refusal, RefusalKind};
+use super::answer::{Refusal, RefusalKind};
 use super::face::Object;
 
 /// The capabilities that clients declare, and what may stand in each; nothing where anything may.
@@ -35,9 +36,9 @@ impl Requires {
         Some(Requires(written.value.clone()))
     }
 
-    /// Refuses a call by a client that has not declared them. A call without any client is let through.
-    pub(super) fn met(&self, name: &str, call: &Call) -> Result<(), Refusal> {
-        let Some(declared) = call.client.declared() else { return Ok(()) };
+    /// Refuses a client that has not declared them. Where there is none, nobody is refused.
+    pub(super) fn met(&self, name: &str, client: &dyn Client) -> Result<(), Refusal> {
+        let Some(declared) = client.declared() else { return Ok(()) };
         let missing: Object = self.0.iter().filter(|(key, _)| !has(&declared, key, &self.0)).map(cloned).collect();
         if missing.is_empty() {
             return Ok(());

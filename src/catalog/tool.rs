@@ -100,14 +100,15 @@ impl Tool {
     /// Calls it.
     ///
     /// # Errors
-    /// Only what leaves no answer for a model: a cancelled call, a question to the client or a lack of what is
-    /// required of it, or an error that the manifest asks for by its code. Whatever else goes wrong is for the model to read, and is `Err` within.
+    /// Only what leaves no answer for a model: a cancelled call, a question to the client, a lack of what is required of
+    /// it, or an error that the manifest asks for by its code. Whatever else goes wrong is for the model to read, and is
+    /// `Err` within.
     pub(super) async fn call(
         &self,
         given: Option<Object>,
         calling: &Calling<'_>,
     ) -> Result<Result<Given, ToolAnswer>, Refusal> {
-        self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, calling.call))?;
+        self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, &*calling.call.client))?;
         let arguments = match self.inputs.bind(given) {
             Ok(arguments) => arguments,
             Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),

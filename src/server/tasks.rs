@@ -28,6 +28,7 @@ use crate::{
         answer::{Call, Refusal, RefusalKind, TaskRule},
         face::Object,
     },
+    world::World,
 };
 
 use super::{CLEANING, Live, Server, error, question, session::Admitted, session::Era, tools};
@@ -96,10 +97,12 @@ pub(crate) fn begin(
     let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_MS);
     let (live, meta) = (server.live.clone(), admitted.served.meta.clone());
+    // With the trace of the request, which the task belongs to.
+    let world = server.call(context).world;
     let capabilities = context.client_capabilities();
     let task = tasks.manager.spawn(options, |context| {
         let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };
-        Box::pin(run(live, (name, arguments), checkpoint, asker, admitted))
+        Box::pin(run((live, world), (name, arguments), checkpoint, asker, admitted))
     });
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(meta);
@@ -107,7 +110,7 @@ pub(crate) fn begin(
 }
 
 async fn run(
-    live: Live,
+    (live, world): (Live, Arc<dyn World>),
     (name, arguments): (String, Option<Object>),
     checkpoint: Option<Checkpoint>,
     asker: Asker,
@@ -116,7 +119,7 @@ async fn run(
     let _running = live.enter();
     let cancel = CancellationToken::new();
     let asker = Arc::new(asker);
-    let mut call = Call::new(cancel.clone(), live.world()).from(asker.clone());
+    let mut call = Call::new(cancel.clone(), world).from(asker.clone());
     call.resume = checkpoint;
     let answer = admitted.served.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);

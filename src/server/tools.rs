@@ -15,6 +15,7 @@ use super::{
     Server,
     asking::{self, Came},
     capability::Kind,
+    client::Caller,
     content, error,
     limit::Cost,
     older::Older,
@@ -57,6 +58,8 @@ pub(crate) async fn call(
         Err(refusal) => return refused(error::refused(refusal), &name, &admitted),
     };
     if let Some(rule) = rule.filter(|rule| !rule.later) {
+        let caller = Caller::new(server, context, admitted.era, None);
+        admitted.served.catalog.meets(&name, &caller).map_err(error::refused)?;
         return tasks::begin(server, (name.into_owned(), arguments), None, rule, (admitted, context));
     }
     let may_ask = admitted.served.talks || rule.is_some();

@@ -156,6 +156,19 @@ fn a_tool_is_refused_to_a_client_without_what_it_requires() {
 }
 
 #[test]
+fn a_task_is_refused_before_it_begins() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  ask: { description: A, requires: { roots: {} }, task: required, result: { text: asked } }\n",
+    );
+    let tasks = json!({ "io.modelcontextprotocol/tasks": {} });
+    let refused = ask(&folder, MODERN, json!({ "extensions": tasks }));
+    assert_eq!(refused["error"]["code"], -32021, "{refused}");
+    assert_eq!(refused["error"]["data"], json!({ "requiredCapabilities": { "roots": {} } }));
+    let begun = ask(&folder, MODERN, json!({ "extensions": tasks, "roots": {} }));
+    assert_eq!(begun["result"]["resultType"], "task", "{begun}");
+}
+
+#[test]
 fn over_http_a_missing_capability_is_a_bad_request() {
     let folder = Folder::of(NEEDY);
     let server = folder.http();

@@ -159,3 +159,27 @@ fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
         }
     }
 }
+
+#[test]
+fn a_task_belongs_to_the_trace_of_the_request_that_began_it() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, task: required, run: { exec: [printenv, TRACEPARENT] } }\n",
+    );
+    let server = folder.stdio();
+    let pipe = server.pipe();
+    let ask = |id: i64, method: &str, mut params: Value| {
+        params["_meta"] = modern_meta();
+        params["_meta"]["traceparent"] = json!(TRACED[0].1);
+        let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = tasks;
+        pipe.line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        pipe.take(|message| message["id"] == id)["result"].clone()
+    };
+    let begun = ask(1, "tools/call", json!({ "name": "t" }));
+    let mut id = 1;
+    eventually("the end of the task", || {
+        id += 1;
+        let task = ask(id, "tasks/get", json!({ "taskId": begun["taskId"] }));
+        task["status"] == "completed" && text_of(&task["result"]["content"][0]).trim() == TRACED[0].1
+    });
+}
