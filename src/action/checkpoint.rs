@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Outcome;
 use super::client::Question;
 
 /// How many bytes of outcomes may travel while a client is asked.
@@ -38,6 +39,9 @@ pub struct Checkpoint {
     /// The client's roots, where an argument has to be within them.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<Vec<String>>,
+    /// What the steps so far would speak with, where the run goes on in this process.
+    #[serde(skip)]
+    pub last: Option<Outcome>,
 }
 
 impl Checkpoint {

@@ -33,7 +33,7 @@ use crate::compile::Compiler;
 use crate::template::Shape;
 use crate::yaml::{At, Spanned};
 
-pub use ask::ask_roots;
+pub use ask::{ask_roots, roots};
 pub use checkpoint::{Asking, Checkpoint};
 pub use client::{Asks, Client, Message, Need, Nobody, Notice, Progressed, Question, Round, Unanswered};
 pub use entries::{Entries, Visit, Visited};

@@ -206,7 +206,7 @@ impl Walk<'_> {
         let first = resume.map_or(0, |checkpoint| checkpoint.at);
         let mut acted = resume.is_some_and(|checkpoint| checkpoint.acted);
         let mut left = self.doing.timeout;
-        let mut last = Outcome::of(Value::Null, Body::None);
+        let mut last = resume.and_then(|checkpoint| checkpoint.last.clone()).unwrap_or_else(Outcome::nothing);
         for (at, step) in self.steps.iter().enumerate().skip(first) {
             let again = resume.filter(|checkpoint| at == first && !checkpoint.fresh);
             // A step that waited was to be taken when it was come to.
@@ -229,7 +229,8 @@ impl Walk<'_> {
             }
             if self.detach == Some(at) {
                 let outcomes = scope.steps().cloned().unwrap_or_default();
-                let checkpoint = Checkpoint { at: at + 1, fresh: true, outcomes, acted, ..Checkpoint::default() };
+                let last = Some(last);
+                let checkpoint = Checkpoint { at: at + 1, fresh: true, outcomes, acted, last, ..Checkpoint::default() };
                 return Err(Failure::Detached(Box::new(checkpoint)));
             }
         }

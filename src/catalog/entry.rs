@@ -125,6 +125,14 @@ impl<'a> Calling<'a> {
         Calling { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
     }
 
+    /// Says that an entry without a run cannot go on from where it once stood.
+    ///
+    /// # Errors
+    /// It was waiting for its client.
+    pub(super) fn begins(&self) -> Result<(), Refusal> {
+        if self.resume.is_some() { Err(failed(Failure::Changed)) } else { Ok(()) }
+    }
+
     /// The call on its way to an entry that this one runs or embeds.
     ///
     /// # Errors

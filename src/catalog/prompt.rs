@@ -115,6 +115,8 @@ impl Prompt {
             if let Some(words) = ended.outcome.failed {
                 return Err(Refusal::new(RefusalKind::Internal, words));
             }
+        } else {
+            calling.begins()?;
         }
         let mut messages = Vec::new();
         match &self.body {

@@ -233,6 +233,9 @@ impl Resource {
         let arguments = self.inputs.bind_texts(Some(given)).map_err(wrong)?;
         let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
         let scope = self.home.scope(arguments);
+        if !matches!(self.content, Content::Run(..)) {
+            calling.begins()?;
+        }
         let body = match &self.content {
             Content::Text(text) => (Body::Text(text.render(&scope).map_err(refused)?.0), "text/plain".to_owned()),
             Content::Blob(bytes) => (Body::Blob(STANDARD.encode(bytes)), "application/octet-stream".to_owned()),

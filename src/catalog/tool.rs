@@ -129,7 +129,10 @@ impl Tool {
     async fn make(&self, arguments: Object, calling: &Calling<'_>) -> Result<Given, Refusal> {
         let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
         let scope = self.home.scope(arguments);
-        let Some(plan) = &self.plan else { return self.given(self.result.make(None, scope)?) };
+        let Some(plan) = &self.plan else {
+            calling.begins()?;
+            return self.given(self.result.make(None, scope)?);
+        };
         let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
         let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
         if let Some(words) = ended.outcome.failed {

@@ -55,7 +55,8 @@ impl Server {
     ) -> Result<Came<T>, ErrorData> {
         let mut plain = self.call(context);
         plain.detach = request.detach;
-        if !admitted.served.talks && !request.detach {
+        // What waited goes on or is refused, also where nothing asks any more.
+        if !admitted.served.talks && !request.detach && request.state.is_none() {
             return self.run(context, call(plain)).await.map(Came::To).map_err(refuse);
         }
         let binding = binding(&request);

@@ -86,9 +86,10 @@ impl Caller {
         if let Some(held) = held {
             self.send_progress(held).await;
         }
+        let Some(least) = self.least() else { return };
         let missing = self.session.log_pace().held();
         if missing > 0 {
-            self.send_log(Level::Warning, "folio", left_out(missing)).await;
+            self.send_log(least.max(Level::Warning), "folio", left_out(missing)).await;
         }
     }
 
@@ -118,7 +119,7 @@ impl Caller {
             return Ok(known);
         }
         let answer = self.put(question, round).await?;
-        if roots {
+        if roots && crate::action::roots(&answer).is_some() {
             *self.session.roots() = Some(answer.clone());
         }
         Ok(answer)
@@ -174,10 +175,9 @@ impl Caller {
         }
     }
 
-    /// Whether the client wants messages of this level: 2026-07-28 by the request, before by the session.
-    fn wants(&self, level: Level) -> bool {
-        let least = if self.era.is_modern() { self.level } else { Some(self.session.log_level()) };
-        least.is_some_and(|least| level >= least)
+    /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
+    fn least(&self) -> Option<Level> {
+        if self.era.is_modern() { self.level } else { Some(self.session.log_level()) }
     }
 }
 
@@ -204,14 +204,12 @@ impl Client for Caller {
 
     fn log(&self, message: Message) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if !self.wants(message.level) {
-                return;
-            }
+            let Some(least) = self.least().filter(|least| message.level >= *least) else { return };
             let passed = self.session.log_pace().pass();
             match passed {
                 None => return,
                 Some(0) => {}
-                Some(missing) => self.send_log(Level::Warning, "folio", left_out(missing)).await,
+                Some(missing) => self.send_log(least.max(Level::Warning), "folio", left_out(missing)).await,
             }
             self.send_log(message.level, &message.logger, message.data).await;
         })

@@ -81,6 +81,13 @@ pub(crate) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
 }
 
+/// A request that wants log messages of a level that there is not.
+pub(crate) fn unknown_level() -> ErrorData {
+    let levels = "`debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`";
+    let words = format!("`io.modelcontextprotocol/logLevel` is none of {levels}");
+    ErrorData::invalid_params(words, None)
+}
+
 /// A request of a session that has not begun.
 pub(crate) fn not_begun() -> ErrorData {
     let message = "the session has not begun: send `initialize` first, or with each request the `_meta` of 2026-07-28 \

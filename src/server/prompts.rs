@@ -45,7 +45,8 @@ pub(crate) async fn get(
     let admitted = server.admit(Kind::Prompts, context)?;
     let (served, era) = (&admitted.served, admitted.era);
     let GetPromptRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
-    let kept = if served.talks { arguments.take() } else { None };
+    let may_ask = served.talks || request_state.is_some();
+    let kept = if may_ask { arguments.take() } else { None };
     let asked = asking::Request {
         method: "prompts/get",
         name: &name,
@@ -55,7 +56,7 @@ pub(crate) async fn get(
         detach: false,
     };
     let call = |call: Call| {
-        let (name, arguments) = (&name, if served.talks { kept.clone() } else { arguments.take() });
+        let (name, arguments) = (&name, if may_ask { kept.clone() } else { arguments.take() });
         async move { served.catalog.get_prompt(name, arguments, &call).await }
     };
     let refuse = |refusal| error::refused_in(era, refusal);

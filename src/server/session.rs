@@ -185,11 +185,16 @@ pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
         && context.meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
+/// Where a request of 2026-07-28 says which log messages it wants.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
 impl Server {
     /// Tells in which version a request is made.
     pub(crate) fn era(&self, context: &RequestContext<RoleServer>) -> Result<Era, ErrorData> {
         if is_modern(context) {
-            return Ok(Era::V2026_07_28);
+            let meta = &context.meta;
+            let wrong = meta.contains_key(LOG_LEVEL) && meta.log_level().is_none();
+            return if wrong { Err(error::unknown_level()) } else { Ok(Era::V2026_07_28) };
         }
         self.session.agreed().map(|agreed| agreed.era).ok_or_else(error::not_begun)
     }

@@ -102,7 +102,7 @@ pub(crate) fn begin(
     let capabilities = context.client_capabilities();
     let task = tasks.manager.spawn(options, |context| {
         let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };
-        Box::pin(run((live, world), (name, arguments), checkpoint, asker, admitted))
+        Box::pin(run((live, world), (name, arguments), checkpoint, (asker, ttl), admitted))
     });
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(meta);
@@ -113,7 +113,7 @@ async fn run(
     (live, world): (Live, Arc<dyn World>),
     (name, arguments): (String, Option<Object>),
     checkpoint: Option<Checkpoint>,
-    asker: Asker,
+    (asker, ttl): (Asker, Duration),
     admitted: Admitted,
 ) -> Result<CallToolResult, TaskExit> {
     let _running = live.enter();
@@ -127,21 +127,27 @@ async fn run(
     let came = tokio::select! {
         biased;
         came = &mut answer => came,
-        () = asker.context.cancelled() => {
+        exit = over(&asker.context, &closing, ttl) => {
             cancel.cancel();
             let _ = tokio::time::timeout(CLEANING, answer).await;
-            return Err(TaskExit::Cancelled);
-        }
-        () = closing.cancelled() => {
-            cancel.cancel();
-            let _ = tokio::time::timeout(CLEANING, answer).await;
-            return Err(TaskExit::Cancelled);
+            return Err(exit);
         }
     };
     match came {
         Ok(answer) => Ok(tools::result(answer, &name, &admitted)),
         Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),
         Err(refusal) => Err(TaskExit::Error(error::refused(refusal))),
+    }
+}
+
+/// Waits until a task has to end, whether anybody asks for it or not.
+async fn over(context: &TaskContext, closing: &CancellationToken, ttl: Duration) -> TaskExit {
+    tokio::select! {
+        () = context.cancelled() => TaskExit::Cancelled,
+        () = closing.cancelled() => TaskExit::Cancelled,
+        () = tokio::time::sleep(ttl) => {
+            TaskExit::Error(ErrorData::internal_error(format!("the task did not end within {ttl:?}"), None))
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) async fn call(
         admitted.served.catalog.meets(&name, &caller).map_err(error::refused)?;
         return tasks::begin(server, (name.into_owned(), arguments), None, rule, (admitted, context));
     }
-    let may_ask = admitted.served.talks || rule.is_some();
+    let may_ask = admitted.served.talks || rule.is_some() || request_state.is_some();
     let kept = if may_ask { arguments.take() } else { None };
     let asked = asking::Request {
         method: "tools/call",

@@ -1,4 +1,4 @@
-"""The official Python SDK's client against two examples, over stdio and HTTP, in each generation that it speaks.
+"""The official Python SDK's client against four examples, over stdio and HTTP, in each generation that it speaks.
 
     python_sdk.py FOLIO EXAMPLES
 
@@ -7,15 +7,22 @@ Runs with mcp 1.12 and 2.x, whichever is installed: what differs between them is
 
 import asyncio
 import base64
+import os
 import sys
+import tempfile
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 from served import SOON, Failed, add_prompt, add_tool, check, edit, example, names, over_http
 
 SDK = version("mcp")
 MODERN = not SDK.startswith("1.")
+if MODERN:
+    import mcp_types as types
+else:
+    from mcp import types
 
 
 def wire(value):
@@ -29,6 +36,9 @@ class Peer:
     def __init__(self):
         self.client = None
         self.notices = []
+        self.logs = []
+        self.asked = []
+        self.answers = []
         self.stack = AsyncExitStack()
 
     async def heard(self, message):
@@ -38,6 +48,41 @@ class Peer:
         if hasattr(root, "method"):
             notice = wire(root)
             self.notices.append((notice["method"].removeprefix("notifications/"), (notice.get("params") or {}).get("uri")))
+
+    async def elicit(self, _, params):
+        """Shows a form: the answer is the next of those that were laid ready."""
+        self.asked.append(wire(params))
+        action, content = self.answers.pop(0)
+        return types.ElicitResult(action=action, content=content)
+
+    async def sample(self, _, params):
+        self.asked.append(wire(params))
+        said = types.TextContent(type="text", text=" In short. ")
+        return types.CreateMessageResult(role="assistant", content=said, model="interop")
+
+    async def roots(self, _):
+        return types.ListRootsResult(roots=[types.Root(uri=self.uri("file:///work/desk"), name="Desk")])
+
+    async def log(self, params):
+        self.logs.append((params.level, params.logger, params.data))
+
+    def callbacks(self):
+        return {"message_handler": self.heard, "elicitation_callback": self.elicit, "sampling_callback": self.sample,
+                "list_roots_callback": self.roots, "logging_callback": self.log}
+
+    async def call(self, name, arguments, **named):
+        """The text of a tool's answer, and whether it failed."""
+        answer = await self.ask("call_tool", name, arguments, **named)
+        return answer["content"][0]["text"], answer.get("isError", False)
+
+    async def give_up(self, task):
+        """Cancels the call that was made last."""
+        if not MODERN:
+            params = types.CancelledNotificationParams(requestId=self.client._request_id - 1, reason="enough")
+            notice = types.CancelledNotification(method="notifications/cancelled", params=params)
+            await self.client.send_notification(types.ClientNotification(notice))
+        task.cancel()
+        await asyncio.wait([task], timeout=SOON)
 
     async def ask(self, method, *arguments, **named):
         return wire(await asyncio.wait_for(getattr(self.client, method)(*arguments, **named), SOON))
@@ -65,10 +110,6 @@ class Peer:
         return uri if MODERN else AnyUrl(uri)
 
     async def complete(self, reference, argument, value):
-        if MODERN:
-            import mcp_types as types
-        else:
-            from mcp import types
         kinds = {"prompt": lambda name: types.PromptReference(type="ref/prompt", name=name),
                  "template": lambda uri: types.ResourceTemplateReference(type="ref/resource", uri=uri)}
         (kind, name), = reference.items()
@@ -103,20 +144,21 @@ async def connect(target, errors, mode):
     """A session with a server: TARGET is its command or its address."""
     from mcp import StdioServerParameters
     peer = Peer()
-    command = None if isinstance(target, str) else StdioServerParameters(command=target[0], args=target[1:])
+    environment = {"DESK": os.environ["DESK"]}
+    command = None if isinstance(target, str) else StdioServerParameters(command=target[0], args=target[1:], env=environment)
     async with AsyncExitStack() as stack:
         if MODERN:
             from mcp import Client
             from mcp.client.stdio import stdio_client
             server = stdio_client(command, errlog=errors) if command else target
-            peer.client = await stack.enter_async_context(Client(server, mode=mode, message_handler=peer.heard))
+            peer.client = await stack.enter_async_context(Client(server, mode=mode, log_level="debug", **peer.callbacks()))
         else:
             from mcp import ClientSession
             from mcp.client.stdio import stdio_client
             from mcp.client.streamable_http import streamablehttp_client
             streams = stdio_client(command, errlog=errors) if command else streamablehttp_client(target)
             read, write, *_ = await stack.enter_async_context(streams)
-            peer.client = await stack.enter_async_context(ClientSession(read, write, message_handler=peer.heard))
+            peer.client = await stack.enter_async_context(ClientSession(read, write, **peer.callbacks()))
             await peer.client.initialize()
         async with peer.stack:
             yield peer
@@ -204,9 +246,68 @@ async def docs(peer, folder):
     check("no notice but these came", not rest, peer.notices)
 
 
+async def assistant(peer, folder):
+    if not peer.modern():
+        await peer.ask("set_logging_level", "debug")
+    told = []
+
+    async def progress(done, total, message):
+        told.append((done, total, message))
+
+    text, failed = await peer.call("summarize-meeting", {"meeting": "kick-off"}, progress_callback=progress)
+    check("a tool that asks the client's model", (text, failed) == ("# kick-off\n\nIn short.\n", False), [text])
+    minutes = (folder / "minutes/kick-off.md").read_text()
+    message = peer.asked[0]["messages"][0]
+    message = (message["content"] if isinstance(message["content"], dict) else message["content"][0])["text"]
+    check("what its model was asked", message.strip() == minutes.strip() and peer.asked[0]["maxTokens"] == 400, peer.asked)
+    await peer.until("progress", lambda: [done for done, _, _ in told] == [1, 2, 3], lambda: told)
+    check("its words", told[0] == (1, 3, "Reading the minutes"), told)
+    spoken = [("debug", "summarize"), ("info", "summarize-meeting")]
+    await peer.until("log messages", lambda: [log[:2] for log in peer.logs] == spoken, lambda: peer.logs)
+    text, _ = await peer.call("folders", {})
+    check("the client's roots", text == "file:///work/desk\n", [text])
+
+    told.clear()
+    waiting = asyncio.create_task(peer.client.call_tool("wait", {"seconds": 10}, progress_callback=progress))
+    await peer.until("a call is under way", lambda: told, lambda: told)
+    began = time.monotonic()
+    await peer.give_up(waiting)
+    check("it is cancelled", waiting.cancelled() and time.monotonic() - began < 2, f"after {time.monotonic() - began:.2f} s")
+    text, _ = await peer.call("wait", {"seconds": 0.01})
+    check("and the next is answered", text == "Waited 0.01 s.", text)
+
+
+async def ask_first(peer, folder):
+    desk = Path(os.environ["DESK"])
+    (desk / "invited.txt").unlink(missing_ok=True)
+    note = desk / "plan.txt"
+    note.write_text("Buy milk\n")
+    peer.answers = [("decline", None)]
+    text, failed = await peer.call("delete-note", {"name": "plan"})
+    check("a person says no", (text, failed, note.exists()) == ("`plan` is kept.", False, True), text)
+    check("what was asked", "It begins: Buy milk" in peer.asked[0]["message"], peer.asked)
+    peer.answers = [("accept", {"sure": True})]
+    text, _ = await peer.call("delete-note", {"name": "plan"})
+    check("a person says yes", (text, note.exists()) == ("Deleted `plan`.", False), text)
+
+    peer.answers = [("accept", {"mail": "ada@desk.example", "role": "editor"}), ("accept", {"send": True})]
+    text, _ = await peer.call("invite", {})
+    check("two rounds", text == "Invited ada@desk.example.", text)
+    check("the second depends on the first", "ada@desk.example an invitation as editor" in peer.asked[-1]["message"], peer.asked[-1])
+    peer.answers = [("accept", {"mail": "bob@desk.example"}), ("cancel", None)]
+    text, failed = await peer.call("invite", {})
+    check("the second is cancelled", failed and "answered nothing" in text, text)
+    lines = (desk / "invited.txt").read_text().split("\n")[:-1]
+    wanted = ["ada@desk.example asked for", "ada@desk.example invited", "bob@desk.example asked for"]
+    check("each effect happened once", lines == wanted, lines)
+
+
+SESSIONS = (("hello", hello), ("docs", docs), ("assistant", assistant), ("ask-first", ask_first))
+
+
 async def run(binary, examples):
     for mode in ("legacy", "2026-07-28", "auto") if MODERN else ("legacy",):
-        for name, session in (("hello", hello), ("docs", docs)):
+        for name, session in SESSIONS:
             with example(examples, name) as folder, open(folder.parent / "stderr", "w+") as errors:
                 print(f"{name} over stdio, mcp {SDK}, {mode}", flush=True)
                 try:
@@ -223,4 +324,6 @@ async def run(binary, examples):
 
 
 if __name__ == "__main__":
-    asyncio.run(asyncio.wait_for(run(*sys.argv[1:]), 240))
+    with tempfile.TemporaryDirectory(prefix="folio-desk-") as place:
+        os.environ["DESK"] = place
+        asyncio.run(asyncio.wait_for(run(*sys.argv[1:]), 280))

@@ -1,12 +1,12 @@
-// The official TypeScript SDK's client against `hello` and `docs`, over stdio and HTTP, in both generations: what the
-// Inspector's command line cannot show, the notices of changed lists.
+// The official TypeScript SDK's client against four examples, over stdio and HTTP, in both generations: what the
+// Inspector's command line cannot show, the notices of changed lists, and what a client is asked and told on the way.
 //
 //     typescript_sdk.mjs FOLIO EXAMPLES MODULES
 //
 // MODULES is the folder with `node_modules`.
 
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -54,9 +54,19 @@ async function connect(transport, mode) {
   });
   const listChanged = { tools: told("tools"), prompts: told("prompts"), resources: told("resources") };
   const versionNegotiation = { mode: mode === "legacy" ? "legacy" : { pin: mode } };
-  const client = new Client({ name: "interop", version: "1" }, { listChanged, versionNegotiation });
+  const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {} };
+  const client = new Client({ name: "interop", version: "1" }, { capabilities, listChanged, versionNegotiation });
+  const [asked, answers, logs] = [[], [], []];
+  const note = (request) => asked.push(request.params);
+  client.setRequestHandler("elicitation/create", (request) => (note(request), answers.shift()));
+  client.setRequestHandler("sampling/createMessage", (request) => {
+    note(request);
+    return { role: "assistant", content: { type: "text", text: " In short. " }, model: "interop" };
+  });
+  client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work/desk", name: "Desk" }] }));
+  client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params));
   await client.connect(transport);
-  return { client, heard };
+  return { client, heard, asked, answers, logs, mode };
 }
 
 async function hello({ client, heard }, folder) {
@@ -91,9 +101,67 @@ async function docs({ client, heard }, folder) {
   same("what is listed then", heard.slice(1), [["tools", ["count", "search-handbook"]]]);
 }
 
+async function assistant({ client, asked, logs, mode }, folder) {
+  const told = [];
+  const options = { onprogress: ({ progress, total, message }) => void told.push([progress, total, message]) };
+  const modern = mode !== "legacy";
+  if (!modern) await client.setLoggingLevel("debug");
+  const _meta = modern ? { "io.modelcontextprotocol/logLevel": "debug" } : {};
+  const call = (name, args, more) => client.callTool({ name, arguments: args, _meta }, more);
+  const answer = await call("summarize-meeting", { meeting: "kick-off" }, options);
+  same("a tool that asks the client's model", answer.content, [{ type: "text", text: "# kick-off\n\nIn short.\n" }]);
+  const minutes = readFileSync(join(folder, "minutes/kick-off.md"), "utf8");
+  same("what its model was asked", [asked[0].maxTokens, asked[0].messages[0].content.text.trim()], [400, minutes.trim()]);
+  // What comes together with the answer the SDK tells nobody.
+  await until("progress", () => told.length > 1, () => told);
+  same("how far it was", told.slice(0, 2), [[1, 3, "Reading the minutes"], [2, 3, "Asking for a summary"]]);
+  await until("log messages", () => logs.length > 1, () => logs);
+  same("who spoke", logs.map((log) => [log.level, log.logger]), [["debug", "summarize"], ["info", "summarize-meeting"]]);
+  same("the client's roots", (await call("folders", {})).content[0].text, "file:///work/desk\n");
+
+  told.length = 0;
+  const enough = new AbortController();
+  const waiting = call("wait", { seconds: 10 }, { ...options, signal: enough.signal }).catch((error) => error);
+  await until("a call is under way", () => told.length, () => told);
+  enough.abort("enough");
+  check("it is cancelled", (await waiting) instanceof Error || (await waiting) === "enough", String(await waiting));
+  same("and the next is answered", (await call("wait", { seconds: 0.01 })).content[0].text, "Waited 0.01 s.");
+}
+
+async function askFirst({ client, asked, answers }, folder) {
+  const desk = deskOf(folder);
+  const note = join(desk, "plan.txt");
+  writeFileSync(note, "Buy milk\n");
+  const call = async (name, args) => {
+    const answer = await client.callTool({ name, arguments: args });
+    return [answer.content[0].text, answer.isError ?? false];
+  };
+  answers.push({ action: "decline" });
+  same("a person says no", [await call("delete-note", { name: "plan" }), existsSync(note)], [["`plan` is kept.", false], true]);
+  check("what was asked", asked[0].message.includes("It begins: Buy milk"), asked);
+  answers.push({ action: "accept", content: { sure: true } });
+  same("a person says yes", [await call("delete-note", { name: "plan" }), existsSync(note)], [["Deleted `plan`.", false], false]);
+
+  answers.push({ action: "accept", content: { mail: "ada@desk.example", role: "editor" } });
+  answers.push({ action: "accept", content: { send: true } });
+  same("two rounds", await call("invite", {}), ["Invited ada@desk.example.", false]);
+  check("the second depends on the first", asked.at(-1).message.includes("an invitation as editor"), asked.at(-1));
+  answers.push({ action: "accept", content: { mail: "bob@desk.example" } }, { action: "cancel" });
+  const [text, failed] = await call("invite", {});
+  check("the second is cancelled", failed && text.includes("answered nothing"), text);
+  const lines = readFileSync(join(desk, "invited.txt"), "utf8").split("\n").slice(0, -1);
+  const wanted = ["ada@desk.example asked for", "ada@desk.example invited", "bob@desk.example asked for"];
+  same("each effect happened once", lines, wanted);
+}
+
+/** The folder that the tools of `ask-first` work on. */
+function deskOf(folder) {
+  return join(folder, "..", "desk");
+}
+
 /** A server over HTTP, and where it listens. */
-async function serve(folder) {
-  const server = spawn(binary, ["serve", folder, "--http=127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+async function serve(folder, env) {
+  const server = spawn(binary, ["serve", folder, "--http=127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"], env });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   for await (const line of createInterface({ input: server.stderr })) {
     const found = /^listening on (\S+)$/.exec(line);
@@ -113,12 +181,14 @@ async function session(name, over, mode) {
   console.log(`${name} over ${over}, TypeScript ${VERSION}, ${mode}`);
   let server;
   try {
-    if (over === "HTTP") server = await serve(folder);
+    mkdirSync(deskOf(folder));
+    const env = { ...process.env, DESK: deskOf(folder) };
+    if (over === "HTTP") server = await serve(folder, env);
     const transport = server
       ? new StreamableHTTPClientTransport(server.url)
-      : new StdioClientTransport({ command: binary, args: ["serve", folder] });
+      : new StdioClientTransport({ command: binary, args: ["serve", folder], env });
     const peer = await connect(transport, mode);
-    await { hello, docs }[name](peer, folder);
+    await SESSIONS[name](peer, folder);
     await peer.client.close();
   } finally {
     await server?.end();
@@ -126,10 +196,11 @@ async function session(name, over, mode) {
   }
 }
 
+const SESSIONS = { hello, docs, assistant, "ask-first": askFirst };
 const late = setTimeout(() => {
   console.error("it takes too long");
   process.exit(1);
 }, 120_000);
 for (const mode of ["legacy", "2026-07-28"])
-  for (const over of ["stdio", "HTTP"]) for (const name of ["hello", "docs"]) await session(name, over, mode);
+  for (const over of ["stdio", "HTTP"]) for (const name of Object.keys(SESSIONS)) await session(name, over, mode);
 clearTimeout(late);

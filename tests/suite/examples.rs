@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::harness::{Client, Folder, MODERN, SESSIONS, Serve, folio_in, text_of};
+use crate::harness::{Client, Folder, MODERN, SESSIONS, Serve, eventually, folio_in, text_of};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -509,4 +509,129 @@ fn web_api_serves_a_prompt_and_a_resource() {
     assert_eq!(completed(&client, template("weather://{city}"), "city", "li", json!({}))[0], "Lima");
     let missing = client.error("resources/read", json!({ "uri": "weather://Atlantis" }));
     assert_eq!(missing["code"], -32002, "{missing}");
+}
+
+/// Goes through `part` with a client of each of these versions that has these capabilities, on each wire.
+fn with_each(versions: &[&str], serve: impl Fn() -> Serve, capabilities: &Value, part: impl Fn(&Client)) {
+    let web = serve().http();
+    for version in versions {
+        let pipes = serve().stdio();
+        part(&pipes.able(version, capabilities.clone()));
+        part(&web.able(version, capabilities.clone()));
+    }
+}
+
+#[test]
+fn ask_first_deletes_nothing_before_a_person_has_said_so() {
+    let desk = Folder::new(&[]);
+    let serve = || Serve::of(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
+    with_each(&["2025-06-18", "2025-11-25", MODERN], serve, &json!({ "elicitation": {} }), |client| {
+        desk.write("plan.txt", "Buy milk\nand bread\n");
+        let arguments = json!({ "name": "plan" });
+        for (answer, text) in [
+            (json!({ "action": "decline" }), "`plan` is kept."),
+            (json!({ "action": "cancel" }), "`plan` is kept."),
+            (json!({ "action": "accept", "content": { "sure": false } }), "`plan` is kept."),
+        ] {
+            let result = client.talk_to("delete-note", arguments.clone(), |_, params| {
+                assert_eq!(params["message"], "Delete the note `plan`? It begins: Buy milk");
+                answer.clone()
+            });
+            assert_eq!(text_of(&result["content"][0]), text);
+            assert!(desk.at("plan.txt").exists());
+        }
+        let yes = json!({ "action": "accept", "content": { "sure": true } });
+        let result = client.talk_to("delete-note", arguments.clone(), |_, _| yes.clone());
+        assert_eq!(text_of(&result["content"][0]), "Deleted `plan`.");
+        assert!(!desk.at("plan.txt").exists());
+        // Nobody is asked about what is not there, and no name leads out of the desk.
+        for name in ["plan", "../plan"] {
+            let result = client.talk_to("delete-note", json!({ "name": name }), |_, _| unreachable!("it was asked"));
+            assert_eq!(result["isError"], true, "{result}");
+        }
+    });
+}
+
+#[test]
+fn ask_first_invites_in_two_rounds() {
+    let desk = Folder::new(&[]);
+    let serve = || Serve::of(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
+    with_each(&["2025-06-18", "2025-11-25", MODERN], serve, &json!({ "elicitation": {} }), |client| {
+        let accept = |content: Value| json!({ "action": "accept", "content": content });
+        let invite = |send: bool| {
+            client.talk_to("invite", json!({}), |_, params| match params["message"].as_str().unwrap() {
+                "Whom do you want to invite?" => accept(json!({ "mail": "ada@desk.example" })),
+                "Send ada@desk.example an invitation as reader?" => accept(json!({ "send": send })),
+                other => panic!("{other}"),
+            })
+        };
+        assert_eq!(text_of(&invite(true)["content"][0]), "Invited ada@desk.example.");
+        let refused = invite(false);
+        assert_eq!(
+            (&refused["isError"], text_of(&refused["content"][0]).as_str()),
+            (&json!(true), "Nobody was invited.")
+        );
+        let lines = fs::read_to_string(desk.at("invited.txt")).unwrap();
+        let lines: Vec<&str> = lines.lines().map(|line| line.strip_prefix("ada@desk.example ").unwrap()).collect();
+        assert_eq!(lines, ["asked for", "invited", "asked for"]);
+        desk.remove("invited.txt");
+    });
+}
+
+#[test]
+fn assistant_asks_the_clients_model_and_says_how_far_it_is() {
+    let serve = || Serve::of(&example("assistant"));
+    let versions: Vec<&str> = SESSIONS.into_iter().chain([MODERN]).collect();
+    with_each(&versions, serve, &json!({ "sampling": {}, "roots": {} }), |client| {
+        let mut meta = json!({ "progressToken": 9 });
+        if client.is_modern() {
+            meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+        } else {
+            client.result("logging/setLevel", json!({ "level": "debug" }));
+        }
+        let minutes = fs::read_to_string(example("assistant").join("minutes/kick-off.md")).unwrap();
+        let params = json!({ "name": "summarize-meeting", "arguments": { "meeting": "kick-off" }, "_meta": meta });
+        let said = client.talk("tools/call", params, |method, params| {
+            assert_eq!(method, "sampling/createMessage");
+            assert_eq!(text_of(&params["messages"][0]["content"]).trim(), minutes.trim());
+            assert!(params["systemPrompt"].as_str().unwrap().starts_with("Write a short summary"), "{params}");
+            json!({ "role": "assistant", "content": { "type": "text", "text": " In short.\n" }, "model": "tiny" })
+        });
+        assert_eq!(text_of(&said["result"]["content"][0]), "# kick-off\n\nIn short.\n");
+        let told = client.told("notifications/progress");
+        let progress: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
+        assert_eq!(progress, [1.0, 2.0, 3.0], "{told:?}");
+        let logs = client.told("notifications/message");
+        let spoken: Vec<(&str, &str)> =
+            logs.iter().map(|log| (log["level"].as_str().unwrap(), log["logger"].as_str().unwrap())).collect();
+        assert_eq!(spoken, [("debug", "summarize"), ("info", "summarize-meeting")], "{logs:?}");
+
+        let roots = json!({ "roots": [{ "uri": "file:///work/desk" }, { "uri": "file:///work/lab" }] });
+        let folders = client.talk_to("folders", json!({}), |_, _| roots.clone());
+        assert_eq!(text_of(&folders["content"][0]), "file:///work/desk\nfile:///work/lab\n");
+
+        let before = client.told("notifications/progress").len();
+        let meta = json!({ "progressToken": "wait" });
+        let id = client.send("tools/call", json!({ "name": "wait", "arguments": { "seconds": 10 }, "_meta": meta }));
+        eventually("a first word", || client.told("notifications/progress").len() > before);
+        client.give_up(id);
+        client.round_trip();
+        assert!(!client.has_answer(id));
+        assert_eq!(client.call_text("wait", json!({ "seconds": 0.01 })), "Waited 0.01 s.");
+    });
+}
+
+#[test]
+fn assistant_says_so_to_a_client_without_a_model() {
+    let serve = || Serve::of(&example("assistant"));
+    with_each(&["2024-11-05", "2025-11-25", MODERN], serve, &json!({}), |client| {
+        let said = client.request("tools/call", json!({ "name": "summarize", "arguments": { "text": "long" } }));
+        let words = if client.is_modern() {
+            assert_eq!(said["error"]["code"], -32021, "{said}");
+            said["error"]["message"].as_str().unwrap().to_owned()
+        } else {
+            text_of(&said["result"]["content"][0])
+        };
+        assert!(words.contains("`sampling`"), "{words}");
+    });
 }

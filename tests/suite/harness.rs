@@ -1,6 +1,6 @@
 //! A server as a child of the test, and clients of both generations that speak raw JSON-RPC to it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -284,6 +284,17 @@ impl Server {
         client
     }
 
+    /// A client of any version that has these capabilities.
+    pub fn able(&self, version: &str, capabilities: Value) -> Client {
+        let mut client = Client::new(self.wire(), version);
+        client.capabilities = capabilities;
+        if !client.is_modern() {
+            client.begin();
+            client.notify("notifications/initialized", Value::Null);
+        }
+        client
+    }
+
     /// A client of 2026-07-28, which needs no session.
     pub fn modern(&self) -> Client {
         Client::new(self.wire(), MODERN)
@@ -297,13 +308,17 @@ impl Server {
 
     /// A client of HTTP+SSE, for which the server must have been started.
     pub fn sse(&self, version: &str) -> Client {
-        let client = self.sse_at("/sse", &[], version);
-        if client.is_modern() {
-            return client;
+        self.able_sse(version, json!({}))
+    }
+
+    /// The same with these capabilities.
+    pub fn able_sse(&self, version: &str, capabilities: Value) -> Client {
+        let mut client = self.sse_at("/sse", &[], version);
+        client.capabilities = capabilities;
+        if !client.is_modern() {
+            client.begin();
+            client.notify("notifications/initialized", Value::Null);
         }
-        let mut client = client;
-        client.begin();
-        client.notify("notifications/initialized", Value::Null);
         client
     }
 
@@ -467,9 +482,13 @@ pub struct Client {
     wire: Wire,
     pub version: String,
     pub agreed: Value,
+    /// What it says that it can.
+    pub capabilities: Value,
     /// Notifications, and over HTTP whatever else came on streams.
     news: Arc<Queue<Value>>,
     next: AtomicI64,
+    /// The connections of requests that were sent over Streamable HTTP and not waited for.
+    open: Mutex<HashMap<i64, TcpStream>>,
 }
 
 impl Client {
@@ -478,7 +497,15 @@ impl Client {
             Wire::Pipe(pipe) => pipe.incoming.clone(),
             Wire::Http { .. } | Wire::Sse { .. } => Arc::default(),
         };
-        Client { wire, version: version.to_owned(), agreed: Value::Null, news, next: AtomicI64::new(1) }
+        Client {
+            wire,
+            version: version.to_owned(),
+            agreed: Value::Null,
+            capabilities: json!({}),
+            news,
+            next: AtomicI64::new(1),
+            open: Mutex::default(),
+        }
     }
 
     pub fn is_modern(&self) -> bool {
@@ -488,7 +515,7 @@ impl Client {
     fn begin(&mut self) {
         let params = json!({
             "protocolVersion": self.version,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": { "name": "suite", "version": "1" },
         });
         match &mut self.wire {
@@ -526,6 +553,7 @@ impl Client {
             for (key, value) in modern_meta().as_object().unwrap() {
                 params["_meta"][key] = value.clone();
             }
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         params
     }
@@ -582,15 +610,109 @@ impl Client {
         }
     }
 
-    /// Sends a request without waiting; not over Streamable HTTP, where each has its own answer.
+    /// Sends a request without waiting.
     pub fn send(&self, method: &str, params: Value) -> i64 {
         let id = self.next_id();
-        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": self.params(params) });
+        let params = self.params(params);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.wire {
             Wire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
-            _ => self.pipe().line(body.to_string()),
+            Wire::Pipe(pipe) => pipe.line(body.to_string()),
+            Wire::Http { http, .. } => {
+                let socket = http.begin_post(&borrowed(&self.headers(method, &params)), &body);
+                self.open.lock().unwrap().insert(id, socket.try_clone().unwrap());
+                let news = self.news.clone();
+                // What is given up on the way has no answer.
+                thread::spawn(move || Response::try_read(socket).map(|response| response.each(|said| news.push(said))));
+            }
         }
         id
+    }
+
+    /// Calls a tool without waiting.
+    pub fn begin_call(&self, name: &str, arguments: Value) -> i64 {
+        self.send("tools/call", json!({ "name": name, "arguments": arguments }))
+    }
+
+    /// No longer wants the answer to what was sent, in the way of the version and the wire.
+    pub fn give_up(&self, id: i64) {
+        match &self.wire {
+            Wire::Http { session: None, .. } => {
+                let socket = self.open.lock().unwrap().remove(&id).expect("such a request");
+                socket.shutdown(Shutdown::Both).unwrap();
+            }
+            _ => self.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" })),
+        }
+    }
+
+    /// Waits for a message for which `wanted` holds: a request of the server's, a notification, or an answer.
+    pub fn take(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let found = self.news.take(PATIENCE, wanted);
+        found.unwrap_or_else(|| panic!("no such message came in {}; there are {:?}", self.version, self.news.all()))
+    }
+
+    /// Waits for a request of the server's.
+    pub fn asked(&self) -> Value {
+        self.take(is_question)
+    }
+
+    /// Answers a request of the server's.
+    pub fn reply(&self, question: &Value, result: &Value) {
+        self.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
+    }
+
+    /// Sends a message that has no answer, as it is.
+    pub fn tell(&self, message: &Value) {
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.line(message.to_string()),
+            Wire::Http { http, .. } => {
+                let response = http.post(&borrowed(&self.headers("", &Value::Null)), message);
+                assert_eq!(response.status, 202, "{response:?}");
+            }
+            Wire::Sse { .. } => assert_eq!(self.post(&message.to_string()), None),
+        }
+    }
+
+    /// Sends a request, and answers what the client is asked on the way by its method and parameters: in place in a
+    /// session, with the next request in 2026-07-28. Returns the last answer.
+    pub fn talk(&self, method: &str, mut params: Value, mut answer: impl FnMut(&str, &Value) -> Value) -> Value {
+        if self.is_modern() {
+            loop {
+                let said = self.request(method, params.clone());
+                let result = &said["result"];
+                if result["resultType"] != "input_required" {
+                    return said;
+                }
+                let asked = result["inputRequests"].as_object().unwrap_or_else(|| panic!("{result}")).iter();
+                let mut responses = json!({});
+                for (key, request) in asked {
+                    responses[key] = answer(request["method"].as_str().unwrap(), &request["params"]);
+                }
+                params["inputResponses"] = responses;
+                params["requestState"] = result["requestState"].clone();
+            }
+        }
+        let id = self.send(method, params);
+        loop {
+            let said = self.take(|said| is_question(said) || said["id"] == id && said.get("method").is_none());
+            if !is_question(&said) {
+                return said;
+            }
+            self.reply(&said, &answer(said["method"].as_str().unwrap(), &said["params"]));
+        }
+    }
+
+    /// Calls a tool and answers on the way: its result.
+    pub fn talk_to(&self, tool: &str, arguments: Value, answer: impl FnMut(&str, &Value) -> Value) -> Value {
+        let said = self.talk("tools/call", json!({ "name": tool, "arguments": arguments }), answer);
+        assert!(said.get("result").is_some(), "{tool} in {}: {said}", self.version);
+        said["result"].clone()
+    }
+
+    /// What was notified so far by this method, and not waited for: its parameters.
+    pub fn told(&self, method: &str) -> Vec<Value> {
+        let all = self.news.all();
+        all.iter().filter(|message| message["method"] == method).map(|message| message["params"].clone()).collect()
     }
 
     /// Waits for the answer to what was sent.
@@ -788,6 +910,22 @@ impl Client {
     }
 }
 
+/// Whether a message is a request of the server's.
+fn is_question(message: &Value) -> bool {
+    message.get("method").is_some() && message.get("id").is_some()
+}
+
+/// Goes through `part` with a client of each version that has these capabilities, on each wire.
+pub fn everywhere(folder: &Folder, capabilities: &Value, part: impl Fn(&Client)) {
+    let web = folder.http();
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let pipes = folder.stdio();
+        part(&pipes.able(version, capabilities.clone()));
+        pipes.pipe().assert_clean();
+        part(&web.able(version, capabilities.clone()));
+    }
+}
+
 /// What each request of 2026-07-28 says about itself.
 pub fn modern_meta() -> Value {
     json!({
@@ -867,6 +1005,17 @@ impl Http {
     }
 
     pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        Response::read(self.begin(method, headers, body))
+    }
+
+    /// Posts a message without waiting for the response.
+    fn begin_post(&self, headers: &[(&str, &str)], body: &Value) -> TcpStream {
+        let mut all = vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        all.extend_from_slice(headers);
+        self.begin("POST", &all, body.to_string().as_bytes())
+    }
+
+    fn begin(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -884,7 +1033,7 @@ impl Http {
         stream.write_all(head.as_bytes()).unwrap();
         // A server that has refused already reads no more; what it said is what matters.
         let _ = stream.write_all(body);
-        Response::read(stream)
+        stream
     }
 }
 
@@ -904,10 +1053,14 @@ impl std::fmt::Debug for Response {
 impl Response {
     /// Reads the head of a response; the body is left on the wire until it is asked for.
     pub fn read(stream: TcpStream) -> Response {
+        Response::try_read(stream).expect("a response with a status")
+    }
+
+    /// The same, where one comes.
+    fn try_read(stream: TcpStream) -> Option<Response> {
         let mut reader = BufReader::new(stream);
         let status_line = read_line(&mut reader);
-        let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no status: {status_line:?}"));
+        let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok())?;
         let mut headers = Vec::new();
         loop {
             let line = read_line(&mut reader);
@@ -920,7 +1073,7 @@ impl Response {
         } else {
             Length::Known(find("content-length").map_or(0, |length| length.parse().unwrap()))
         };
-        Response { status, headers, body: Body { reader, length } }
+        Some(Response { status, headers, body: Body { reader, length } })
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -952,6 +1105,15 @@ impl Response {
             also(message);
         }
         panic!("the stream ended without an answer to {id}");
+    }
+
+    /// Every message of the response, be it the body or events on a stream.
+    fn each(self, mut take: impl FnMut(Value)) {
+        if self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            Events(BufReader::new(self.body)).for_each(take);
+        } else if let Ok(message) = serde_json::from_str(&self.text()) {
+            take(message);
+        }
     }
 
     /// Reads an event as it is written.

@@ -16,6 +16,7 @@ mod check;
 mod harness;
 
 mod architecture;
+mod asking;
 mod batch;
 mod cli;
 mod conversation;
@@ -34,6 +35,9 @@ mod schema;
 mod shutdown;
 mod skills;
 mod sse;
+mod speaking;
 mod stdio;
+mod steps;
 mod streams;
+mod tasks;
 mod versions;

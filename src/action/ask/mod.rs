@@ -259,8 +259,9 @@ pub async fn ask_roots(client: &dyn Client, waited: &Waited) -> Result<Vec<Strin
 /// The key under which roots are asked for apart from any step.
 const ROOTS: &str = "roots";
 
-/// The roots in a `ListRootsResult`.
-fn roots(answer: &Value) -> Option<Vec<Value>> {
+/// The roots in a `ListRootsResult`; `None` where it is none.
+#[must_use]
+pub fn roots(answer: &Value) -> Option<Vec<Value>> {
     let roots = answer.get("roots")?.as_array()?;
     let root = |root: &Value| {
         let uri = root.get("uri")?.as_str().filter(|uri| uri.starts_with("file:"))?;

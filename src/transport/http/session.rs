@@ -329,8 +329,10 @@ impl State {
             }
             JsonRpcMessage::Notification(told) => match &told.notification {
                 N::ProgressNotification(progress) => self.of_progress.get(&progress.params.progress_token).copied(),
+                // Where the request that asked was cancelled, its stream is over already.
                 N::CancelledNotification(cancelled) => {
-                    cancelled.params.request_id.as_ref().and_then(|id| self.of_question.remove(id))
+                    let number = cancelled.params.request_id.as_ref().and_then(|id| self.of_question.remove(id));
+                    number.filter(|number| !self.finished.contains(number))
                 }
                 told => origin(self, told.extensions().get()),
             },
