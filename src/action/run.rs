@@ -176,19 +176,13 @@ fn compile_taken(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler
     action.filter(|_| sound).map(|action| Taken { id, when, action, reads_from })
 }
 
-/// Reports a step that can never be taken: one behind a `fail` without a condition, or whose own never holds.
+/// Reports a step that can never be taken: one behind a `fail` without a condition.
 fn check_reach(step: &Spanned<Step>, over: Option<At>, compiler: &mut Compiler<'_>) {
     if let Some(end) = over {
         compiler
             .error(Code::Unused, step.at, "this step can never be taken: the run has ended before it")
             .note(end.span(), "here, always")
             .help("give that step a `when`, or leave this one out");
-    }
-    let Some(when) = &step.when else { return };
-    if matches!(when.trim(), "{{false}}" | "{{null}}" | "{{undefined}}" | "{{0}}") {
-        compiler
-            .error(Code::Unused, when.at, "this step can never be taken: its `when` never holds")
-            .help("leave the step out");
     }
 }
 

@@ -306,7 +306,6 @@ fn a_step_with_a_mistake_is_refused_at_load() {
         ("{ id: a, exec: [printf, '{{steps.b.stdout}}'] }, { id: b, exec: [x] }", "steps.b"),
         ("{ id: a, sleep: 1s }, { id: a, sleep: 1s }", "a second step is named `a`"),
         ("{ fail: over }, { sleep: 1s }", "can never be taken"),
-        ("{ when: '{{false}}', sleep: 1s }", "can never be taken"),
         ("{ id: result, sleep: 1s }", "`result` is taken"),
         ("{ tool: t }", "itself"),
         ("{ tool: nobody }", "nobody"),

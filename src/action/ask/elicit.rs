@@ -246,6 +246,7 @@ fn check_field((name, name_at): (&str, At), (field, at): (&Value, At), compiler:
                 format!("a form's field is a text, a number, a boolean or a choice, not `{kind}`"),
             )
             .help("MCP's forms are flat");
+        return;
     }
     for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
         if !KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
