@@ -41,3 +41,4 @@ mod steps;
 mod streams;
 mod tasks;
 mod versions;
+mod within;
