@@ -15,7 +15,7 @@ use tokio::time::Instant;
 pub(crate) enum Cost {
     /// A call of a tool that runs something: 200 a second.
     Act,
-    /// A call of one that does not: 20,000 a second.
+    /// A call of one that does not: 200,000 a second.
     Say,
     /// A completion: 100 a second.
     Complete,
@@ -25,7 +25,7 @@ impl Cost {
     fn time(self) -> Duration {
         match self {
             Cost::Act => Duration::from_millis(5),
-            Cost::Say => Duration::from_micros(50),
+            Cost::Say => Duration::from_micros(5),
             Cost::Complete => Duration::from_millis(10),
         }
     }
@@ -35,7 +35,7 @@ impl Cost {
 const CREDIT: Duration = Duration::from_secs(10);
 
 /// How many clients those without a session stand for, who are counted together.
-const CROWD: u32 = 8;
+const CROWD: u32 = 100;
 
 /// What is left of a client's credit: one moment, until which it has used up what it earns.
 #[derive(Debug)]
@@ -108,6 +108,6 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn those_without_a_session_have_more_together() {
-        assert_eq!(taken(&Allowance::of_all(), Cost::Act), 16_000);
+        assert_eq!(taken(&Allowance::of_all(), Cost::Act), 200_000);
     }
 }
