@@ -59,9 +59,13 @@ impl Server {
         if !admitted.served.talks && !request.detach && request.state.is_none() {
             return self.run(context, call(plain)).await.map(Came::To).map_err(refuse);
         }
-        let binding = binding(&request);
-        let checkpoint = self.opened(&request, &binding)?;
-        let answers = request.responses.map(|answers| answers.into_iter().collect());
+        let Request { method, name, arguments, responses, state, .. } = request;
+        let binding = || binding(method, name, arguments);
+        let checkpoint = match &state {
+            Some(state) => Some(self.opened(state, &binding())?),
+            None => None,
+        };
+        let answers = responses.map(|answers| answers.into_iter().collect());
         let caller = Arc::new(Caller::new(self, context, admitted.era, answers));
         let plain = plain.from(caller.clone());
         let resumed = match &checkpoint {
@@ -78,7 +82,7 @@ impl Server {
         match came {
             Ok(answer) => Ok(Came::To(answer)),
             Err(Refusal { kind: RefusalKind::Asks, asking: Some(asking), .. }) => {
-                self.required(*asking, &binding, admitted).map(Came::Waits)
+                self.required(*asking, &binding(), admitted).map(Came::Waits)
             }
             Err(Refusal { kind: RefusalKind::Detached, asking: Some(asking), .. }) => {
                 Ok(Came::Detached(Box::new(asking.checkpoint)))
@@ -88,12 +92,11 @@ impl Server {
     }
 
     /// Where the call stood, from the state that came with the request.
-    fn opened(&self, request: &Request<'_>, binding: &[u8]) -> Result<Option<Checkpoint>, ErrorData> {
-        let Some(state) = &request.state else { return Ok(None) };
+    fn opened(&self, state: &str, binding: &[u8]) -> Result<Checkpoint, ErrorData> {
         let refused = |words: String| ErrorData::new(ErrorCode::INVALID_PARAMS, words, None);
         let content = self.live.seal().open(state, binding).map_err(|error| refused(error.to_string()))?;
-        let checkpoint = serde_json::from_slice(&content);
-        checkpoint.map(Some).map_err(|_| refused("this `requestState` is of another version of folio".to_owned()))
+        serde_json::from_slice(&content)
+            .map_err(|_| refused("this `requestState` is of another version of folio".to_owned()))
     }
 
     fn required(&self, asking: Asking, binding: &[u8], admitted: &Admitted) -> Result<InputRequiredResult, ErrorData> {
@@ -113,12 +116,12 @@ fn changed<T>(came: &Result<T, Refusal>) -> bool {
 }
 
 /// What a state is bound to: the method, the entry, and a digest of its arguments, whatever their order.
-fn binding(request: &Request<'_>) -> Vec<u8> {
-    let mut arguments = Value::Object(request.arguments.cloned().unwrap_or_default());
+fn binding(method: &str, name: &str, arguments: Option<&Object>) -> Vec<u8> {
+    let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());
     arguments.sort_all_objects();
     let digest = digest(&SHA256, arguments.to_string().as_bytes());
     let mut binding = Vec::new();
-    for part in [request.method.as_bytes(), request.name.as_bytes(), digest.as_ref()] {
+    for part in [method.as_bytes(), name.as_bytes(), digest.as_ref()] {
         binding.extend_from_slice(&(part.len() as u64).to_be_bytes());
         binding.extend_from_slice(part);
     }
