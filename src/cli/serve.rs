@@ -81,7 +81,9 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
     let live = Live::new(Arc::new(start.catalog), Arc::new(Real::new()), options);
-    live.seal_with(&start.keys);
+    if !start.keys.is_empty() {
+        live.seal_with(&start.keys);
+    }
     // The address is taken before anything else begins: what can fail fails first.
     let bound = match &arguments.http {
         Some(address) => Some(http::bind(http_options(arguments, address.as_ref(), listening)).await?),
