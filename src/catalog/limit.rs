@@ -60,11 +60,12 @@ impl Limit {
         let _ = self.used.set(earlier.used().clone());
     }
 
-    /// Lets a call in, or says in words when to try again. One that only goes on has been counted.
+    /// Lets a call in, or says in words when to try again. One that only goes on was let in before, and what it came
+    /// with to go on is good for once.
     pub(super) fn enter(&self, name: &str, fresh: bool) -> Result<Turn, String> {
         let used = self.used();
         let mut counted = lock(used);
-        if let Some(most) = self.at_once.filter(|most| counted.running >= *most) {
+        if let Some(most) = self.at_once.filter(|most| fresh && counted.running >= *most) {
             let times = if most == 1 { "one call".to_owned() } else { format!("{most} calls") };
             return Err(format!("`{name}` runs {times} at once, and does so now; try again when one has ended"));
         }

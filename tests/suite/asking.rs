@@ -616,6 +616,39 @@ fn a_caller_that_cancels_has_its_question_taken_back() {
 }
 
 #[test]
+fn a_call_that_goes_on_is_let_in_whatever_runs_meanwhile() {
+    let manifest = "folio: 1\nserver: { name: a }\ntools:\n  t:\n    description: T\n    concurrency: 1\n    \
+                    rateLimit: { calls: 2, per: 1h }\n    run:\n      \
+                    - { id: a, ask: { n: { elicit: { message: N?, schema: { n: { type: number, required: true } } } } } }\n      \
+                    - { sleep: \"{{steps.a.n.n}}s\" }\n    result: { text: done }\n";
+    let folder = Folder::of(manifest);
+    for server in [folder.stdio(), folder.http()] {
+        let client = server.able(MODERN, all());
+        let states = [first_round(&client, "t", json!({})).1, first_round(&client, "t", json!({})).1];
+        let answers = |n: f64| json!({ "n": accept(json!({ "n": n })) });
+        let params = json!({ "name": "t", "arguments": {}, "inputResponses": answers(1.0), "requestState": states[0] });
+        let running = client.send("tools/call", params);
+        let answer = round(&client, "t", json!({}), (answers(0.01), &states[1]));
+        assert_eq!(text(&answer["result"]), "done");
+        assert_eq!(text(&client.answer(running)["result"]), "done");
+    }
+}
+
+#[test]
+fn a_server_that_is_told_to_end_waits_for_no_answer() {
+    let folder = Folder::of(ASKING);
+    for version in ["2025-06-18", "2025-11-25"] {
+        for server in [folder.stdio(), folder.http()] {
+            let client = server.able(version, all());
+            client.begin_call("hello", json!({}));
+            client.asked();
+            server.signal("TERM");
+            assert!(server.wait(Duration::from_secs(10)).is_some(), "it waits");
+        }
+    }
+}
+
+#[test]
 fn a_client_that_leaves_ends_the_call_that_asks_it() {
     let folder = Folder::of(ASKING);
     let pipes = folder.stdio();
