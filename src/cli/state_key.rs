@@ -20,7 +20,8 @@ pub(super) fn keys(arguments: &Serve) -> anyhow::Result<Vec<Vec<u8>>> {
     match std::env::var(VARIABLE) {
         Ok(keys) => checked(keys.split(','), VARIABLE),
         Err(std::env::VarError::NotPresent) => Ok(Vec::new()),
-        Err(error) => bail!("{VARIABLE}: {error}"),
+        // The error's own words hold the value.
+        Err(std::env::VarError::NotUnicode(_)) => bail!("{VARIABLE} is not UTF-8"),
     }
 }
 

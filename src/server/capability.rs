@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     Completions,
     Logging,
     Skills,
+    Tasks,
 }
 
 /// Which kinds are declared, or were to a session.
@@ -62,6 +63,7 @@ impl Kinds {
             Kind::Completions => self.completions,
             Kind::Logging => self.logging,
             Kind::Skills => self.skills,
+            Kind::Tasks => self.tasks,
         }
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn undeclared(kind: Kind) -> ErrorData {
         Kind::Completions => "this server completes nothing",
         Kind::Logging => "this server sends no log messages",
         Kind::Skills => "this server has no skills",
+        Kind::Tasks => "this server has no tasks",
     };
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }

@@ -3,9 +3,10 @@
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData, GetPromptRequestParams,
-        GetSkillRequestParams, InitializeRequestParams, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
-        ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
+        CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
+        GetPromptRequestParams, GetSkillRequestParams, GetTaskParams, InitializeRequestParams, PaginatedRequestParams,
+        ReadResourceDirectoryRequestParams, ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionsListenRequestParams, UpdateTaskParams,
     },
     service::RequestContext,
 };
@@ -17,7 +18,8 @@ use super::{Server, capability::Kind, error, session};
 /// Says what is wrong with such a request.
 pub(crate) fn explain(server: &Server, request: &CustomRequest, context: &RequestContext<RoleServer>) -> ErrorData {
     let method = request.method.as_str();
-    if session::is_modern(context) && is_of_sessions(method) {
+    let modern = session::is_modern(context);
+    if modern && is_of_sessions(method) || !modern && kind(method) == Some(Kind::Tasks) {
         return error::unknown_method(method);
     }
     if let Some(kind) = kind(method)
@@ -47,6 +49,7 @@ fn kind(method: &str) -> Option<Kind> {
         Some("completion") => Some(Kind::Completions),
         Some("logging") => Some(Kind::Logging),
         Some("skills") => Some(Kind::Skills),
+        Some("tasks") => Some(Kind::Tasks),
         _ => None,
     }
     .filter(|_| complaint(method, None).is_some() || is_list(method))
@@ -65,6 +68,9 @@ pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> 
         "resources/read" => mismatch::<ReadResourceRequestParams>(params),
         "resources/directory/read" => mismatch::<ReadResourceDirectoryRequestParams>(params),
         "skills/get" => mismatch::<GetSkillRequestParams>(params),
+        "tasks/get" => mismatch::<GetTaskParams>(params),
+        "tasks/update" => mismatch::<UpdateTaskParams>(params),
+        "tasks/cancel" => mismatch::<CancelTaskParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
         "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
         "completion/complete" => mismatch::<CompleteRequestParams>(params),

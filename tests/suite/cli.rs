@@ -330,3 +330,19 @@ fn what_serve_cannot_do_yet_it_refuses_with_a_plain_sentence() {
     assert_eq!(served.code, Some(1), "{served:?}");
     assert!(served.err.contains("folio.yaml:4:"), "{served:?}");
 }
+
+/// The system's own words for such a variable hold its value.
+#[cfg(unix)]
+#[test]
+fn a_state_key_that_is_no_text_is_refused_and_not_told() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::of(DESK);
+    let key = std::ffi::OsStr::from_bytes(b"a-key-that-nobody-may-see-in-a-log\xff");
+    let mut command = Command::new(FOLIO);
+    command.args(["serve"]).current_dir(folder.path()).env("FOLIO_STATE_KEY", key).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
+    assert!(said.contains("FOLIO_STATE_KEY is not UTF-8") && !said.contains("nobody-may-see"), "{said}");
+}

@@ -264,6 +264,7 @@ fn a_task_that_nobody_knows_is_an_error() {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
             let params = json!({ "taskId": "nobody", "inputResponses": {} });
             assert_eq!(client.code(method, params), -32602, "{method}");
+            assert_eq!(client.code(method, json!({ "taskId": 7 })), -32602, "{method} of no text");
         }
         for method in ["tasks/list", "tasks/result"] {
             assert_eq!(client.code(method, json!({ "taskId": "nobody" })), -32601, "{method}");
