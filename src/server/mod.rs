@@ -15,6 +15,7 @@ mod changes;
 mod client;
 mod completion;
 mod content;
+mod dated;
 mod error;
 mod handler;
 mod limit;

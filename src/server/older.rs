@@ -53,31 +53,25 @@ impl Older for Prompt {
     }
 }
 
-impl Older for Resource {
-    fn leave_out(&mut self, era: Era) {
-        if era < Era::V2025_11_25 {
-            self.icons = None;
+/// A resource and a template of resources have the same keys, but for the URI.
+macro_rules! older_resources {
+    ($($listed:ty),+) => {$(
+        impl Older for $listed {
+            fn leave_out(&mut self, era: Era) {
+                if era < Era::V2025_11_25 {
+                    self.icons = None;
+                }
+                if era < Era::V2025_06_18 {
+                    self.title = None;
+                    self.meta = None;
+                    undated(&mut self.annotations);
+                }
+            }
         }
-        if era < Era::V2025_06_18 {
-            self.title = None;
-            self.meta = None;
-            undated(&mut self.annotations);
-        }
-    }
+    )+};
 }
 
-impl Older for ResourceTemplate {
-    fn leave_out(&mut self, era: Era) {
-        if era < Era::V2025_11_25 {
-            self.icons = None;
-        }
-        if era < Era::V2025_06_18 {
-            self.title = None;
-            self.meta = None;
-            undated(&mut self.annotations);
-        }
-    }
-}
+older_resources!(Resource, ResourceTemplate);
 
 impl Older for ResourceContents {
     fn leave_out(&mut self, era: Era) {

@@ -15,7 +15,9 @@ use super::{
     Server,
     asking::{self, Came},
     capability::Kind,
-    content, error,
+    content,
+    dated::Dated,
+    error,
     older::Older,
     session::Admitted,
 };
@@ -28,13 +30,8 @@ pub(crate) fn list(
     let Admitted { served, era } = server.admit(Kind::Prompts, context)?;
     let mut page = served.prompts.page(request, served.page_size)?;
     page.items.leave_out(era);
-    let mut result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    let result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) async fn get(

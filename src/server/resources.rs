@@ -15,7 +15,9 @@ use super::{
     Server,
     asking::{self, Came},
     capability::Kind,
-    content, error,
+    content,
+    dated::Dated,
+    error,
     older::Older,
     served,
     session::Admitted,
@@ -29,13 +31,8 @@ pub(crate) fn list(
     let Admitted { served, era } = server.admit(Kind::Resources, context)?;
     let mut page = served.resources.page(request, served.page_size)?;
     page.items.leave_out(era);
-    let mut result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    let result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) fn list_templates(
@@ -46,14 +43,9 @@ pub(crate) fn list_templates(
     let Admitted { served, era } = server.admit(Kind::Resources, context)?;
     let mut page = served.resource_templates.page(request, served.page_size)?;
     page.items.leave_out(era);
-    let mut result =
+    let result =
         ListResourceTemplatesResult { resource_templates: page.items, next_cursor: page.next, ..Default::default() };
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) async fn read(

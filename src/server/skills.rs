@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{
     Server,
     capability::Kind,
+    dated::Dated,
     listing::Listing,
     older::Older,
     served::{self, fingerprint},
@@ -26,13 +27,8 @@ pub(crate) fn list(
 ) -> Result<ListSkillsResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Skills, context)?;
     let page = served.skills.page(request, served.page_size)?;
-    let mut result = ListSkillsResult { skills: page.items, next_cursor: page.next, ..Default::default() };
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    let result = ListSkillsResult { skills: page.items, next_cursor: page.next, ..Default::default() };
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) fn get(
@@ -45,13 +41,8 @@ pub(crate) fn get(
         let message = format!("no skill is served at {uri}");
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": uri }))));
     };
-    let mut result = GetSkillResult::new(skill.clone());
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    let result = GetSkillResult::new(skill.clone());
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) fn directory(
@@ -71,11 +62,6 @@ pub(crate) fn directory(
     let pages = PaginatedRequestParams::default().with_cursor(request.cursor);
     let mut page = Listing::new(children, print).page(Some(pages), served.page_size)?;
     page.items.leave_out(era);
-    let mut result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    let result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
+    Ok(result.dated(&served, era))
 }

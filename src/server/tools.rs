@@ -16,7 +16,9 @@ use super::{
     asking::{self, Came},
     capability::Kind,
     client::Caller,
-    content, error,
+    content,
+    dated::Dated,
+    error,
     limit::Cost,
     older::Older,
     session::{Admitted, Era},
@@ -33,12 +35,7 @@ pub(crate) fn list(
     let page = listing.page(request, served.page_size)?;
     let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
     result.tools.leave_out(era);
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(served.ttl_ms);
-        result.cache_scope = Some(served.cache_scope);
-    }
-    Ok(result)
+    Ok(result.dated(&served, era))
 }
 
 pub(crate) async fn call(

@@ -1,4 +1,8 @@
-//! Resources and resource templates: checked, listed, and read.
+//! Resources and resource templates: listed and read.
+//!
+//! What is not here: how they are checked (`build`).
+
+mod build;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,22 +15,16 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::action::Plan;
-use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, mime_by_name, rfc3339};
-use crate::manifest;
-use crate::notation::{TextOrFile, is_identifier};
 use crate::template::{FilePath, Scope, Template, Text};
-use crate::uri::{UriTemplate, check_uri};
-use crate::yaml::Spanned;
+use crate::uri::UriTemplate;
 
 use super::answer::{Body, Contents, Refusal, RefusalKind};
-use super::block::{Made, annotations, bare, check_icons, contents, icons};
-use super::complete::{Sources, completions};
-use super::entry::{Calling, Home, RunKeys, check_limits, knowing, print};
+use super::block::{Made, contents};
+use super::complete::Sources;
+use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
-use super::inputs::{Inputs, check_argument, check_name, complaint, is_taken};
-use super::prompt::Building;
+use super::inputs::{Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::refused;
@@ -77,39 +75,6 @@ pub(super) enum Reading {
 }
 
 impl Resource {
-    /// Checks a resource as it was written. `None` where something is wrong with it, or its pack may not act.
-    pub(super) fn build(written: &Spanned<manifest::Resource>, building: Building<'_, '_>) -> Option<Resource> {
-        let Building { compiler, references, home, name } = building;
-        check_icons(written.icons.as_deref(), written.at, compiler);
-        let template = uri(written, compiler)?;
-        let inputs = variables(written, &template, compiler);
-        let sources = completions(&written.arguments, inputs.as_ref(), compiler);
-        let before = compiler.findings.report.sources.count();
-        let content = content(written, &template, compiler, references);
-        let hints = written.annotations.as_ref().map(|hints| annotations(hints, compiler));
-        let print = print(written.at, before, compiler);
-        let scope = written.cache_scope.map(super::listening::cache_scope);
-        let inputs = inputs?;
-        Some(Resource {
-            template,
-            name,
-            completions: sources?,
-            home: home.clone(),
-            ttl_ms: written.ttl_ms,
-            cache_scope: scope,
-            title: written.title.clone(),
-            description: written.description.clone(),
-            mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
-            icons: icons(written.icons.as_deref()),
-            annotations: hints,
-            meta: written.meta.clone(),
-            size: written.size,
-            inputs,
-            content: content?,
-            print,
-        })
-    }
-
     /// What it takes.
     pub(super) fn inputs(&self) -> &Inputs {
         &self.inputs
@@ -336,186 +301,4 @@ fn with_stat(face: face::Resource, folder: &Folder, path: &Path) -> face::Resour
     let modified = stat.modified.map(rfc3339);
     let annotations = Annotations { last_modified: modified, ..face.annotations.clone().unwrap_or_default() };
     face::Resource { size: Some(stat.size), annotations: Some(annotations), ..face }
-}
-
-fn uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
-    let Some(uri) = &written.uri else {
-        compiler
-            .error(Code::MissingKey, written.at, "a resource needs a `uri`")
-            .help("such as `docs://policy` or `issue://{id}`");
-        return None;
-    };
-    let fault = match UriTemplate::parse(uri) {
-        Ok(template) if template.is_literal() => match check_uri(uri) {
-            Ok(()) => return checked(uri, template, compiler),
-            Err(fault) => fault,
-        },
-        Ok(template) => return checked(uri, template, compiler),
-        Err(fault) => fault,
-    };
-    let span = compiler.span_within(uri.at, fault.range);
-    let diagnostic = compiler.error(Code::Uri, span, fault.message);
-    if let Some(help) = fault.help {
-        diagnostic.help(help);
-    }
-    None
-}
-
-fn checked(uri: &Spanned<String>, template: UriTemplate, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
-    let lower = uri.to_lowercase();
-    if lower.starts_with("http:") || lower.starts_with("https:") {
-        compiler
-            .warning(
-                Code::Client,
-                uri.at,
-                "clients fetch `http(s):` URIs from the web themselves, and not from this server",
-            )
-            .help("use a scheme of your own, such as `docs://`");
-    }
-    Some(template)
-}
-
-/// The variables of the URI: those that `arguments` does not describe are required texts.
-fn variables(
-    written: &Spanned<manifest::Resource>,
-    template: &UriTemplate,
-    compiler: &mut Compiler<'_>,
-) -> Option<Inputs> {
-    let mut arguments = written.arguments.clone();
-    let names: Vec<&str> = template.variables().iter().map(|variable| variable.name.as_str()).collect();
-    for name in arguments.keys().filter(|name| !names.contains(&name.value.as_str())) {
-        compiler
-            .error(Code::UnknownVariable, name.at, format!("the `uri` has no variable `{}`", name.value))
-            .did_you_mean(name, name.at.span(), names.iter().copied());
-    }
-    for (name, argument) in &written.arguments {
-        check_name(name, compiler);
-        check_argument(name, argument, compiler);
-    }
-    for variable in template.variables() {
-        if !arguments.contains_key(variable.name.as_str()) {
-            let optional =
-                matches!(variable.operator, crate::uri::Operator::Query | crate::uri::Operator::Continuation);
-            let argument = manifest::Argument { required: Some(!optional), ..manifest::Argument::default() };
-            let nowhere = crate::yaml::At::start_of(written.at.file());
-            check_variable(&variable.name, written, compiler);
-            arguments.insert(Spanned::new(variable.name.clone(), nowhere), Spanned::new(argument, nowhere));
-        }
-    }
-    Inputs::of_checked(&arguments, compiler)
-}
-
-/// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no fault there.
-fn check_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
-    if !is_identifier(name) || is_taken(name) {
-        let at = written.uri.as_ref().map_or(written.at, |uri| uri.at);
-        compiler
-            .error(Code::BadName, at, format!("`{name}` cannot name a variable of a `uri`"))
-            .help("use letters, digits and `_`, and none of `env server steps result arguments`");
-    }
-}
-
-fn content(
-    written: &Spanned<manifest::Resource>,
-    template: &UriTemplate,
-    compiler: &mut Compiler<'_>,
-    references: &mut super::reference::References,
-) -> Option<Content> {
-    check_content_keys(written, compiler)?;
-    if let Some(text) = &written.text {
-        let text = compiler.text(text)?;
-        return compiler.template(&text, Exposure::Client).map(Content::Text);
-    }
-    if let Some(blob) = &written.blob {
-        return blob_content(blob, compiler);
-    }
-    if let Some(file) = &written.file {
-        return if file.contains("{{") { file_template(file, compiler) } else { file_content(file, compiler) };
-    }
-    if let Some(root) = &written.root {
-        return Root::build(written, root, template, compiler).map(Content::Root);
-    }
-    let keys = RunKeys {
-        run: written.run.as_ref(),
-        timeout: written.timeout,
-        max_output: written.max_output,
-        wants_json: false,
-    };
-    let ready = keys.compile(compiler);
-    let result =
-        compiler.with_names(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
-    Some(Content::Run(Box::new(ready.plan?), Box::new(result?)))
-}
-
-fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
-    let keys = RunKeys {
-        run: written.run.as_ref(),
-        timeout: written.timeout,
-        max_output: written.max_output,
-        wants_json: false,
-    };
-    check_limits(&keys, written.at, compiler);
-    if let (Some(result), None) = (&written.result, &written.run) {
-        compiler.error(Code::Conflict, result.at, "`result` is made of what `run` gave, and there is no `run`");
-    }
-    for (name, there) in [("include", written.include.is_some()), ("exclude", written.exclude.is_some())] {
-        if there && written.root.is_none() {
-            let key = compiler.key(written.at, name);
-            compiler.error(Code::Conflict, key, format!("`{name}` chooses files of a `root`, and there is none"));
-        }
-    }
-    let ways = [
-        written.text.is_some(),
-        written.blob.is_some(),
-        written.file.is_some(),
-        written.root.is_some(),
-        written.run.is_some(),
-    ];
-    if ways.into_iter().filter(|way| *way).count() == 1 {
-        return Some(());
-    }
-    let names = ["text", "blob", "file", "root", "run"];
-    let second = names.iter().zip(ways).filter(|(_, there)| *there).nth(1);
-    let (code, at) = match second {
-        Some((name, _)) => (Code::Conflict, compiler.key(written.at, name)),
-        None => (Code::MissingKey, written.at),
-    };
-    compiler.error(code, at, "a resource is exactly one of `text`, `blob`, `file`, `root`, `run`");
-    None
-}
-
-fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<Content> {
-    match &blob.value {
-        TextOrFile::Text(text) => match STANDARD.decode(bare(text)) {
-            Ok(bytes) => Some(Content::Blob(bytes)),
-            Err(_) => {
-                compiler
-                    .error(Code::BadValue, blob.at, "this is not base64")
-                    .help("or name a file: `blob: { file: … }`");
-                None
-            }
-        },
-        TextOrFile::File(file) => file_content(compiler.file_of(file, blob.at)?, compiler),
-    }
-}
-
-fn file_content(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Content> {
-    let path = compiler.file(file, file.at)?;
-    Some(Content::File(compiler.pack.folder.clone(), path))
-}
-
-/// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.
-fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Content> {
-    let path: Template<FilePath> = compiler.template(file, Exposure::Client)?;
-    let before = file.split("{{").next().unwrap_or_default();
-    let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
-    let folder = compiler.path(literal, file.at)?;
-    compiler.findings.reads.folder(compiler.pack.folder.path().join(&folder));
-    match compiler.pack.folder.subfolder(&folder) {
-        Ok(folder) => Some(Content::FileTemplate { folder, literal: PathBuf::from(literal), path }),
-        Err(error) => {
-            compiler.error(Code::NotFound, file.at, error.to_string());
-            None
-        }
-    }
 }
