@@ -46,7 +46,7 @@ pub(crate) enum Came<T> {
 
 impl Server {
     /// Makes a call for a client, which may be asked on the way.
-    pub(crate) async fn ask_or<T, F: Future<Output = Result<T, Refusal>>>(
+    pub(crate) async fn ask_or<T, F: Future<Output = Result<T, Refusal>> + Send>(
         &self,
         (request, context): (Request<'_>, &RequestContext<RoleServer>),
         admitted: &Admitted,
@@ -57,8 +57,19 @@ impl Server {
         plain.detach = request.detach;
         // What waited goes on or is refused, also where nothing asks any more.
         if !admitted.served.talks && !request.detach && request.state.is_none() {
-            return self.run(context, call(plain)).await.map(Came::To).map_err(refuse);
+            return self.run(context, Box::pin(call(plain))).await.map(Came::To).map_err(refuse);
         }
+        Box::pin(self.ask_along((request, context), admitted, (plain, call), refuse)).await
+    }
+
+    /// The same for a call that may ask, or whose question is answered.
+    async fn ask_along<T, F: Future<Output = Result<T, Refusal>> + Send>(
+        &self,
+        (request, context): (Request<'_>, &RequestContext<RoleServer>),
+        admitted: &Admitted,
+        (plain, mut call): (Call, impl FnMut(Call) -> F),
+        refuse: impl Fn(Refusal) -> ErrorData,
+    ) -> Result<Came<T>, ErrorData> {
         let Request { method, name, arguments, responses, state, .. } = request;
         let binding = || binding(method, name, arguments);
         let checkpoint = match &state {
@@ -72,11 +83,11 @@ impl Server {
             Some(checkpoint) => plain.clone().resume(checkpoint.clone()),
             None => plain.clone(),
         };
-        let mut came = self.run(context, call(resumed)).await;
+        let mut came = self.run(context, Box::pin(call(resumed))).await;
         // Nothing was done that must not be done twice, so the call begins again.
         if changed(&came) && checkpoint.is_some_and(|checkpoint| !checkpoint.has_acted()) {
             caller.forget_answers();
-            came = self.run(context, call(plain)).await;
+            came = self.run(context, Box::pin(call(plain))).await;
         }
         caller.finish().await;
         match came {

@@ -19,7 +19,7 @@ pub(crate) async fn complete(
     server.allowance(era).take(Cost::Complete).map_err(error::too_early)?;
     let wish = wish(request)?;
     let call = server.call(context);
-    let found = server.run(context, served.catalog.complete(&wish, &call)).await.map_err(error::refused)?;
+    let found = server.run(context, Box::pin(served.catalog.complete(&wish, &call))).await.map_err(error::refused)?;
     let mut info = CompletionInfo::default();
     info.has_more = Some(found.has_more || found.values.len() > CompletionInfo::MAX_VALUES);
     info.total = found.total.and_then(|total| u32::try_from(total).ok());

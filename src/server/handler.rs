@@ -130,7 +130,7 @@ impl ServerHandler for Server {
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
-        subscription::subscribe(self, request.uri, &context).await
+        Box::pin(subscription::subscribe(self, request.uri, &context)).await
     }
 
     async fn unsubscribe(&self, request: UnsubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -142,7 +142,7 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        subscription::listen(self, context).await
+        Box::pin(subscription::listen(self, context)).await
     }
 
     async fn get_task(&self, request: GetTaskParams, _: Context) -> Result<GetTaskResult, ErrorData> {

@@ -39,8 +39,9 @@ pub(crate) mod testing;
 mod tools;
 mod unknown;
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -81,13 +82,14 @@ impl Server {
     }
 
     /// Runs a call until it ends or its caller no longer wants it. It is then given a moment to clean up.
+    ///
+    /// A call is large, and whatever carries it is moved several times before it begins: therefore it comes in a box.
     async fn run<T>(
         &self,
         context: &RequestContext<RoleServer>,
-        call: impl Future<Output = Result<T, Refusal>>,
+        mut call: BoxFuture<'_, Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
         let _running = self.live.enter();
-        tokio::pin!(call);
         tokio::select! {
             biased;
             answer = &mut call => answer,

@@ -34,7 +34,7 @@ pub mod stdio;
 #[cfg(test)]
 mod tests;
 
-use rmcp::service::serve_directly_with_ct;
+use rmcp::service::{ServiceExt, serve_directly_with_ct};
 pub use rmcp::{RoleServer, transport::Transport};
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,9 @@ where
     T: Transport<RoleServer> + 'static,
 {
     // No lifecycle of rmcp's: the handler keeps the session, so nothing that a peer sends, however early, ends it.
-    let serving = serve_directly_with_ct(live.connect(), transport, None, stop.child_token());
+    // In a box: the tasks of requests, each of which is moved several times, are small then.
+    let handler = live.connect().into_dyn();
+    let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
     if let Err(error) = serving.waiting().await {
         tracing::error!(%error, "the connection has failed");
     }
