@@ -21,11 +21,27 @@ pub(super) fn check(
     place: impl Fn(&str, &Compiler<'_>) -> At,
     compiler: &mut Compiler<'_>,
 ) {
+    if !mirrors(schema) {
+        return;
+    }
     let mut headers = Headers::default();
     headers.schema(schema, String::new(), Where::Root);
     for fault in headers.faults {
         let at = place(&fault.pointer, compiler);
         compiler.error(Code::BadValue, at, fault.message).help(fault.help);
+    }
+}
+
+/// Whether anything in a schema is to be repeated in a header, rightly or wrongly.
+pub(crate) fn mirrors(schema: &Map<String, Value>) -> bool {
+    schema.iter().any(|(key, value)| key == KEY || within(value))
+}
+
+fn within(value: &Value) -> bool {
+    match value {
+        Value::Object(schema) => mirrors(schema),
+        Value::Array(items) => items.iter().any(within),
+        _ => false,
     }
 }
 

@@ -50,6 +50,7 @@ use inputs::Inputs;
 use resource::{Reading, not_found};
 
 pub use build::{Built, build};
+pub(crate) use header::mirrors;
 pub use limit::words_of;
 pub use listening::Listening;
 

@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{Address, Exit, Filter, Interval, Later};
+use super::{Address, Exit, Filter, Interval, Later, usual};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -109,6 +109,10 @@ pub struct Arguments {
 impl Arguments {
     /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        if let Some(usual) = usual::read(&words) {
+            return Ok(usual);
+        }
         Arguments::try_parse_from(words).map_err(|error| {
             // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
             let _ = error.print();
@@ -121,7 +125,7 @@ impl Arguments {
 #[derive(Debug, Args)]
 pub struct Common {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
-    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = "info")]
+    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = Filter::DEFAULT)]
     #[arg(hide_env_values = true)]
     pub log_level: Filter,
     /// Whether to use colours; NO_COLOR is heeded
@@ -184,7 +188,7 @@ pub enum Command {
 }
 
 /// `folio serve`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Serve {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]

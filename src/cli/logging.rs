@@ -39,12 +39,23 @@ pub enum FilterError {
     },
 }
 
+impl Filter {
+    /// What is logged when nobody says anything.
+    pub(super) const DEFAULT: &str = "info";
+}
+
+impl Default for Filter {
+    fn default() -> Filter {
+        Filter(of_level(Filter::DEFAULT))
+    }
+}
+
 impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Filter, FilterError> {
         let text = text.trim();
-        let text = if text.is_empty() { "info" } else { text };
+        let text = if text.is_empty() { Filter::DEFAULT } else { text };
         let lower = text.to_ascii_lowercase();
         if LEVELS.contains(&lower.as_str()) {
             return Ok(Filter(of_level(&lower)));

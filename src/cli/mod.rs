@@ -22,6 +22,7 @@ mod reloading;
 mod schema;
 mod serve;
 mod state_key;
+mod usual;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use rmcp::model::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ListKind, Notice};
-use crate::catalog::{Catalog, face};
+use crate::catalog::{Catalog, face, mirrors};
 
 use super::{
     Changes, Options,
@@ -189,10 +189,6 @@ fn fingerprint_of_uris(lists: &face::Lists) -> u64 {
 }
 
 fn mirrored(tools: &[face::Tool]) -> HashMap<String, Arc<JsonObject>> {
-    let mirrors = |schema: &JsonObject| {
-        let properties = schema.get("properties").and_then(|properties| properties.as_object());
-        properties.is_some_and(|_| serde_json::to_string(schema).is_ok_and(|text| text.contains("\"x-mcp-header\"")))
-    };
     let tools = tools.iter().filter(|tool| mirrors(&tool.input_schema));
     tools.map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect()
 }
