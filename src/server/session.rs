@@ -159,7 +159,7 @@ pub(crate) fn initialize(
     }
     let served = server.live.current();
     let version = negotiated(&request.protocol_version);
-    let agreed = Agreed { era: Era::of(&version), kinds: served.kinds, news: served.news };
+    let agreed = Agreed { era: Era::of(&version), kinds: served.kinds.in_session(), news: served.news };
     if server.session.agreed.set(agreed).is_err() {
         return Err(ErrorData::invalid_request("the session has begun already; it cannot begin again", None));
     }

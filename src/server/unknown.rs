@@ -3,9 +3,10 @@
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData, GetPromptRequestParams,
-        GetSkillRequestParams, InitializeRequestParams, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
-        ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
+        CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode, ErrorData,
+        GetPromptRequestParams, GetSkillRequestParams, GetTaskParams, InitializeRequestParams, PaginatedRequestParams,
+        ReadResourceDirectoryRequestParams, ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams,
+        SubscriptionsListenRequestParams, UpdateTaskParams,
     },
     service::RequestContext,
 };
@@ -46,6 +47,7 @@ fn kind(method: &str) -> Option<Kind> {
         Some("resources") => Some(Kind::Resources),
         Some("completion") => Some(Kind::Completions),
         Some("logging") => Some(Kind::Logging),
+        Some("tasks") => Some(Kind::Tasks),
         Some("skills") => Some(Kind::Skills),
         _ => None,
     }
@@ -67,6 +69,9 @@ pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> 
         "skills/get" => mismatch::<GetSkillRequestParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
         "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
+        "tasks/get" => mismatch::<GetTaskParams>(params),
+        "tasks/update" => mismatch::<UpdateTaskParams>(params),
+        "tasks/cancel" => mismatch::<CancelTaskParams>(params),
         "completion/complete" => mismatch::<CompleteRequestParams>(params),
         "subscriptions/listen" => mismatch::<SubscriptionsListenRequestParams>(params),
         "ping" | "server/discover" => mismatch::<serde_json::Map<String, Value>>(params),

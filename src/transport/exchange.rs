@@ -58,10 +58,13 @@ impl Exchange {
     }
 
     /// The same for a message that somebody else has read.
-    pub(super) fn admit(&mut self, message: &Incoming) -> Result<Taken, Fault> {
+    pub(super) fn admit(&mut self, message: &mut Incoming) -> Result<Taken, Fault> {
         let mut taken = Taken::default();
         match message {
-            JsonRpcMessage::Request(request) => self.ask(&request.id, request.request.method())?,
+            JsonRpcMessage::Request(request) => {
+                self.ask(&request.id, request.request.method())?;
+                message::without_tasks(&mut request.request);
+            }
             other => drop(self.cancel(other, &mut taken)),
         }
         Ok(taken)
@@ -126,10 +129,11 @@ impl Exchange {
         {
             return Ok(None);
         }
-        if let Some(JsonRpcMessage::Request(request)) = &mut message
-            && let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request
-        {
-            listen.extensions.insert(self.live.stamp());
+        if let Some(JsonRpcMessage::Request(request)) = &mut message {
+            match &mut request.request {
+                ClientRequest::SubscriptionsListenRequest(listen) => drop(listen.extensions.insert(self.live.stamp())),
+                other => message::without_tasks(other),
+            }
         }
         Ok(message)
     }

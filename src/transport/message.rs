@@ -9,8 +9,8 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
-        ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, Request, RequestId,
-        RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
+        ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, ProtocolVersion, Request,
+        RequestId, RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
@@ -264,6 +264,26 @@ fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
         Ok(ClientRequest::CustomRequest(_)) | Err(_) => None,
         Ok(request) => Some(request),
     }
+}
+
+/// Sessions have no tasks, and no error for a capability that their client lacks, with which rmcp would answer: what
+/// they ask of one is a request that nobody knows, and the handler says so.
+pub(super) fn without_tasks(request: &mut ClientRequest) {
+    use ClientRequest as R;
+    let extensions = match request {
+        R::GetTaskRequest(get) => &mut get.extensions,
+        R::UpdateTaskRequest(update) => &mut update.extensions,
+        R::CancelTaskRequest(cancel) => &mut cancel.extensions,
+        _ => return,
+    };
+    let version = extensions.get::<RequestMetaObject>().and_then(|meta| meta.protocol_version());
+    if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
+        return;
+    }
+    let extensions = std::mem::take(extensions);
+    let mut unknown = CustomRequest::new(request.method(), None);
+    unknown.extensions = extensions;
+    *request = R::CustomRequest(unknown);
 }
 
 /// Metadata that is none stays where it is, for the handler to see.
