@@ -111,9 +111,16 @@ fn the_status_tells_what_the_error_tells() {
     for (method, params, status, code) in [
         ("nothing", json!({}), 404, -32601),
         ("ping", json!({}), 404, -32601),
+        ("initialize", json!({}), 404, -32601),
+        ("resources/subscribe", json!({ "uri": "about://desk" }), 404, -32601),
+        ("resources/unsubscribe", json!({ "uri": "about://desk" }), 404, -32601),
+        ("tools/call", json!({ "name": "nobody" }), 200, -32602),
+        ("resources/read", json!({ "uri": "about://nowhere" }), 200, -32602),
         ("logging/setLevel", json!({ "level": "info" }), 404, -32601),
     ] {
-        let (headers, body) = modern(method, params);
+        let (mut headers, body) = modern(method, params);
+        let name = body["params"]["uri"].as_str().or(body["params"]["name"].as_str());
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
         let response = server.web().post(&headers, &body);
         let was = response.status;
         let answer = response.json();
@@ -129,6 +136,74 @@ fn the_status_tells_what_the_error_tells() {
     let response = server.web().post(&headers, &body);
     assert_eq!(response.status, 400);
     assert_eq!(response.json()["error"]["code"], -32022);
+    for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
+        for wrong in [Value::Null, json!(7)] {
+            let (headers, mut body) = modern("tools/list", json!({}));
+            body["params"]["_meta"][key] = wrong.clone();
+            if wrong.is_null() {
+                body["params"]["_meta"].as_object_mut().unwrap().remove(key);
+            }
+            let response = server.web().post(&headers, &body);
+            assert_eq!(response.status, 400, "{key} {wrong}");
+            assert_eq!(response.json()["error"]["code"], -32602, "{key} {wrong}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_by_itself_is_json_and_what_is_told_before_it_makes_a_stream() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: [{ progress: { progress: 1 } }, { sleep: 1ms }], result: { text: x } }\n",
+    );
+    let server = folder.http();
+    let call = |meta: Value| {
+        let (mut headers, mut body) = modern("tools/call", json!({ "name": "t" }));
+        headers.push(("Mcp-Name", "t"));
+        body["params"]["_meta"].as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+        server.web().post(&headers, &body)
+    };
+    let alone = call(json!({}));
+    assert_eq!((alone.status, alone.header("content-type")), (200, Some("application/json")));
+    assert_eq!(alone.json()["result"]["content"][0]["text"], "x");
+    let stream = call(json!({ "progressToken": "p" }));
+    assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
+    // No proxy may hold back what is told on the way.
+    assert_eq!(stream.header("x-accel-buffering"), Some("no"));
+    let mut told = Vec::new();
+    let answer = stream.answer(&json!(1), |message| told.push(message["method"].clone()));
+    assert_eq!(told, ["notifications/progress"]);
+    assert_eq!(answer["result"]["content"][0]["text"], "x");
+}
+
+#[test]
+fn a_name_may_come_in_base64_and_no_header_twice_or_not_at_all() {
+    let folder = Folder::of(&DESK.replace("about://blob", "about://b%C3%A4r"));
+    let server = folder.http();
+    let version = ("MCP-Protocol-Version", MODERN);
+    let method = ("Mcp-Method", "resources/read");
+    let (_, body) = modern("resources/read", json!({ "uri": "about://b%C3%A4r" }));
+    let plain = ("Mcp-Name", "about://b%C3%A4r");
+    for name in [plain, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9iJUMzJUE0cg==?="), ("Mcp-Name", "  about://b%C3%A4r ")] {
+        let response = server.web().post(&[version, method, name], &body);
+        assert_eq!(response.status, 200, "{name:?}");
+        assert_eq!(response.json()["result"]["contents"][0]["blob"], "AAEC");
+    }
+    for headers in [
+        vec![method, plain],
+        vec![version, plain],
+        vec![version, method],
+        vec![version, method, plain, plain],
+        vec![version, method, method, plain],
+        vec![version, method, ("Mcp-Name", "=?base64?!!!?=")],
+        vec![version, method, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9kZXNr?=")],
+        vec![version, method, ("Mcp-Name", "")],
+        vec![version, ("Mcp-Method", "Resources/Read"), plain],
+    ] {
+        let response = server.web().post(&headers, &body);
+        let status = response.status;
+        let answer = response.json();
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
+    }
 }
 
 #[test]
@@ -464,7 +539,16 @@ fn giving_up_the_connection_is_no_cancelling_in_a_session() {
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done; touch ended\"] } }\n",
     );
     let server = folder.http();
-    let client = server.session("2025-11-25");
+    for version in SESSIONS {
+        let client = server.session(version);
+        gives_up_and_is_not_cancelled(&folder, &server, &client);
+        for file in ["began", "gate", "ended"] {
+            folder.remove(file);
+        }
+    }
+}
+
+fn gives_up_and_is_not_cancelled(folder: &Folder, server: &Server, client: &Client) {
     let body = json!({ "jsonrpc": "2.0", "id": 777, "method": "tools/call", "params": { "name": "t" } }).to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(

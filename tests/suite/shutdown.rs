@@ -44,6 +44,13 @@ fn assert_within_a_second(mut took: Vec<Duration>) {
     assert!(took[took.len() / 2] < Duration::from_secs(1), "{took:?}");
 }
 
+/// A stream ends with a result that names it.
+fn assert_is_last(listening: &Listening) {
+    let last = listening.end();
+    assert_eq!(last["result"]["resultType"], "complete", "{last}");
+    assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening.id, "{last}");
+}
+
 fn on_pipes(how: How, name: &str) {
     let took = (0..3).map(|round| {
         let marker = marker(&format!("{name}-{round}"));
@@ -55,8 +62,7 @@ fn on_pipes(how: How, name: &str) {
         eventually("the child", || !processes(&marker).is_empty());
         let took = end(&server, how);
         if how != How::EndOfInput {
-            let last = listening.end();
-            assert_eq!(last["result"]["resultType"], "complete", "{last}");
+            assert_is_last(&listening);
         }
         eventually("the end of the child", || processes(&marker).is_empty());
         client.pipe().assert_clean();
@@ -114,8 +120,7 @@ fn on_sockets(how: How, name: &str) {
             });
             eventually("the child", || !processes(&marker).is_empty());
             let took = end(&server, how);
-            let last = listening.end();
-            assert_eq!(last["result"]["resultType"], "complete", "{last}");
+            assert_is_last(&listening);
             assert!(stream.ended());
             eventually("the end of the child", || processes(&marker).is_empty());
             let _ = calling.join();

@@ -88,6 +88,28 @@ fn a_stream_that_broke_goes_on_behind_the_last_event() {
 }
 
 #[test]
+fn a_stream_of_an_older_version_goes_on_too() {
+    for version in ["2025-03-26", "2025-06-18"] {
+        let folder = Folder::of(DESK);
+        let server = folder.http();
+        let client = server.session(version);
+        let mut stream = open(&client, None);
+        change(&folder, &server, "tools", "one");
+        let first = event(&mut stream);
+        assert_eq!(first.data["method"], "notifications/tools/list_changed", "{version}");
+        drop(stream);
+        change(&folder, &server, "prompts", "two");
+        // The second time it goes on behind the same event, what came then was lost on the way.
+        for _ in 0..2 {
+            let mut stream = open(&client, Some(&first.id));
+            // The second edit took back the first.
+            let told = [event(&mut stream), event(&mut stream)].map(|event| event.data["method"].clone());
+            assert_eq!(told, ["notifications/tools/list_changed", "notifications/prompts/list_changed"], "{version}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_whose_stream_broke_is_had_by_coming_back() {
     let folder = Folder::of(GATED);
     let server = folder.http();
