@@ -46,7 +46,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use changes::{Change, Changes};
 pub use live::{Live, Options};
-pub(crate) use unknown::complaint;
+pub(crate) use unknown::{complaint, is_of_sessions};
 
 use crate::catalog::answer::{Call, Refusal, RefusalKind};
 use crate::world::Trace;

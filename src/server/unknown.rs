@@ -33,7 +33,7 @@ pub(crate) fn explain(server: &Server, request: &CustomRequest, context: &Reques
 }
 
 /// 2026-07-28 has no sessions, and none of their methods.
-fn is_of_sessions(method: &str) -> bool {
+pub(crate) fn is_of_sessions(method: &str) -> bool {
     matches!(method, "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe")
 }
 

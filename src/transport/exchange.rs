@@ -63,7 +63,7 @@ impl Exchange {
         match message {
             JsonRpcMessage::Request(request) => {
                 self.ask(&request.id, request.request.method())?;
-                message::without_tasks(&mut request.request);
+                message::leave_foreign(&mut request.request);
             }
             other => drop(self.cancel(other, &mut taken)),
         }
@@ -132,7 +132,7 @@ impl Exchange {
         if let Some(JsonRpcMessage::Request(request)) = &mut message {
             match &mut request.request {
                 ClientRequest::SubscriptionsListenRequest(listen) => drop(listen.extensions.insert(self.live.stamp())),
-                other => message::without_tasks(other),
+                other => message::leave_foreign(other),
             }
         }
         Ok(message)

@@ -9,8 +9,9 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
-        ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, ProtocolVersion, Request,
-        RequestId, RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
+        ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification,
+        ProtocolVersion, Request, RequestId, RequestMetaObject, RequestNoParam, RequestOptionalParam,
+        RequestParamsMeta,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
@@ -266,24 +267,22 @@ fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
     }
 }
 
-/// Sessions have no tasks, and no error for a capability that their client lacks, with which rmcp would answer: what
-/// they ask of one is a request that nobody knows, and the handler says so.
-pub(super) fn without_tasks(request: &mut ClientRequest) {
+/// Leaves a method that the version of a request does not have to the handler, which says so: sessions have no tasks,
+/// and without one there is nothing to ping and nothing to subscribe to. rmcp would say it otherwise.
+pub(super) fn leave_foreign(request: &mut ClientRequest) {
     use ClientRequest as R;
-    let extensions = match request {
-        R::GetTaskRequest(get) => &mut get.extensions,
-        R::UpdateTaskRequest(update) => &mut update.extensions,
-        R::CancelTaskRequest(cancel) => &mut cancel.extensions,
-        _ => return,
+    let version = request.get_meta().protocol_version();
+    let modern = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    let foreign = match request {
+        R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => !modern,
+        R::PingRequest(_) | R::SubscribeRequest(_) | R::UnsubscribeRequest(_) => modern,
+        _ => false,
     };
-    let version = extensions.get::<RequestMetaObject>().and_then(|meta| meta.protocol_version());
-    if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-        return;
+    if foreign {
+        let mut unknown = CustomRequest::new(request.method(), None);
+        unknown.extensions = std::mem::take(request.extensions_mut());
+        *request = R::CustomRequest(unknown);
     }
-    let extensions = std::mem::take(extensions);
-    let mut unknown = CustomRequest::new(request.method(), None);
-    unknown.extensions = extensions;
-    *request = R::CustomRequest(unknown);
 }
 
 /// Metadata that is none stays where it is, for the handler to see.
