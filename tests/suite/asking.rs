@@ -349,10 +349,11 @@ fn the_clients_roots_are_asked_for() {
 #[test]
 fn roots_are_kept_until_they_change_and_only_if_they_are_roots() {
     let folder = Folder::of(ASKING);
-    let web = folder.http();
-    let pipes = folder.stdio();
     let capabilities = json!({ "roots": { "listChanged": true } });
-    for client in [pipes.able("2025-11-25", capabilities.clone()), web.able("2025-11-25", capabilities)] {
+    everywhere(&folder, &capabilities, |client| {
+        if client.is_modern() {
+            return;
+        }
         let wrong = json!({ "roots": [{ "uri": "https://one" }] });
         let refused = client.talk_to("rooted", json!({}), |_, _| wrong.clone());
         assert!(failure(&refused).contains("roots"), "{refused}");
@@ -368,7 +369,7 @@ fn roots_are_kept_until_they_change_and_only_if_they_are_roots() {
         client.notify("notifications/roots/list_changed", Value::Null);
         let result = client.talk_to("rooted", json!({}), |_, _| json!({ "roots": [] }));
         assert_eq!(text(&result), "");
-    }
+    });
 }
 
 #[test]
@@ -614,17 +615,17 @@ fn a_question_that_nobody_answers_is_taken_back_and_a_late_answer_ignored() {
 
 #[test]
 fn an_error_in_place_of_an_answer_is_told_in_the_clients_words() {
-    let folder = Folder::of(ASKING);
-    let web = folder.http();
-    let pipes = folder.stdio();
-    for client in [pipes.able("2025-11-25", all()), web.able("2025-11-25", all())] {
+    everywhere(&Folder::of(ASKING), &all(), |client| {
+        if client.is_modern() {
+            return;
+        }
         let id = client.begin_call("sampled", json!({}));
         let question = client.asked();
         let error = json!({ "code": -1, "message": "User rejected sampling request" });
         client.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "error": error }));
         let words = failure(&client.answer(id)["result"]);
         assert!(words.contains("User rejected sampling request"), "{words}");
-    }
+    });
 }
 
 #[test]

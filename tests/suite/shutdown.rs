@@ -107,8 +107,9 @@ fn on_sockets(how: How, name: &str) {
         let marker = marker(&format!("{name}-{round}"));
         let folder = folder(&marker);
         let server = folder.http();
-        let session = server.session("2025-11-25");
-        let stream = session.open_stream();
+        let sessions = SESSIONS.map(|version| server.session(version));
+        let streams = sessions.each_ref().map(Client::open_stream);
+        let session = &sessions[3];
         let modern = server.modern();
         let listening = modern.listen(json!({ "promptsListChanged": true }));
         std::thread::scope(|scope| {
@@ -121,7 +122,7 @@ fn on_sockets(how: How, name: &str) {
             eventually("the child", || !processes(&marker).is_empty());
             let took = end(&server, how);
             assert_is_last(&listening);
-            assert!(stream.ended());
+            assert!(streams.iter().all(Stream::ended));
             eventually("the end of the child", || processes(&marker).is_empty());
             let _ = calling.join();
             took

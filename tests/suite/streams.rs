@@ -254,15 +254,20 @@ const SAID: [&str; 3] = ["notifications/message", "notifications/progress", "eli
 fn what_a_call_says_and_asks_comes_on_its_own_stream() {
     let folder = Folder::of(ASKING);
     let server = folder.http();
-    let begun = server.web().post(&[], &can_be_asked("2025-11-25"));
-    let session = begun.header("mcp-session-id").unwrap().to_owned();
-    let session = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", "2025-11-25")];
-    let mut stream = server.web().post(&session, &call_with_progress());
-    assert_eq!(event(&mut stream).data, Value::Null);
-    let said = SAID.map(|_| event(&mut stream).data);
-    assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
-    assert_eq!(server.web().post(&session, &answered(&said[2])).status, 202);
-    assert_eq!(event(&mut stream).data["result"]["content"][0]["text"], "It is Ada.");
+    for version in ["2025-06-18", "2025-11-25"] {
+        let begun = server.web().post(&[], &can_be_asked(version));
+        let session = begun.header("mcp-session-id").unwrap().to_owned();
+        let session = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", version)];
+        let _other = server.web().send("GET", &[session[0], session[1], ("Accept", "text/event-stream")], b"");
+        let mut stream = server.web().post(&session, &call_with_progress());
+        if version == "2025-11-25" {
+            assert_eq!(event(&mut stream).data, Value::Null);
+        }
+        let said = SAID.map(|_| event(&mut stream).data);
+        assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
+        assert_eq!(server.web().post(&session, &answered(&said[2])).status, 202);
+        assert_eq!(event(&mut stream).data["result"]["content"][0]["text"], "It is Ada.");
+    }
 }
 
 #[test]
