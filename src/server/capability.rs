@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     Resources,
     Completions,
     Logging,
+    Tasks,
     Skills,
     Tasks,
 }
@@ -55,6 +56,11 @@ impl Kinds {
         }
     }
 
+    /// What of them a session has: tasks are of 2026-07-28.
+    pub(crate) fn in_session(self) -> Kinds {
+        Kinds { tasks: false, ..self }
+    }
+
     pub(crate) fn has(self, kind: Kind) -> bool {
         match kind {
             Kind::Tools => self.tools,
@@ -62,6 +68,7 @@ impl Kinds {
             Kind::Resources => self.resources,
             Kind::Completions => self.completions,
             Kind::Logging => self.logging,
+            Kind::Tasks => self.tasks,
             Kind::Skills => self.skills,
             Kind::Tasks => self.tasks,
         }

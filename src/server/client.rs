@@ -21,7 +21,7 @@ use super::{
     Live, Server, logging,
     pace::Pace,
     question,
-    session::{Era, Session},
+    session::{Era, RootsAge, Session},
 };
 
 /// Who made a request.
@@ -33,6 +33,7 @@ pub(crate) struct Caller {
     session: Arc<Session>,
     cancel: CancellationToken,
     request: RequestId,
+    roots_age: RootsAge,
     /// Under which it wants to hear of progress.
     token: Option<ProgressToken>,
     progress: Mutex<Progress>,
@@ -68,6 +69,7 @@ impl Caller {
             session: server.session.clone(),
             cancel: context.ct.clone(),
             request: context.id.clone(),
+            roots_age: context.extensions.get().copied().unwrap_or_default(),
             token: context.meta.get_progress_token(),
             progress: Mutex::new(Progress { last: None, pace: Pace::new(PROGRESS.0, PROGRESS.1), held: None }),
             level: if era.is_modern() { context.meta.log_level().map(logging::level) } else { None },
@@ -114,13 +116,13 @@ impl Caller {
     /// Asks one question. The roots of a session are known until it says that they changed, if it says so at all.
     async fn ask_one(&self, question: &Question, round: &Round) -> Result<Value, Unanswered> {
         let roots = question.asks == Asks::Roots && self.tells_of_roots();
-        let known = self.session.roots().clone().filter(|_| roots);
-        if let Some(known) = known {
+        let known = self.session.roots().clone().filter(|(age, _)| roots && *age == self.roots_age);
+        if let Some((_, known)) = known {
             return Ok(known);
         }
         let answer = self.put(question, round).await?;
         if roots && crate::action::roots(&answer).is_some() {
-            *self.session.roots() = Some(answer.clone());
+            *self.session.roots() = Some((self.roots_age, answer.clone()));
         }
         Ok(answer)
     }

@@ -64,6 +64,7 @@ pub(crate) fn undeclared(kind: Kind) -> ErrorData {
         Kind::Resources => "this server has no resources",
         Kind::Completions => "this server completes nothing",
         Kind::Logging => "this server sends no log messages",
+        Kind::Tasks => "this server has no tasks, or not in a session",
         Kind::Skills => "this server has no skills",
         Kind::Tasks => "this server has no tasks",
     };

@@ -48,7 +48,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use changes::{Change, Changes};
 pub use live::{Live, Options};
-pub(crate) use unknown::complaint;
+pub(crate) use session::RootsAge;
+pub(crate) use unknown::{complaint, is_of_sessions};
 
 use crate::catalog::answer::{Call, Refusal, RefusalKind};
 use crate::world::Trace;

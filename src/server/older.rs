@@ -5,7 +5,7 @@
 
 use rmcp::model::{
     Annotations, ContentBlock, EmbeddedResource, Prompt, Resource, ResourceContents, ResourceTemplate, ServerConfig,
-    TextContent, Tool,
+    TASKS_EXTENSION_ID, TextContent, Tool,
 };
 
 use super::session::Era;
@@ -87,6 +87,12 @@ impl Older for ResourceContents {
 
 impl Older for ServerConfig {
     fn leave_out(&mut self, era: Era) {
+        if era < Era::V2026_07_28
+            && let Some(extensions) = &mut self.capabilities.extensions
+        {
+            extensions.remove(TASKS_EXTENSION_ID);
+        }
+        self.capabilities.extensions.take_if(|extensions| extensions.is_empty());
         if era < Era::V2025_11_25 {
             self.server_info.icons = None;
             self.server_info.website_url = None;

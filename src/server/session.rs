@@ -41,7 +41,7 @@ pub(crate) struct Session {
     level: Mutex<Level>,
     log_pace: Mutex<Pace>,
     /// The client's roots, until it says that they changed.
-    roots: Mutex<Option<Value>>,
+    roots: Mutex<Option<(RootsAge, Value)>>,
     /// What its client may still ask for.
     pub(crate) allowance: Allowance,
 }
@@ -71,6 +71,18 @@ pub(crate) struct Agreed {
     pub(crate) kinds: Kinds,
     /// What the client has seen when it begins.
     pub(crate) news: News,
+}
+
+/// How often the client had said that its roots changed when it made a request. Nothing else tells whether they are
+/// known to one that came right behind such word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RootsAge(u64);
+
+impl RootsAge {
+    /// That of requests behind another such word.
+    pub(crate) fn next(self) -> RootsAge {
+        RootsAge(self.0 + 1)
+    }
 }
 
 /// A resource that the client wants to hear of.
@@ -133,8 +145,8 @@ impl Session {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// The client's roots, as it told them.
-    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<Value>> {
+    /// The client's roots, as it told them, and to which requests they are new enough.
+    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsAge, Value)>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +171,7 @@ pub(crate) fn initialize(
     }
     let served = server.live.current();
     let version = negotiated(&request.protocol_version);
-    let agreed = Agreed { era: Era::of(&version), kinds: served.kinds, news: served.news };
+    let agreed = Agreed { era: Era::of(&version), kinds: served.kinds.in_session(), news: served.news };
     if server.session.agreed.set(agreed).is_err() {
         return Err(ErrorData::invalid_request("the session has begun already; it cannot begin again", None));
     }

@@ -34,7 +34,7 @@ pub(crate) fn explain(server: &Server, request: &CustomRequest, context: &Reques
 }
 
 /// 2026-07-28 has no sessions, and none of their methods.
-fn is_of_sessions(method: &str) -> bool {
+pub(crate) fn is_of_sessions(method: &str) -> bool {
     matches!(method, "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe")
 }
 
@@ -48,6 +48,7 @@ fn kind(method: &str) -> Option<Kind> {
         Some("resources") => Some(Kind::Resources),
         Some("completion") => Some(Kind::Completions),
         Some("logging") => Some(Kind::Logging),
+        Some("tasks") => Some(Kind::Tasks),
         Some("skills") => Some(Kind::Skills),
         Some("tasks") => Some(Kind::Tasks),
         _ => None,
@@ -73,6 +74,9 @@ pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> 
         "tasks/cancel" => mismatch::<CancelTaskParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
         "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
+        "tasks/get" => mismatch::<GetTaskParams>(params),
+        "tasks/update" => mismatch::<UpdateTaskParams>(params),
+        "tasks/cancel" => mismatch::<CancelTaskParams>(params),
         "completion/complete" => mismatch::<CompleteRequestParams>(params),
         "subscriptions/listen" => mismatch::<SubscriptionsListenRequestParams>(params),
         "ping" | "server/discover" => mismatch::<serde_json::Map<String, Value>>(params),

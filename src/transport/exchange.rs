@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult},
+    model::{
+        ClientNotification, ClientRequest, GetExtensions, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult,
+    },
     service::TxJsonRpcMessage,
 };
 
-use crate::server::Live;
+use crate::server::{Live, RootsAge};
 
 use super::{
     batch::{self, Answered, Batches, Whole},
@@ -23,6 +25,7 @@ pub(super) struct Exchange {
     batches: Batches,
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
+    roots_age: RootsAge,
 }
 
 /// What became of what a peer sent, beside the messages for the handler.
@@ -36,7 +39,13 @@ pub(super) struct Taken {
 
 impl Exchange {
     pub(super) fn new(live: Live) -> Exchange {
-        Exchange { live, pending: Pending::default(), batches: Batches::default(), version: None }
+        Exchange {
+            live,
+            pending: Pending::default(),
+            batches: Batches::default(),
+            version: None,
+            roots_age: RootsAge::default(),
+        }
     }
 
     pub(super) fn pending(&self) -> &Pending {
@@ -58,12 +67,13 @@ impl Exchange {
     }
 
     /// The same for a message that somebody else has read.
-    pub(super) fn admit(&mut self, message: &Incoming) -> Result<Taken, Fault> {
+    pub(super) fn admit(&mut self, message: &mut Incoming) -> Result<Taken, Fault> {
         let mut taken = Taken::default();
-        match message {
+        match &*message {
             JsonRpcMessage::Request(request) => self.ask(&request.id, request.request.method())?,
             other => drop(self.cancel(other, &mut taken)),
         }
+        self.stamp(message);
         Ok(taken)
     }
 
@@ -126,12 +136,31 @@ impl Exchange {
         {
             return Ok(None);
         }
-        if let Some(JsonRpcMessage::Request(request)) = &mut message
-            && let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request
-        {
-            listen.extensions.insert(self.live.stamp());
+        if let Some(message) = &mut message {
+            self.stamp(message);
         }
         Ok(message)
+    }
+
+    /// Tells a request what was before it: the handler takes what comes at once in no order.
+    fn stamp(&mut self, message: &mut Incoming) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                message::leave_foreign(&mut request.request);
+                if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
+                    listen.extensions.insert(self.live.stamp());
+                }
+                if self.roots_age != RootsAge::default() {
+                    request.request.extensions_mut().insert(self.roots_age);
+                }
+            }
+            JsonRpcMessage::Notification(told) => {
+                if matches!(told.notification, ClientNotification::RootsListChangedNotification(_)) {
+                    self.roots_age = self.roots_age.next();
+                }
+            }
+            _ => {}
+        }
     }
 
     fn ask(&mut self, id: &RequestId, method: &str) -> Result<(), Fault> {

@@ -9,8 +9,9 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, ClientNotification, ClientRequest, CustomNotification, CustomRequest, ErrorCode,
-        ErrorData, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification, Request, RequestId,
-        RequestMetaObject, RequestNoParam, RequestOptionalParam, RequestParamsMeta,
+        ErrorData, GetExtensions, GetMeta, JsonRpcMessage, Notification, NotificationNoParam, ProgressNotification,
+        ProtocolVersion, Request, RequestId, RequestMetaObject, RequestNoParam, RequestOptionalParam,
+        RequestParamsMeta,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
 };
@@ -263,6 +264,24 @@ fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
     match serde_json::from_value(request) {
         Ok(ClientRequest::CustomRequest(_)) | Err(_) => None,
         Ok(request) => Some(request),
+    }
+}
+
+/// Leaves a method that the version of a request does not have to the handler, which says so: sessions have no tasks,
+/// and without one there is nothing to ping and nothing to subscribe to. rmcp would say it otherwise.
+pub(super) fn leave_foreign(request: &mut ClientRequest) {
+    use ClientRequest as R;
+    let version = request.get_meta().protocol_version();
+    let modern = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+    let foreign = match request {
+        R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => !modern,
+        R::PingRequest(_) | R::SubscribeRequest(_) | R::UnsubscribeRequest(_) => modern,
+        _ => false,
+    };
+    if foreign {
+        let mut unknown = CustomRequest::new(request.method(), None);
+        unknown.extensions = std::mem::take(request.extensions_mut());
+        *request = R::CustomRequest(unknown);
     }
 }
 

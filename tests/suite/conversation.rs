@@ -53,6 +53,8 @@ tools:
   fails: { description: Ends badly, run: { exec: [sh, -c, "echo sorry >&2; exit 3"] } }
 "#;
 
+const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+
 /// Goes through `part` with a client of each version on each wire.
 pub fn each(manifest: &str, part: impl Fn(&Client)) {
     let folder = Folder::of(manifest);
@@ -121,6 +123,46 @@ fn what_is_not_there_is_not_declared_and_a_known_method_of_it_is_not_found() {
         }
         assert_eq!(client.names("prompts"), ["p"]);
     });
+    let only_a_tool = "folio: 1\nserver: { name: one }\ntools:\n  t: { description: T, result: { text: x } }\n";
+    each(only_a_tool, |client| {
+        for (method, params) in [
+            ("prompts/list", Value::Null),
+            ("prompts/get", json!({ "name": "x" })),
+            ("resources/list", Value::Null),
+            ("resources/unsubscribe", json!({ "uri": "a://b" })),
+            ("resources/directory/read", json!({ "uri": "a://b" })),
+            ("skills/list", Value::Null),
+            ("skills/get", json!({ "uri": "skill://a/SKILL.md" })),
+            ("logging/setLevel", json!({ "level": "info" })),
+            ("tasks/get", json!({ "taskId": "a" })),
+        ] {
+            assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+        }
+        assert_eq!(client.names("tools"), ["t"]);
+    });
+}
+
+#[test]
+fn a_session_is_served_before_its_client_says_that_it_is_ready() {
+    let folder = Folder::of(DESK);
+    let web = folder.http();
+    for version in SESSIONS {
+        let pipes = folder.stdio();
+        for client in [pipes.unready(version), web.unready(version)] {
+            client.round_trip();
+            assert_eq!(client.names("tools"), ["echo", "shout", "fails"], "{version}");
+            assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
+        }
+    }
+}
+
+#[test]
+fn a_ping_is_answered_with_nothing() {
+    each(DESK, |client| {
+        if !client.is_modern() {
+            assert_eq!(client.result("ping", Value::Null), json!({}), "{}", client.version);
+        }
+    });
 }
 
 #[test]
@@ -138,8 +180,8 @@ fn lists_come_in_pages_in_the_order_written() {
         assert_eq!(page["tools"].as_array().unwrap().len(), 2);
         let last = client.result("tools/list", json!({ "cursor": page["nextCursor"] }));
         assert!(last.get("nextCursor").is_none(), "{last}");
-        for cursor in ["", "nonsense", "MTox"] {
-            assert_eq!(client.code("tools/list", json!({ "cursor": cursor })), -32602, "{cursor}");
+        for (method, cursor) in LISTS.iter().flat_map(|list| ["", "nonsense", "MTox"].map(|cursor| (list, cursor))) {
+            assert_eq!(client.code(method, json!({ "cursor": cursor })), -32602, "{method} {cursor}");
         }
         let foreign = json!({ "cursor": page["nextCursor"] });
         assert_eq!(client.code("prompts/list", foreign), -32602, "a cursor of another list");
@@ -292,6 +334,73 @@ fn arguments_are_completed() {
     });
 }
 
+const COMPLETED: &str = r#"folio: 1
+server: { name: completed }
+prompts:
+  p:
+    description: P
+    arguments:
+      lang: {}
+      lib: { complete: { run: { exec: [printf, '%s-a\n%s-b', "{{lang}}", "{{lang}}"] } } }
+      number: { complete: { run: { exec: [seq, "250"] } } }
+    text: "{{lib}} {{number}}"
+"#;
+
+#[test]
+fn completion_sees_what_is_filled_in_and_gives_a_hundred_values_at_most() {
+    each(COMPLETED, |client| {
+        let complete = |argument: &str, context: Value| {
+            let mut wish =
+                json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": argument, "value": "" } });
+            if !context.is_null() {
+                wish["context"] = json!({ "arguments": context });
+            }
+            client.result("completion/complete", wish)["completion"].clone()
+        };
+        assert_eq!(complete("lib", Value::Null)["values"], json!(["-a", "-b"]));
+        assert_eq!(complete("lib", json!({ "lang": "rust" }))["values"], json!(["rust-a", "rust-b"]));
+        let many = complete("number", Value::Null);
+        assert_eq!((&many["total"], &many["hasMore"]), (&json!(250), &json!(true)), "{many}");
+        assert_eq!(many["values"].as_array().unwrap().len(), 100);
+    });
+}
+
+const SCHEMA: &str = r##"{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "$defs": { "address": { "$anchor": "address", "type": "object", "properties": { "street": { "type": "string" } }, "required": ["street"] } },
+  "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" }, "again": { "$ref": "#address" }, "way": { "enum": ["mail", "call"] } },
+  "allOf": [{ "anyOf": [{ "required": ["name"] }, { "required": ["address"] }] }],
+  "if": { "properties": { "way": { "const": "mail" } }, "required": ["way"] },
+  "then": { "required": ["address"] },
+  "else": { "required": ["name"] },
+  "additionalProperties": false
+}"##;
+
+#[test]
+fn a_schema_is_listed_as_it_is_written_and_arguments_are_held_to_it() {
+    let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, inputSchema: { file: schema.json }, result: { text: fits } }\n";
+    let folder = Folder::new(&[("folio.yaml", manifest), ("schema.json", SCHEMA)]);
+    let written: Value = serde_json::from_str(SCHEMA).unwrap();
+    everywhere(&folder, &json!({}), |client| {
+        assert_eq!(client.list("tools")[0]["inputSchema"], written, "{}", client.version);
+        let street = json!({ "street": "Main" });
+        for fits in [json!({ "name": "Ada" }), json!({ "way": "mail", "address": street, "again": street })] {
+            assert_eq!(client.call_text("t", fits), "fits");
+        }
+        for (breach, named) in [
+            (json!({ "way": "mail", "name": "Ada" }), "address"),
+            (json!({ "address": street }), "name"),
+            (json!({ "name": "Ada", "again": {} }), "street"),
+            (json!({ "name": "Ada", "more": 1 }), "more"),
+        ] {
+            let result = client.call("t", breach.clone());
+            assert_eq!(result["isError"], true, "{breach}: {result}");
+            assert!(text_of(&result["content"][0]).contains(named), "{breach}: {result}");
+        }
+    });
+}
+
 #[test]
 fn malformed_parameters_are_not_a_method_that_is_not_found() {
     each(DESK, |client| {
@@ -304,9 +413,25 @@ fn malformed_parameters_are_not_a_method_that_is_not_found() {
             ("resources/read", json!({})),
             ("resources/read", json!({ "uri": ["about://desk"] })),
             ("tools/list", json!({ "cursor": 7 })),
+            ("prompts/list", json!({ "cursor": 7 })),
+            ("prompts/get", json!({ "name": 7 })),
+            ("resources/list", json!({ "cursor": 7 })),
+            ("resources/templates/list", json!({ "cursor": 7 })),
+            ("completion/complete", json!({ "ref": 7 })),
         ] {
             let code = client.code(method, params.clone());
             assert_eq!(code, -32602, "{method} {params} in {}", client.version);
+        }
+        if client.is_modern() {
+            for wrong in [json!({}), json!({ "notifications": 7 })] {
+                assert_eq!(client.code("subscriptions/listen", wrong), -32602);
+            }
+            return;
+        }
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            for wrong in [json!({}), json!({ "uri": 7 })] {
+                assert_eq!(client.code(method, wrong), -32602, "{method} in {}", client.version);
+            }
         }
     });
 }
@@ -326,7 +451,6 @@ fn an_unknown_method_is_not_found() {
 fn the_newest_version_has_none_of_the_methods_of_sessions() {
     each(DESK, |client| {
         if !client.is_modern() {
-            client.result("ping", Value::Null);
             return;
         }
         for (method, params) in [
@@ -344,11 +468,23 @@ fn the_newest_version_has_none_of_the_methods_of_sessions() {
     });
 }
 
+/// Every page of a list.
+fn pages(client: &Client, method: &str) -> Vec<Value> {
+    let mut pages = vec![client.result(method, Value::Null)];
+    while let Some(cursor) = pages.last().and_then(|page| page.get("nextCursor")) {
+        pages.push(client.result(method, json!({ "cursor": cursor })));
+    }
+    pages
+}
+
 #[test]
 fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do_not() {
     each(DESK, |client| {
-        let lists = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
-        let mut results: Vec<Value> = lists.iter().map(|method| client.result(method, Value::Null)).collect();
+        let mut results: Vec<Value> = LISTS.iter().flat_map(|method| pages(client, method)).collect();
+        assert_eq!(results.len(), 8, "two pages of each list");
+        if client.is_modern() {
+            results.push(client.result("server/discover", Value::Null));
+        }
         results.push(client.result("resources/read", json!({ "uri": "about://desk" })));
         for result in &results {
             let said = (result.get("ttlMs"), result.get("cacheScope"));
@@ -358,6 +494,9 @@ fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do
         }
         results.push(client.call("echo", json!({ "text": "a" })));
         results.push(client.result("prompts/get", json!({ "name": "bare" })));
+        let tone =
+            json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "tone", "value": "" } });
+        results.push(client.result("completion/complete", tone));
         for result in &results {
             let due = client.is_modern();
             assert_eq!(result.get("resultType"), due.then_some(&json!("complete")), "{result}");
@@ -401,9 +540,18 @@ fn a_client_without_a_name_is_served_and_one_without_capabilities_is_told_what_l
         params["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
         let answer = raw(&server, &client, "tools/list", &params, MODERN);
         assert!(answer.get("result").is_some(), "{answer}");
-        params["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
-        let answer = raw(&server, &client, "tools/list", &params, MODERN);
-        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
+            let mut lacking = params.clone();
+            lacking["_meta"].as_object_mut().unwrap().remove(key);
+            let mut malformed = params.clone();
+            malformed["_meta"][key] = json!(7);
+            for (method, wrong) in [("tools/list", &lacking), ("server/discover", &lacking), ("tools/list", &malformed)]
+            {
+                let answer = raw(&server, &client, method, wrong, MODERN);
+                assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+                assert!(answer["error"]["message"].as_str().unwrap().contains(key), "{method}: {answer}");
+            }
+        }
     }
 }
 

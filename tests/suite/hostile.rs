@@ -247,24 +247,24 @@ fn links_that_lead_out_or_in_circles_lead_nowhere() {
     symlink(outside.path(), folder.at("docs/out")).unwrap();
     symlink(".", folder.at("docs/round")).unwrap();
     symlink("loop", folder.at("docs/loop")).unwrap();
-    let server = folder.stdio();
-    let client = server.session("2025-11-25");
-    let listed = client.list("resources");
-    assert!(listed.iter().all(|entry| !entry["uri"].as_str().unwrap().contains("out")), "{listed:?}");
-    for uri in [
-        "f://out.txt",
-        "f://out/secret.txt",
-        "f://../folio.yaml",
-        "f://..%2ffolio.yaml",
-        "f://%2e%2e/folio.yaml",
-        "f:///etc/passwd",
-        "f://loop",
-    ] {
-        let answer = client.request("resources/read", json!({ "uri": uri }));
-        assert!(answer.get("error").is_some(), "{uri}: {answer}");
-        assert!(!answer.to_string().contains(outside.path().to_str().unwrap()), "{answer}");
-    }
-    assert_eq!(client.read_text("f://a.txt"), "a");
+    everywhere(&folder, &json!({}), |client| {
+        let listed = client.list("resources");
+        assert!(listed.iter().all(|entry| !entry["uri"].as_str().unwrap().contains("out")), "{listed:?}");
+        for uri in [
+            "f://out.txt",
+            "f://out/secret.txt",
+            "f://../folio.yaml",
+            "f://..%2ffolio.yaml",
+            "f://%2e%2e/folio.yaml",
+            "f:///etc/passwd",
+            "f://loop",
+        ] {
+            let answer = client.request("resources/read", json!({ "uri": uri }));
+            assert!(answer.get("error").is_some(), "{uri}: {answer}");
+            assert!(!answer.to_string().contains(outside.path().to_str().unwrap()), "{answer}");
+        }
+        assert_eq!(client.read_text("f://a.txt"), "a");
+    });
 }
 
 #[test]

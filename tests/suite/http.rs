@@ -5,6 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
+use crate::api::Api;
 use crate::conversation::DESK;
 use crate::harness::*;
 
@@ -79,15 +80,17 @@ fn there_are_only_as_many_sessions_as_allowed_and_an_ended_one_makes_room() {
 #[test]
 fn pitfall_5_4_a_session_that_is_idle_ends_and_one_that_listens_does_not() {
     let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 2, sessionIdle: 200ms }}\n"));
-    let server = folder.http();
-    let listening = server.session("2025-06-18");
-    let _stream = listening.open_stream();
-    let idle = server.session("2025-06-18");
-    // There is room for another only when one of the two has ended.
-    eventually("the end of a session", || server.web().post(&[], &initialize(1)).status == 200);
-    listening.round_trip();
-    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    assert_eq!(server.web().post(&[("Mcp-Session-Id", idle.session_id())], &ping).status, 404);
+    for version in SESSIONS {
+        let server = folder.http();
+        let listening = server.session(version);
+        let _stream = listening.open_stream();
+        let idle = server.session(version);
+        // There is room for another only when one of the two has ended.
+        eventually("the end of a session", || server.web().post(&[], &initialize(1)).status == 200);
+        listening.round_trip();
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        assert_eq!(server.web().post(&[("Mcp-Session-Id", idle.session_id())], &ping).status, 404);
+    }
 }
 
 #[test]
@@ -111,9 +114,21 @@ fn the_status_tells_what_the_error_tells() {
     for (method, params, status, code) in [
         ("nothing", json!({}), 404, -32601),
         ("ping", json!({}), 404, -32601),
+        ("initialize", json!({}), 404, -32601),
+        ("resources/subscribe", json!({ "uri": "about://desk" }), 404, -32601),
+        ("resources/unsubscribe", json!({ "uri": "about://desk" }), 404, -32601),
+        ("tools/call", json!({ "name": "nobody" }), 200, -32602),
+        ("resources/read", json!({ "uri": "about://nowhere" }), 200, -32602),
         ("logging/setLevel", json!({ "level": "info" }), 404, -32601),
     ] {
-        let (headers, body) = modern(method, params);
+        let (mut headers, body) = modern(method, params);
+        // With the headers that the specification asks for, and no others.
+        let name = match method {
+            "tools/call" => body["params"]["name"].as_str(),
+            "resources/read" => body["params"]["uri"].as_str(),
+            _ => None,
+        };
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
         let response = server.web().post(&headers, &body);
         let was = response.status;
         let answer = response.json();
@@ -129,6 +144,74 @@ fn the_status_tells_what_the_error_tells() {
     let response = server.web().post(&headers, &body);
     assert_eq!(response.status, 400);
     assert_eq!(response.json()["error"]["code"], -32022);
+    for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
+        for wrong in [Value::Null, json!(7)] {
+            let (headers, mut body) = modern("tools/list", json!({}));
+            body["params"]["_meta"][key] = wrong.clone();
+            if wrong.is_null() {
+                body["params"]["_meta"].as_object_mut().unwrap().remove(key);
+            }
+            let response = server.web().post(&headers, &body);
+            assert_eq!(response.status, 400, "{key} {wrong}");
+            assert_eq!(response.json()["error"]["code"], -32602, "{key} {wrong}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_by_itself_is_json_and_what_is_told_before_it_makes_a_stream() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: [{ progress: { progress: 1 } }, { sleep: 1ms }], result: { text: x } }\n",
+    );
+    let server = folder.http();
+    let call = |meta: Value| {
+        let (mut headers, mut body) = modern("tools/call", json!({ "name": "t" }));
+        headers.push(("Mcp-Name", "t"));
+        body["params"]["_meta"].as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
+        server.web().post(&headers, &body)
+    };
+    let alone = call(json!({}));
+    assert_eq!((alone.status, alone.header("content-type")), (200, Some("application/json")));
+    assert_eq!(alone.json()["result"]["content"][0]["text"], "x");
+    let stream = call(json!({ "progressToken": "p" }));
+    assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
+    // No proxy may hold back what is told on the way.
+    assert_eq!(stream.header("x-accel-buffering"), Some("no"));
+    let mut told = Vec::new();
+    let answer = stream.answer(&json!(1), |message| told.push(message["method"].clone()));
+    assert_eq!(told, ["notifications/progress"]);
+    assert_eq!(answer["result"]["content"][0]["text"], "x");
+}
+
+#[test]
+fn a_name_may_come_in_base64_and_no_header_twice_or_not_at_all() {
+    let folder = Folder::of(&DESK.replace("about://blob", "about://b%C3%A4r"));
+    let server = folder.http();
+    let version = ("MCP-Protocol-Version", MODERN);
+    let method = ("Mcp-Method", "resources/read");
+    let (_, body) = modern("resources/read", json!({ "uri": "about://b%C3%A4r" }));
+    let plain = ("Mcp-Name", "about://b%C3%A4r");
+    for name in [plain, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9iJUMzJUE0cg==?="), ("Mcp-Name", "  about://b%C3%A4r ")] {
+        let response = server.web().post(&[version, method, name], &body);
+        assert_eq!(response.status, 200, "{name:?}");
+        assert_eq!(response.json()["result"]["contents"][0]["blob"], "AAEC");
+    }
+    for headers in [
+        vec![method, plain],
+        vec![version, plain],
+        vec![version, method],
+        vec![version, method, plain, plain],
+        vec![version, method, method, plain],
+        vec![version, method, ("Mcp-Name", "=?base64?!!!?=")],
+        vec![version, method, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9kZXNr?=")],
+        vec![version, method, ("Mcp-Name", "")],
+        vec![version, ("Mcp-Method", "Resources/Read"), plain],
+    ] {
+        let response = server.web().post(&headers, &body);
+        let status = response.status;
+        let answer = response.json();
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
+    }
 }
 
 #[test]
@@ -151,6 +234,21 @@ fn headers_that_contradict_the_body_are_refused() {
         let answer = response.json();
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
     }
+}
+
+#[test]
+fn what_sessions_have_means_nothing_in_the_newest_version() {
+    let folder = Folder::of(DESK);
+    let server = folder.http();
+    let session = server.session("2025-11-25");
+    for id in ["nobody", session.session_id()] {
+        let (mut headers, body) = modern("tools/list", json!({}));
+        headers.extend([("Mcp-Session-Id", id), ("Last-Event-ID", "1-1")]);
+        let response = server.web().post(&headers, &body);
+        assert_eq!((response.status, response.header("mcp-session-id")), (200, None), "{id}");
+        assert_eq!(response.json()["result"]["resultType"], "complete", "{id}");
+    }
+    session.round_trip();
 }
 
 #[test]
@@ -191,7 +289,9 @@ fn only_messages_of_json_for_clients_that_can_read_the_answer_are_taken() {
     assert_eq!(server.web().send("POST", &deaf, body.as_bytes()).status, 406);
     assert_eq!(server.web().send("PUT", &[], body.as_bytes()).status, 405);
     let modern = [("MCP-Protocol-Version", MODERN), ("Accept", "text/event-stream")];
-    assert_eq!(server.web().send("GET", &modern, b"").status, 405);
+    for method in ["GET", "DELETE"] {
+        assert_eq!(server.web().send(method, &modern, b"").status, 405, "{method}");
+    }
 }
 
 #[test]
@@ -269,6 +369,29 @@ fn a_token_must_be_shown_and_is_never_told() {
     web.token = Some("open-sesame-4711".to_owned());
     assert_eq!(web.post(&[], &initialize(1)).status, 200);
     assert!(!server.log.text().contains("sesame") && !refused.contains("sesame"));
+}
+
+#[test]
+fn the_token_counts_in_its_header_alone_and_goes_no_further() {
+    let api = Api::start();
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: s }}\nenv: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n\
+         tools:\n  web: {{ description: W, run: {{ http: {{ url: \"{}/v1/weather\", headers: {{ x-api-key: k }} }} }} }}\n",
+        api.url()
+    ));
+    let server = folder.serve().env("TOKEN", "open-sesame-4711").http();
+    let mut web = server.web();
+    let (mut headers, body) = modern("tools/call", json!({ "name": "web" }));
+    headers.push(("Mcp-Name", "web"));
+    for query in ["access_token", "token"] {
+        web.path = format!("/mcp?{query}=open-sesame-4711");
+        assert_eq!(web.post(&headers, &body).status, 401, "{query}");
+    }
+    web.path = "/mcp".to_owned();
+    web.token = Some("open-sesame-4711".to_owned());
+    assert_eq!(web.post(&headers, &body).status, 200);
+    let asked = api.last();
+    assert!(asked.headers.iter().all(|(_, value)| !value.contains("sesame")), "{asked:?}");
 }
 
 #[test]
@@ -373,13 +496,15 @@ fn a_session_hears_of_changes_on_its_stream_and_the_newest_version_on_its_own() 
 #[test]
 fn pitfall_5_2_one_word_of_a_change_goes_to_one_stream_of_a_session_only() {
     let before = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n";
-    let folder = Folder::of(before);
-    let server = folder.http();
-    let client = server.session("2025-11-25");
-    let _streams = [client.open_stream(), client.open_stream()];
-    folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
-    client.wait_for("notifications/prompts/list_changed");
-    client.assert_silent();
+    for version in SESSIONS {
+        let folder = Folder::of(before);
+        let server = folder.http();
+        let client = server.session(version);
+        let _streams = [client.open_stream(), client.open_stream()];
+        folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
+        client.wait_for("notifications/prompts/list_changed");
+        client.assert_silent();
+    }
 }
 
 #[test]
@@ -438,6 +563,21 @@ tools:
             assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{mirrored:?}: {answer}");
         }
     }
+    let status = |arguments: Value, mirrored: &[(&str, &str)]| {
+        let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": arguments }));
+        headers.push(("Mcp-Name", "t"));
+        headers.extend(mirrored);
+        server.web().post(&headers, &body).status
+    };
+    assert_eq!(status(json!({ "region": null }), &[]), 200);
+    assert_eq!(status(json!({ "region": null }), &[("Mcp-Param-Region", "north")]), 400);
+    assert_eq!(status(json!({ "region": " padded " }), &[("Mcp-Param-Region", "=?base64?IHBhZGRlZCA=?=")]), 200);
+    assert_eq!(status(json!({ "region": " padded " }), &[("Mcp-Param-Region", "padded")]), 400);
+    assert_eq!(
+        status(json!({ "region": "=?base64?x?=" }), &[("Mcp-Param-Region", "=?base64?PT9iYXNlNjQ/eD89?=")]),
+        200
+    );
+    assert_eq!(status(json!({ "count": 3 }), &[("Mcp-Param-Count", "3"), ("Mcp-Param-Of-Others", "x")]), 200);
     // What is not given is not repeated, and a session repeats nothing.
     let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": {} }));
     headers.push(("Mcp-Name", "t"));
@@ -451,11 +591,16 @@ tools:
 fn a_header_of_a_version_that_nobody_knows_is_refused_in_a_session() {
     let folder = Folder::of(DESK);
     let server = folder.http();
-    let client = server.session("2025-06-18");
-    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    let session = ("Mcp-Session-Id", client.session_id());
-    assert_eq!(server.web().post(&[session, ("MCP-Protocol-Version", "2099-01-01")], &ping).status, 400);
-    assert_eq!(server.web().post(&[session], &ping).status, 200, "without one it is an older client");
+    for version in SESSIONS {
+        let client = server.session(version);
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        let session = ("Mcp-Session-Id", client.session_id());
+        for unknown in ["2099-01-01", "nonsense"] {
+            let response = server.web().post(&[session, ("MCP-Protocol-Version", unknown)], &ping);
+            assert_eq!(response.status, 400, "{unknown} in {version}");
+        }
+        assert_eq!(server.web().post(&[session], &ping).status, 200, "without one it is an older client");
+    }
 }
 
 #[test]
@@ -464,7 +609,16 @@ fn giving_up_the_connection_is_no_cancelling_in_a_session() {
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done; touch ended\"] } }\n",
     );
     let server = folder.http();
-    let client = server.session("2025-11-25");
+    for version in SESSIONS {
+        let client = server.session(version);
+        gives_up_and_is_not_cancelled(&folder, &server, &client);
+        for file in ["began", "gate", "ended"] {
+            folder.remove(file);
+        }
+    }
+}
+
+fn gives_up_and_is_not_cancelled(folder: &Folder, server: &Server, client: &Client) {
     let body = json!({ "jsonrpc": "2.0", "id": 777, "method": "tools/call", "params": { "name": "t" } }).to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(

@@ -16,7 +16,7 @@ const MANY: usize = 50;
 /// How many sessions there may be: those of the clients below, and a few.
 const MOST: usize = 2 * MANY + 20;
 
-/// How many sessions are opened and dropped.
+/// How many sessions of each kind are opened and dropped in a round.
 const SESSIONS_OPENED: usize = 1000;
 
 /// What a round trip may take while others do their worst. One that waits for another client waits for seconds.
@@ -132,7 +132,7 @@ fn sessions_that_are_opened_and_dropped_give_their_memory_back() {
     let folder = Folder::of(&manifest(0));
     let server = folder.http();
     let round = || {
-        for _ in 0..SESSIONS_OPENED / 2 {
+        for _ in 0..SESSIONS_OPENED {
             let session = server.session("2025-11-25");
             let headers = session.headers("", &Value::Null);
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();

@@ -36,6 +36,7 @@ mod shutdown;
 mod skills;
 mod sse;
 mod speaking;
+mod specification;
 mod stdio;
 mod steps;
 mod streams;

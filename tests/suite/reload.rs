@@ -220,9 +220,13 @@ fn a_broken_file_leaves_everything_as_it_was_and_is_reported_at_its_place() {
 
 #[test]
 fn a_session_keeps_what_it_negotiated_and_a_new_one_sees_the_new_kind() {
+    SESSIONS.iter().for_each(|version| keeps_what_it_negotiated(version));
+}
+
+fn keeps_what_it_negotiated(version: &str) {
     let folder = Folder::of(&with_prompt("p"));
     let server = folder.http();
-    let before = server.session("2025-11-25");
+    let before = server.session(version);
     let _stream = before.open_stream();
     let mark = server.log.mark();
     let tools = "tools:\n  t: { description: T, result: { text: x } }\n";
@@ -230,7 +234,7 @@ fn a_session_keeps_what_it_negotiated_and_a_new_one_sees_the_new_kind() {
     assert!(server.log.reloaded_after(mark).contains("+1 tool"));
     assert_eq!(before.code("tools/list", json!({})), -32601);
     before.assert_silent();
-    let after = server.session("2025-11-25");
+    let after = server.session(version);
     assert_eq!(after.names("tools"), ["t"]);
     assert_eq!(server.modern().names("tools"), ["t"]);
     let mark = server.log.mark();
@@ -243,6 +247,10 @@ fn a_session_keeps_what_it_negotiated_and_a_new_one_sees_the_new_kind() {
 
 #[test]
 fn a_request_under_way_ends_on_the_catalog_that_it_began_with() {
+    SESSIONS.iter().chain([&MODERN]).for_each(|version| ends_on_its_catalog(version));
+}
+
+fn ends_on_its_catalog(version: &str) {
     let gate = |answer: &str| {
         format!(
             "folio: 1\nserver: {{ name: s }}\ntools:\n  t:\n    description: {answer}\n    run: {{ exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done\"] }}\n    result: {{ text: {answer} }}\n"
@@ -250,7 +258,7 @@ fn a_request_under_way_ends_on_the_catalog_that_it_began_with() {
     };
     let folder = Folder::of(&gate("old"));
     let server = folder.stdio();
-    let client = server.session("2025-11-25");
+    let client = server.client(version);
     let id = client.send("tools/call", json!({ "name": "t" }));
     eventually("the call", || folder.at("began").exists());
     let mark = server.log.mark();
@@ -264,16 +272,18 @@ fn a_request_under_way_ends_on_the_catalog_that_it_began_with() {
 
 #[test]
 fn word_of_a_change_before_the_client_is_ready_waits_until_it_is() {
-    let folder = Folder::of(&with_prompt("p"));
-    let server = folder.stdio();
-    let client = server.unready("2025-11-25");
-    let mark = server.log.mark();
-    folder.write("folio.yaml", with_prompt("q"));
-    server.log.reloaded_after(mark);
-    client.assert_silent();
-    client.notify("notifications/initialized", json!({}));
-    client.wait_for("notifications/prompts/list_changed");
-    client.assert_silent();
+    for version in SESSIONS {
+        let folder = Folder::of(&with_prompt("p"));
+        let server = folder.stdio();
+        let client = server.unready(version);
+        let mark = server.log.mark();
+        folder.write("folio.yaml", with_prompt("q"));
+        server.log.reloaded_after(mark);
+        client.assert_silent();
+        client.notify("notifications/initialized", json!({}));
+        client.wait_for("notifications/prompts/list_changed");
+        client.assert_silent();
+    }
 }
 
 #[test]
@@ -301,7 +311,7 @@ fn a_cursor_of_an_older_list_goes_on_only_if_the_list_is_the_same() {
 fn pitfall_5_3_a_peer_that_does_not_read_delays_nobody() {
     let folder = Folder::of(&with_prompt("p0"));
     let server = folder.http();
-    let deaf: Vec<Client> = (0..3).map(|_| server.session("2025-11-25")).collect();
+    let deaf = SESSIONS.map(|version| server.session(version));
     // Their streams are open, and nobody reads from them.
     let sockets: Vec<Response> = deaf
         .iter()

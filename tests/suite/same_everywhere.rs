@@ -6,7 +6,7 @@ use crate::conversation::DESK;
 use crate::harness::*;
 
 /// Requests of every method, with what is right and what is wrong with them.
-fn requests(version: &str) -> Vec<(&'static str, Value)> {
+pub fn requests(version: &str) -> Vec<(&'static str, Value)> {
     let complete = |reference: Value, name: &str, value: &str| json!({ "ref": reference, "argument": { "name": name, "value": value } });
     vec![
         ("ping", Value::Null),

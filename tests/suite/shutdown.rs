@@ -44,6 +44,13 @@ fn assert_within_a_second(mut took: Vec<Duration>) {
     assert!(took[took.len() / 2] < Duration::from_secs(1), "{took:?}");
 }
 
+/// A stream ends with a result that names it.
+fn assert_is_last(listening: &Listening) {
+    let last = listening.end();
+    assert_eq!(last["result"]["resultType"], "complete", "{last}");
+    assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening.id, "{last}");
+}
+
 fn on_pipes(how: How, name: &str) {
     let took = (0..3).map(|round| {
         let marker = marker(&format!("{name}-{round}"));
@@ -55,8 +62,7 @@ fn on_pipes(how: How, name: &str) {
         eventually("the child", || !processes(&marker).is_empty());
         let took = end(&server, how);
         if how != How::EndOfInput {
-            let last = listening.end();
-            assert_eq!(last["result"]["resultType"], "complete", "{last}");
+            assert_is_last(&listening);
         }
         eventually("the end of the child", || processes(&marker).is_empty());
         client.pipe().assert_clean();
@@ -101,8 +107,9 @@ fn on_sockets(how: How, name: &str) {
         let marker = marker(&format!("{name}-{round}"));
         let folder = folder(&marker);
         let server = folder.http();
-        let session = server.session("2025-11-25");
-        let stream = session.open_stream();
+        let sessions = SESSIONS.map(|version| server.session(version));
+        let streams = sessions.each_ref().map(Client::open_stream);
+        let session = &sessions[3];
         let modern = server.modern();
         let listening = modern.listen(json!({ "promptsListChanged": true }));
         std::thread::scope(|scope| {
@@ -114,9 +121,8 @@ fn on_sockets(how: How, name: &str) {
             });
             eventually("the child", || !processes(&marker).is_empty());
             let took = end(&server, how);
-            let last = listening.end();
-            assert_eq!(last["result"]["resultType"], "complete", "{last}");
-            assert!(stream.ended());
+            assert_is_last(&listening);
+            assert!(streams.iter().all(Stream::ended));
             eventually("the end of the child", || processes(&marker).is_empty());
             let _ = calling.join();
             took

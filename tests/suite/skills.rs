@@ -110,23 +110,22 @@ fn base64(text: &str) -> Vec<u8> {
 #[test]
 fn a_folder_of_a_skill_shows_what_stands_in_it_and_only_that() {
     let folder = desk();
-    let server = folder.stdio();
-    for client in [server.modern(), server.session("2025-11-25")] {
+    everywhere(&folder, &json!({}), |client| {
         let expected = [
             ("git-flow", "text/markdown"),
             ("assets", "inode/directory"),
             ("empty", "inode/directory"),
             ("templates", "inode/directory"),
         ];
-        assert_eq!(children(&client, "skill://git-flow"), pairs(&expected));
+        assert_eq!(children(client, "skill://git-flow"), pairs(&expected));
         let expected = [("a b?.txt", "text/plain"), ("commit.md", "text/markdown")];
-        assert_eq!(children(&client, "skill://git-flow/templates"), pairs(&expected));
-        assert_eq!(children(&client, "skill://git-flow/empty"), pairs(&[]));
-        assert_eq!(children(&client, "skill://team"), pairs(&[("refunds", "inode/directory")]));
+        assert_eq!(children(client, "skill://git-flow/templates"), pairs(&expected));
+        assert_eq!(children(client, "skill://git-flow/empty"), pairs(&[]));
+        assert_eq!(children(client, "skill://team"), pairs(&[("refunds", "inode/directory")]));
         for none in ["skill://git-flow/SKILL.md", "skill://git-flow/", "skill://broken", "skill://", "x:y"] {
             assert_eq!(client.code("resources/directory/read", json!({ "uri": none })), -32602, "{none}");
         }
-    }
+    });
 }
 
 #[test]
@@ -146,8 +145,10 @@ fn a_folder_with_many_files_is_read_a_page_at_a_time() {
 #[test]
 fn clients_that_know_no_skills_see_resources() {
     let folder = desk();
-    let server = folder.stdio();
-    let client = server.session("2024-11-05");
+    everywhere(&folder, &json!({}), see_resources);
+}
+
+fn see_resources(client: &Client) {
     let listed = client.list("resources");
     let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
     let expected = [
@@ -165,7 +166,8 @@ fn clients_that_know_no_skills_see_resources() {
     assert_eq!(client.read_text("skill://git-flow/SKILL.md"), MATTER);
     assert_eq!(client.read_text("skill://git-flow/templates/a%20b%3F.txt"), "odd");
     for none in ["skill://broken/SKILL.md", "skill://README.md", "skill://git-flow/.hidden", "skill://git-flow"] {
-        assert_eq!(client.code("resources/read", json!({ "uri": none })), -32002, "{none}");
+        let code = if client.is_modern() { -32602 } else { -32002 };
+        assert_eq!(client.code("resources/read", json!({ "uri": none })), code, "{none}");
     }
 }
 

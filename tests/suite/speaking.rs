@@ -299,25 +299,19 @@ fn everything() -> Value {
     json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true, "resourceSubscriptions": ["r://r", "made://up"] })
 }
 
-fn notify_is_heard(server: &Server) {
-    for version in SESSIONS {
-        let client = server.session(version);
-        let _stream = (!client.is_on_pipes()).then(|| client.open_stream());
-        for (tool, method) in CHANGED {
-            client.call_text(tool, json!({}));
-            client.wait_for(method);
-        }
-        client.result("resources/subscribe", json!({ "uri": "r://r" }));
-        client.call_text("updated", json!({ "uri": "made://up" }));
-        client.call_text("updated", json!({ "uri": "r://r" }));
-        assert_eq!(client.wait_for(UPDATED)["params"]["uri"], "r://r", "only what is subscribed to is told");
-        client.result("resources/unsubscribe", json!({ "uri": "r://r" }));
-        client.call_text("updated", json!({ "uri": "r://r" }));
-        client.assert_silent();
-        if client.is_on_pipes() {
-            return;
-        }
+fn notify_is_heard(client: &Client) {
+    let _stream = (!client.is_on_pipes()).then(|| client.open_stream());
+    for (tool, method) in CHANGED {
+        client.call_text(tool, json!({}));
+        client.wait_for(method);
     }
+    client.result("resources/subscribe", json!({ "uri": "r://r" }));
+    client.call_text("updated", json!({ "uri": "made://up" }));
+    client.call_text("updated", json!({ "uri": "r://r" }));
+    assert_eq!(client.wait_for(UPDATED)["params"]["uri"], "r://r", "only what is subscribed to is told");
+    client.result("resources/unsubscribe", json!({ "uri": "r://r" }));
+    client.call_text("updated", json!({ "uri": "r://r" }));
+    client.assert_silent();
 }
 
 #[test]
@@ -325,8 +319,11 @@ fn sessions_hear_what_a_step_says_has_changed() {
     let folder = Folder::of(NOTIFYING);
     for watch in [true, false] {
         let serve = || if watch { folder.serve() } else { folder.serve().flag("--no-watch") };
-        notify_is_heard(&serve().stdio());
-        notify_is_heard(&serve().http());
+        let web = serve().http();
+        for version in SESSIONS {
+            notify_is_heard(&serve().stdio().session(version));
+            notify_is_heard(&web.session(version));
+        }
     }
 }
 
@@ -349,6 +346,29 @@ fn streams_hear_what_a_step_says_has_changed() {
             tools.wait_for("notifications/tools/list_changed");
             client.round_trip();
             assert_eq!((tools.notices(), all.notices()), (vec![], vec![]), "more was told than was asked for");
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_told_first_what_it_will_be_told() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  r: { uri: 'r://r', text: R }\n\
+         tools:\n  t: { description: T, run: { notify: tools }, result: { text: told } }\n",
+    );
+    let asked = json!({ "toolsListChanged": true, "promptsListChanged": false, "resourceSubscriptions": ["r://r"] });
+    for (watch, agreed) in [
+        (true, json!({ "toolsListChanged": true, "resourceSubscriptions": ["r://r"] })),
+        (false, json!({ "toolsListChanged": true })),
+    ] {
+        let serve = || if watch { folder.serve() } else { folder.serve().flag("--no-watch") };
+        for server in [serve().stdio(), serve().http()] {
+            let client = server.modern();
+            let id = client.send("subscriptions/listen", json!({ "notifications": asked }));
+            client.call_text("t", json!({}));
+            let said = client.take(|message| tag(message) == id);
+            assert_eq!(said["method"], "notifications/subscriptions/acknowledged", "{said}");
+            assert_eq!(said["params"]["notifications"], agreed, "{said}");
         }
     }
 }

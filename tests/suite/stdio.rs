@@ -39,35 +39,40 @@ fn both_generations_share_one_pipe_in_any_order() {
 
 #[test]
 fn pitfall_5_6_a_a_notification_before_anything_else_ends_nothing() {
-    let server = Folder::of(DESK);
-    let server = server.stdio();
-    server.pipe().line(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
-    server.pipe().line(
-        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 9 } }).to_string(),
-    );
-    server.pipe().line(json!({ "jsonrpc": "2.0", "id": 5, "result": {} }).to_string());
-    let client = server.session("2025-11-25");
-    client.round_trip();
-    assert!(server.is_alive());
+    let folder = Folder::of(DESK);
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let server = folder.stdio();
+        server.pipe().line(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server.pipe().line(
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 9 } }).to_string(),
+        );
+        server.pipe().line(json!({ "jsonrpc": "2.0", "id": 5, "result": {} }).to_string());
+        server.client(version).round_trip();
+        assert!(server.is_alive());
+    }
 }
 
 #[test]
 fn pitfall_5_6_c_a_session_may_begin_after_requests_of_the_newest_version() {
     let folder = Folder::of(DESK);
-    let server = folder.stdio();
-    server.modern().round_trip();
-    server.session("2024-11-05").result("tools/list", Value::Null);
+    for version in SESSIONS {
+        let server = folder.stdio();
+        server.modern().round_trip();
+        server.session(version).result("tools/list", Value::Null);
+    }
 }
 
 #[test]
 fn pitfall_5_6_d_a_slow_request_holds_up_no_other() {
     let folder = Folder::of(SLOW);
-    let server = folder.stdio();
-    let client = server.session("2025-11-25");
-    let marker = marker("holds-up");
-    client.send("tools/call", json!({ "name": "wait", "arguments": { "marker": marker } }));
-    eventually("the child", || !processes(&marker).is_empty());
-    assert_eq!(client.call_text("quick", Value::Null), "done");
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let marker = marker(&format!("holds-up-{version}"));
+        client.send("tools/call", json!({ "name": "wait", "arguments": { "marker": marker } }));
+        eventually("the child", || !processes(&marker).is_empty());
+        assert_eq!(client.call_text("quick", Value::Null), "done");
+    }
 }
 
 #[test]
@@ -85,18 +90,20 @@ fn a_request_before_the_session_is_told_how_to_begin_and_ping_is_answered() {
 #[test]
 fn a_session_begins_once() {
     let folder = Folder::of(DESK);
-    let server = folder.stdio();
-    let client = server.session("2025-06-18");
-    let params =
-        json!({ "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
-    assert_eq!(client.code("initialize", params), -32600);
-    client.round_trip();
+    for version in SESSIONS {
+        let server = folder.stdio();
+        let client = server.session(version);
+        let name = json!({ "name": "a", "version": "1" });
+        let params = json!({ "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": name });
+        assert_eq!(client.code("initialize", params), -32600);
+        client.round_trip();
+    }
 }
 
 #[test]
 fn a_cancelled_call_gets_no_answer_and_its_processes_end() {
     let folder = Folder::of(SLOW);
-    for version in ["2024-11-05", "2025-11-25", MODERN] {
+    for version in SESSIONS.into_iter().chain([MODERN]) {
         let server = folder.stdio();
         let client = server.client(version);
         let marker = marker(&format!("cancel-{version}"));
@@ -282,25 +289,30 @@ fn nothing_but_messages_is_on_stdout_and_the_log_is_lines_without_colour() {
 #[test]
 fn pitfall_5_8_a_quiet_server_says_nothing_of_each_request() {
     let folder = Folder::of(DESK);
-    let server = folder.stdio();
-    let modern = server.modern();
-    for _ in 0..20 {
-        modern.round_trip();
-        modern.code("nothing", Value::Null);
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        for _ in 0..20 {
+            client.round_trip();
+            client.code("nothing", Value::Null);
+        }
+        server.pipe().close();
+        server.wait(Duration::from_secs(5)).unwrap();
+        assert_eq!(server.log.lines(), Vec::<String>::new());
     }
-    server.pipe().close();
-    server.wait(Duration::from_secs(5)).unwrap();
-    assert_eq!(server.log.lines(), Vec::<String>::new());
 }
 
 #[test]
 fn pitfall_5_5_a_list_is_the_same_each_time_it_is_asked_for() {
     let folder = Folder::of(DESK);
-    let (one, other) = (folder.stdio(), folder.stdio());
-    let (one, other) = (one.modern(), other.modern());
-    for of in ["tools", "prompts", "resources", "resourceTemplates"] {
-        let list = one.list(of);
-        assert_eq!((&one.list(of), &other.list(of)), (&list, &list));
+    let web = folder.http();
+    for version in SESSIONS.iter().chain([&MODERN]) {
+        let pipes = folder.stdio();
+        let (one, other) = (pipes.client(version), web.client(version));
+        for of in ["tools", "prompts", "resources", "resourceTemplates"] {
+            let list = one.list(of);
+            assert_eq!((&one.list(of), &other.list(of)), (&list, &list));
+        }
     }
 }
 

@@ -269,5 +269,47 @@ fn a_task_that_nobody_knows_is_an_error() {
         for method in ["tasks/list", "tasks/result"] {
             assert_eq!(client.code(method, json!({ "taskId": "nobody" })), -32601, "{method}");
         }
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            for wrong in [json!({}), json!({ "taskId": 7 }), json!({ "taskId": "nobody", "inputResponses": 7 })] {
+                assert_eq!(client.code(method, wrong.clone()), -32602, "{method} {wrong}");
+            }
+        }
     });
+}
+
+/// Whatever its client declares: tasks are of 2026-07-28, and those of 2025-11-25 are others.
+#[test]
+fn a_session_has_no_tasks_and_what_asks_for_one_is_answered_at_once() {
+    everywhere(&Folder::of(TASKS), &capabilities(), |client| {
+        if client.is_modern() {
+            let declared = client.result("server/discover", Value::Null)["capabilities"]["extensions"].clone();
+            assert_eq!(declared, json!({ "io.modelcontextprotocol/tasks": {} }));
+            return;
+        }
+        let declared = &client.agreed["capabilities"];
+        assert!(declared.get("extensions").is_none() && declared.get("tasks").is_none(), "{declared}");
+        for method in ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result"] {
+            for params in [json!({ "taskId": "a", "inputResponses": {} }), json!({})] {
+                assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+            }
+        }
+        let result = client.result("tools/call", json!({ "name": "optional", "task": { "ttl": 60_000 } }));
+        assert_eq!(text_of(&result["content"][0]), "work is done", "{}", client.version);
+    });
+}
+
+#[test]
+fn the_header_of_a_request_about_a_task_names_the_task() {
+    let server = Folder::of(TASKS);
+    let server = server.http();
+    let client = server.able(MODERN, capabilities());
+    let task = begin(&client, "brief", json!({}));
+    let params = client.params(json!({ "taskId": task }));
+    let body = json!({ "jsonrpc": "2.0", "id": 900, "method": "tasks/get", "params": params });
+    let status = |name: Option<&str>| {
+        let mut headers = vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tasks/get")];
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
+        server.web().post(&headers, &body).status
+    };
+    assert_eq!([Some(task.as_str()), Some("another"), None].map(status), [200, 400, 400]);
 }

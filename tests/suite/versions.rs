@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::api::Api;
+use crate::conversation::DESK;
 use crate::harness::*;
+use crate::same_everywhere::requests;
 
 const EVERYTHING: &str = r#"folio: 1
 server:
@@ -29,7 +31,7 @@ tools:
   t:
     title: T
     description: D
-    annotations: { readOnlyHint: true }
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
     icons: [{ src: "https://x.example/i.png" }]
     _meta: { k: 1 }
     outputSchema: { type: object }
@@ -64,6 +66,9 @@ fn no_version_is_sent_a_key_that_came_after_it() {
         ("structuredContent", "2025-06-18"),
         ("lastModified", "2025-06-18"),
         ("readOnlyHint", "2025-03-26"),
+        ("destructiveHint", "2025-03-26"),
+        ("idempotentHint", "2025-03-26"),
+        ("openWorldHint", "2025-03-26"),
         ("icons", "2025-11-25"),
         ("websiteUrl", "2025-11-25"),
     ];
@@ -118,6 +123,124 @@ fn a_version_that_knows_no_sound_and_no_links_is_given_what_it_knows() {
             let sound = &result["content"][0]["resource"];
             assert_eq!((&sound["mimeType"], &sound["blob"]), (&json!("audio/wav"), &json!("UklGRgAAAABXQVZF")));
             assert_eq!(result["content"][1]["text"], "[R](r:one) (text/plain)");
+        }
+    }
+}
+
+const CONTENT: &str = r#"folio: 1
+server: { name: content }
+resources:
+  r: { uri: "r:one", text: body, mimeType: text/plain }
+prompts:
+  p:
+    description: P
+    messages:
+      - user: { text: words, annotations: { audience: [user], priority: 0.5 } }
+      - assistant: { image: dot.png, annotations: { audience: [assistant], priority: 1 } }
+      - user: { resource: "r:one", annotations: { audience: [user, assistant], priority: 0 } }
+tools:
+  t:
+    description: T
+    result:
+      content:
+        - { text: words, annotations: { audience: [user], priority: 0.5 } }
+        - { image: dot.png, annotations: { audience: [assistant], priority: 1 } }
+        - { resource: "r:one", annotations: { audience: [user, assistant], priority: 0 } }
+"#;
+
+#[test]
+fn what_every_version_knows_of_content_comes_whole_in_each() {
+    let folder = Folder::of(CONTENT);
+    folder.write("dot.png", b"\x89PNG");
+    let blocks = [
+        json!({ "type": "text", "text": "words", "annotations": { "audience": ["user"], "priority": 0.5 } }),
+        json!({
+            "type": "image", "data": "iVBORw==", "mimeType": "image/png",
+            "annotations": { "audience": ["assistant"], "priority": 1.0 }
+        }),
+        json!({
+            "type": "resource", "resource": { "uri": "r:one", "mimeType": "text/plain", "text": "body" },
+            "annotations": { "audience": ["user", "assistant"], "priority": 0.0 }
+        }),
+    ];
+    everywhere(&folder, &json!({}), |client| {
+        let answer = client.call("t", json!({}));
+        assert_eq!(answer["content"], json!(blocks), "{}", client.version);
+        let said = client.result("prompts/get", json!({ "name": "p" }));
+        for ((message, role), block) in
+            said["messages"].as_array().unwrap().iter().zip(["user", "assistant", "user"]).zip(&blocks)
+        {
+            assert_eq!(*message, json!({ "role": role, "content": block }), "{}", client.version);
+        }
+        assert_eq!(said["messages"].as_array().unwrap().len(), blocks.len());
+    });
+}
+
+#[test]
+fn extensions_and_experiments_are_declared_as_they_are_written() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s, extensions: { com.example/desk: { level: 2 } }, experimental: { odd: { a: 1 } } }\n\
+         prompts:\n  p: { description: P, text: Hi }\n",
+    );
+    everywhere(&folder, &json!({}), |client| {
+        let begun =
+            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
+        let declared = &begun["capabilities"];
+        assert_eq!(declared["extensions"], json!({ "com.example/desk": { "level": 2 } }), "{begun}");
+        assert_eq!(declared["experimental"], json!({ "odd": { "a": 1 } }), "{begun}");
+    });
+}
+
+const APP: &str = r#"folio: 1
+server: { name: app }
+resources:
+  board:
+    uri: "ui://desk/board"
+    mimeType: text/html;profile=mcp-app
+    text: "<p>Board</p>"
+    _meta: { ui: { csp: { connectDomains: ["https://x.example"] }, prefersBorder: true } }
+tools:
+  show: { description: S, _meta: { ui: { resourceUri: "ui://desk/board", visibility: [model, app] } }, result: { text: x } }
+"#;
+
+#[test]
+fn an_app_is_a_page_of_the_server_that_a_tool_names() {
+    everywhere(&Folder::of(APP), &json!({}), |client| {
+        let knows_meta = client.version.as_str() >= "2025-06-18";
+        let due = |meta: Value| if knows_meta { meta } else { Value::Null };
+        let tool = &client.list("tools")[0];
+        let named = json!({ "resourceUri": "ui://desk/board", "visibility": ["model", "app"] });
+        assert_eq!(tool["_meta"]["ui"], due(named), "{}: {tool}", client.version);
+        let page = client.result("resources/read", json!({ "uri": "ui://desk/board" }))["contents"][0].clone();
+        assert_eq!(page["mimeType"], "text/html;profile=mcp-app");
+        assert_eq!(page["text"], "<p>Board</p>");
+        let may = json!({ "csp": { "connectDomains": ["https://x.example"] }, "prefersBorder": true });
+        assert_eq!(page["_meta"]["ui"], due(may), "{}: {page}", client.version);
+    });
+}
+
+/// The codes of JSON-RPC, which every version has.
+const ANY_VERSION: [i64; 5] = [-32700, -32600, -32601, -32602, -32603];
+
+#[test]
+fn no_version_is_sent_an_error_code_that_it_does_not_know() {
+    let folder = Folder::of(DESK);
+    let web = folder.http();
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let pipes = folder.stdio();
+        for client in [pipes.client(version), web.client(version)] {
+            let mut errors = 0;
+            for (method, params) in requests(version) {
+                if client.is_modern() && !params.is_object() && !params.is_null() {
+                    continue;
+                }
+                let answer = client.request(method, params.clone());
+                let Some(code) = answer["error"]["code"].as_i64() else { continue };
+                errors += 1;
+                let not_found = !client.is_modern() && method == "resources/read" && code == -32002;
+                assert!(ANY_VERSION.contains(&code) || not_found, "{version} {method} {params}: {answer}");
+            }
+            assert!(errors > 20, "{errors}");
         }
     }
 }

@@ -36,7 +36,7 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Live, Server, complaint};
+use crate::server::{Live, Server, complaint, is_of_sessions};
 
 use self::{
     guard::{Denied, Guard},
@@ -330,8 +330,18 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Whether a request is of a version in which each stands for itself.
 fn is_without_session(headers: &HeaderMap) -> bool {
-    let version = headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
-    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+    version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn version(headers: &HeaderMap) -> Option<&str> {
+    headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
+}
+
+/// Whether a request is by a method of sessions, and without one: rmcp would begin one, or ask for a header that nobody
+/// sends with it. That nobody knows a version, rmcp says itself.
+fn is_gone(method: &str, headers: &HeaderMap) -> bool {
+    let known = version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
+    known && is_of_sessions(method) || method == "initialize" && is_without_session(headers)
 }
 
 /// Why a message is refused, and with which status.
@@ -353,9 +363,9 @@ fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Refuse
     let envelope = message::open(bytes).map_err(bad)?;
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
-    // It begins no session in 2026-07-28, where rmcp would begin one.
-    if initialize && is_without_session(headers) {
-        return Err(Refused(StatusCode::NOT_FOUND, Fault::method(id, "unknown method `initialize`")));
+    if is_gone(method, headers) {
+        let words = format!("unknown method `{method}`");
+        return Err(Refused(StatusCode::NOT_FOUND, Fault::method(id, words)));
     }
     if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
         && let ClientRequest::CustomRequest(custom) = &request.request

@@ -180,13 +180,13 @@ impl Session {
     }
 
     /// Takes a request, and returns the stream on which it is answered.
-    pub(super) async fn ask(&self, request: Incoming) -> Result<Reader, Over> {
+    pub(super) async fn ask(&self, mut request: Incoming) -> Result<Reader, Over> {
         let reader = {
             let mut state = self.state();
             state.touch();
             let channel = state.open();
             let reader = channel.read(None).ok_or(Over)?;
-            match state.exchange.admit(&request) {
+            match state.exchange.admit(&mut request) {
                 Ok(_) => {
                     let number = state.last_channel;
                     state.register(&request, number);
@@ -205,11 +205,11 @@ impl Session {
     }
 
     /// Takes a message that wants no answer.
-    pub(super) async fn accept(&self, message: Incoming) -> Result<(), Over> {
+    pub(super) async fn accept(&self, mut message: Incoming) -> Result<(), Over> {
         {
             let mut state = self.state();
             state.touch();
-            if let Ok(taken) = state.exchange.admit(&message) {
+            if let Ok(taken) = state.exchange.admit(&mut message) {
                 state.settle(taken.whole);
             }
             state.release_cancelled(&message);

@@ -422,13 +422,20 @@ async fn an_address_that_cannot_be_used_is_told_in_words() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_of_http_and_sse_shows_that_it_is_alive() {
+async fn a_silent_stream_shows_that_it_is_alive_and_is_not_to_be_held_back() {
     let options = HttpOptions { sse: true, keep_alive: Duration::from_millis(50), ..free() };
     let site = site_with(live(DESK), options).await;
-    let mut reply = site.send("GET", "/sse", &[], b"").await;
-    assert_eq!((reply.status, reply.header("x-accel-buffering")), (200, Some("no")));
-    while !String::from_utf8_lossy(&reply.rest).contains(": \n\n") {
-        assert!(reply.more().await, "the stream ended");
+    let session = site.session().await;
+    let listen = json!({ "notifications": { "toolsListChanged": true } });
+    for mut reply in [
+        site.modern("subscriptions/listen", None, listen).await,
+        site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await,
+        site.send("GET", "/sse", &[], b"").await,
+    ] {
+        assert_eq!((reply.status, reply.header("x-accel-buffering")), (200, Some("no")));
+        while !String::from_utf8_lossy(&reply.rest).lines().any(|line| line.starts_with(':')) {
+            assert!(reply.more().await, "the stream ended");
+        }
     }
     site.end().await;
 }
