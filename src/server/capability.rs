@@ -24,7 +24,6 @@ pub(crate) enum Kind {
     Logging,
     Tasks,
     Skills,
-    Tasks,
 }
 
 /// Which kinds are declared, or were to a session.
@@ -70,7 +69,6 @@ impl Kinds {
             Kind::Logging => self.logging,
             Kind::Tasks => self.tasks,
             Kind::Skills => self.skills,
-            Kind::Tasks => self.tasks,
         }
     }
 }

@@ -66,7 +66,6 @@ pub(crate) fn undeclared(kind: Kind) -> ErrorData {
         Kind::Logging => "this server sends no log messages",
         Kind::Tasks => "this server has no tasks, or not in a session",
         Kind::Skills => "this server has no skills",
-        Kind::Tasks => "this server has no tasks",
     };
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }

@@ -18,8 +18,7 @@ use super::{Server, capability::Kind, error, session};
 /// Says what is wrong with such a request.
 pub(crate) fn explain(server: &Server, request: &CustomRequest, context: &RequestContext<RoleServer>) -> ErrorData {
     let method = request.method.as_str();
-    let modern = session::is_modern(context);
-    if modern && is_of_sessions(method) || !modern && kind(method) == Some(Kind::Tasks) {
+    if session::is_modern(context) && is_of_sessions(method) {
         return error::unknown_method(method);
     }
     if let Some(kind) = kind(method)
@@ -48,7 +47,6 @@ fn kind(method: &str) -> Option<Kind> {
         Some("resources") => Some(Kind::Resources),
         Some("completion") => Some(Kind::Completions),
         Some("logging") => Some(Kind::Logging),
-        Some("tasks") => Some(Kind::Tasks),
         Some("skills") => Some(Kind::Skills),
         Some("tasks") => Some(Kind::Tasks),
         _ => None,
@@ -69,9 +67,6 @@ pub(crate) fn complaint(method: &str, params: Option<&Value>) -> Option<String> 
         "resources/read" => mismatch::<ReadResourceRequestParams>(params),
         "resources/directory/read" => mismatch::<ReadResourceDirectoryRequestParams>(params),
         "skills/get" => mismatch::<GetSkillRequestParams>(params),
-        "tasks/get" => mismatch::<GetTaskParams>(params),
-        "tasks/update" => mismatch::<UpdateTaskParams>(params),
-        "tasks/cancel" => mismatch::<CancelTaskParams>(params),
         "resources/subscribe" | "resources/unsubscribe" => mismatch::<SubscribeRequestParams>(params),
         "logging/setLevel" => mismatch::<SetLevelRequestParams>(params),
         "tasks/get" => mismatch::<GetTaskParams>(params),

@@ -271,14 +271,14 @@ fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
 /// and without one there is nothing to ping and nothing to subscribe to. rmcp would say it otherwise.
 pub(super) fn leave_foreign(request: &mut ClientRequest) {
     use ClientRequest as R;
+    let of_sessions = match request {
+        R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => false,
+        R::PingRequest(_) | R::SubscribeRequest(_) | R::UnsubscribeRequest(_) => true,
+        _ => return,
+    };
     let version = request.get_meta().protocol_version();
     let modern = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-    let foreign = match request {
-        R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => !modern,
-        R::PingRequest(_) | R::SubscribeRequest(_) | R::UnsubscribeRequest(_) => modern,
-        _ => false,
-    };
-    if foreign {
+    if modern == of_sessions {
         let mut unknown = CustomRequest::new(request.method(), None);
         unknown.extensions = std::mem::take(request.extensions_mut());
         *request = R::CustomRequest(unknown);
