@@ -339,6 +339,10 @@ fn streams_hear_what_a_step_says_has_changed() {
                 client.call_text(tool, json!({}));
                 all.wait_for(method);
             }
+            // Of something that changes while it begins, a stream cannot tell what it is: it is told of its resources.
+            while all.notices().iter().any(|method| method == UPDATED) {
+                all.wait_for(UPDATED);
+            }
             for uri in ["r://r", "made://up"] {
                 client.call_text("updated", json!({ "uri": uri }));
                 assert_eq!(all.wait_for(UPDATED)["params"]["uri"], uri);
