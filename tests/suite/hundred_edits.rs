@@ -469,7 +469,25 @@ fn watchers<'a>(pipes: &'a Server, web: &'a Server) -> Vec<Watcher<'a>> {
         let listening = Some(client.listen(filter.clone()));
         watchers.push(Watcher { who, client, listening, server });
     }
+    begun(&watchers);
     watchers
+}
+
+/// A stream that begins while the catalog is replaced, as may happen soon after the start, is told of its resources:
+/// it cannot tell what they were. That is over when the servers have reloaded once more.
+fn begun(watchers: &[Watcher<'_>]) {
+    for server in watchers.iter().map(|watcher| watcher.server) {
+        let mark = server.log.mark();
+        server.signal("HUP");
+        server.log.reloaded_after(mark);
+    }
+    for watcher in watchers {
+        watcher.client.round_trip();
+        while let [first, ..] = &watcher.notices()[..] {
+            assert_eq!(first, "notifications/resources/updated", "{}", watcher.who);
+            watcher.wait_for(first);
+        }
+    }
 }
 
 /// Makes the edits; returns how long the slowest took to be served, and how many were broken.
