@@ -15,7 +15,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("jsonschema", &["schema"]),
     ("glob", &["files"]),
     ("cap_std", &["files"]),
-    ("mime_guess", &["files"]),
     ("notify", &["reload"]),
     ("rmcp", &["server", "transport"]),
     ("axum", &["transport"]),
@@ -252,7 +251,7 @@ fn a_room_uses_only_those_above_it() {
     assert!(rooms.len() > 10, "{rooms:?}");
     let order = |room: &str| rooms.iter().position(|known| known == room);
     let mut offenders = Vec::new();
-    for source in sources().iter().filter(|source| source.room != "lib" && source.room != "main") {
+    for source in sources().iter().filter(|source| !["lib", "main", "build"].contains(&source.room.as_str())) {
         let Some(here) = order(&source.room) else {
             offenders.push(format!("{}: its room is not on the map", source.path));
             continue;
