@@ -17,7 +17,8 @@ fn main() -> io::Result<()> {
     fs::write(Path::new(&folder).join("types.txt"), types())
 }
 
-/// Whether the system here reads packed addresses: glibc does since 2.36. What is built elsewhere does without.
+/// Whether the system here reads packed addresses: glibc does since 2.36, and what is built with them needs one of
+/// these. What is built elsewhere, or for elsewhere, does without.
 fn packs_addresses() -> bool {
     let said = |name: &str| env::var(name).unwrap_or_default();
     let here = said("TARGET") == said("HOST") && said("CARGO_CFG_TARGET_ENV") == "gnu";

@@ -110,7 +110,7 @@ impl Arguments {
     /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
         let words: Vec<OsString> = words.into_iter().collect();
-        if let Some(usual) = usual::read(&words) {
+        if let Some(usual) = usual::read(&words, std::env::var_os("FOLIO_LOG")) {
             return Ok(usual);
         }
         Arguments::try_parse_from(words).map_err(|error| {

@@ -6,16 +6,16 @@ use std::path::PathBuf;
 
 use super::{Arguments, Color, Command, Common, Filter, Later, Serve};
 
-/// Reads `folio serve` and `folio serve PATH`; `None` for whatever else there is.
-pub(super) fn read(words: &[OsString]) -> Option<Arguments> {
+/// Reads `folio serve` and `folio serve PATH`; `None` for whatever else there is. What FOLIO_LOG holds is for the tables.
+pub(super) fn read(words: &[OsString], log: Option<OsString>) -> Option<Arguments> {
+    if log.is_some() {
+        return None;
+    }
     let path = match words {
         [_, serve] if serve == "serve" => PathBuf::from("."),
         [_, serve, path] if serve == "serve" && is_plain(path) => PathBuf::from(path),
         _ => return None,
     };
-    if std::env::var_os("FOLIO_LOG").is_some() {
-        return None;
-    }
     let common = Common { log_level: Filter::default(), color: Color::Auto };
     Some(Arguments { command: Command::Serve(Later(Serve { path, ..Serve::default() })), common })
 }
@@ -41,7 +41,8 @@ mod tests {
     #[test]
     fn the_usual_start_is_read_at_once() {
         for line in [&["folio", "serve"][..], &["folio", "serve", "/home/ada/desk"], &["folio", "serve", "help"]] {
-            assert!(read(&words(line)).is_some(), "{line:?}");
+            assert!(read(&words(line), None).is_some(), "{line:?}");
+            assert!(read(&words(line), Some("debug".into())).is_none(), "{line:?}");
         }
     }
 
@@ -54,7 +55,7 @@ mod tests {
             ),
         ) {
             let line = [vec!["folio"], line].concat();
-            if let Some(usual) = read(&words(&line)) {
+            if let Some(usual) = read(&words(&line), std::env::var_os("FOLIO_LOG")) {
                 let tables = Arguments::try_parse_from(&line).unwrap();
                 prop_assert_eq!(format!("{usual:?}"), format!("{tables:?}"));
             }

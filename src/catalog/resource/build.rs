@@ -5,15 +5,6 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
-use crate::manifest;
-use crate::notation::{TextOrFile, is_identifier};
-use crate::template::{FilePath, Template};
-use crate::uri::{Operator, UriTemplate, check_uri};
-use crate::yaml::{At, Spanned};
-
-use super::{Content, Resource};
 use crate::catalog::block::{annotations, bare, check_icons, icons};
 use crate::catalog::complete::completions;
 use crate::catalog::entry::{RunKeys, check_limits, print};
@@ -23,6 +14,15 @@ use crate::catalog::prompt::Building;
 use crate::catalog::reference::References;
 use crate::catalog::result::ResultPlan;
 use crate::catalog::root::Root;
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::manifest;
+use crate::notation::{TextOrFile, is_identifier};
+use crate::template::{FilePath, Template};
+use crate::uri::{Operator, UriTemplate, check_uri};
+use crate::yaml::{At, Spanned};
+
+use super::{Content, Resource};
 
 impl Resource {
     /// Checks a resource as it was written. `None` where something is wrong with it, or its pack may not act.
@@ -158,26 +158,18 @@ fn content(
     if let Some(root) = &written.root {
         return Root::build(written, root, template, compiler).map(Content::Root);
     }
-    let keys = RunKeys {
-        run: written.run.as_ref(),
-        timeout: written.timeout,
-        max_output: written.max_output,
-        wants_json: false,
-    };
-    let ready = keys.compile(compiler);
+    let ready = run_keys(written).compile(compiler);
     let result =
         compiler.with_names(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
     Some(Content::Run(Box::new(ready.plan?), Box::new(result?)))
 }
 
+fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
+    RunKeys { run: written.run.as_ref(), timeout: written.timeout, max_output: written.max_output, wants_json: false }
+}
+
 fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
-    let keys = RunKeys {
-        run: written.run.as_ref(),
-        timeout: written.timeout,
-        max_output: written.max_output,
-        wants_json: false,
-    };
-    check_limits(&keys, written.at, compiler);
+    check_limits(&run_keys(written), written.at, compiler);
     if let (Some(result), None) = (&written.result, &written.run) {
         compiler.error(Code::Conflict, result.at, "`result` is made of what `run` gave, and there is no `run`");
     }
