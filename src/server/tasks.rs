@@ -5,16 +5,21 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Context,
     time::{Duration, Instant},
 };
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
 use rmcp::{
     RoleServer,
     model::{
-        CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, ErrorData,
-        GetTaskParams, GetTaskResult, UpdateTaskParams,
+        CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities, CreateTaskResult, DetailedTask,
+        ErrorData, GetTaskParams, GetTaskResult, UpdateTaskParams,
     },
     service::RequestContext,
     task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions},
@@ -46,6 +51,9 @@ pub(crate) struct Tasks {
     manager: TaskManager,
     /// When each that was begun is forgotten, the first first.
     remembered: Mutex<VecDeque<Instant>>,
+    /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
+    /// round whole.
+    putting: Mutex<()>,
 }
 
 impl Tasks {
@@ -61,6 +69,24 @@ impl Tasks {
         }
         remembered.push_back(now + ttl * 2);
         Ok(())
+    }
+
+    fn hold_rounds(&self) -> MutexGuard<'_, ()> {
+        self.putting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Awaits what puts its questions when it is first polled, and puts them as one round.
+    async fn at_once<T>(&self, mut asked: impl Future<Output = T> + Unpin) -> T {
+        let polled = |context: &mut Context<'_>| {
+            let _whole = self.hold_rounds();
+            asked.poll_unpin(context)
+        };
+        poll_fn(polled).await
+    }
+
+    fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
+        let _whole = self.hold_rounds();
+        self.manager.get_task(id)
     }
 }
 
@@ -153,8 +179,7 @@ async fn over(context: &TaskContext, closing: &CancellationToken, ttl: Duration)
 
 /// Says where a task stands.
 pub(crate) fn get(server: &Server, request: &GetTaskParams) -> Result<GetTaskResult, ErrorData> {
-    let task = server.live.tasks().manager.get_task(&request.task_id)?;
-    let mut result = GetTaskResult::new(task);
+    let mut result = GetTaskResult::new(server.live.tasks().get(&request.task_id)?);
     result.meta = Some(server.live.current().meta.clone());
     Ok(result)
 }
@@ -209,6 +234,7 @@ impl Client for Asker {
     fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
         Box::pin(async move {
             let asked = join_all(round.questions.iter().map(|question| self.ask_one(question)));
+            let asked = self.live.tasks().at_once(asked);
             let answers = tokio::time::timeout(round.timeout, asked).await.map_err(|_| Unanswered::TimedOut)?;
             let keys = round.questions.iter().map(|question| question.key.clone());
             keys.zip(answers).map(|(key, answer)| Ok((key, answer?))).collect()
@@ -228,5 +254,45 @@ impl Client for Asker {
 
     fn notify(&self, notice: Notice) {
         self.live.notice(notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use rmcp::model::{InputRequest, TaskPayload};
+    use serde_json::json;
+
+    use super::*;
+
+    const QUESTIONS: usize = 300;
+
+    async fn ask_all(tasks: &Tasks, context: &TaskContext) {
+        let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
+        let asked = (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
+        tasks.at_once(join_all(asked)).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_round_is_seen_whole() {
+        for _ in 0..50 {
+            let tasks = Arc::new(Tasks::default());
+            let asking = tasks.clone();
+            let task = tasks.manager.spawn(TaskOptions::new(), |context| {
+                Box::pin(async move {
+                    ask_all(&asking, &context).await;
+                    Err(TaskExit::Cancelled)
+                })
+            });
+            let seen = loop {
+                let seen = tasks.get(&task.task_id).unwrap().payload;
+                if let TaskPayload::InputRequired { input_requests } = seen {
+                    break input_requests;
+                }
+                tokio::task::yield_now().await;
+            };
+            assert_eq!(seen.len(), QUESTIONS);
+        }
     }
 }
