@@ -4,12 +4,12 @@ use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing::subscriber::Interest;
+use tracing::{Event, Level, Metadata, Subscriber, level_filters::LevelFilter, span};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
-use tracing_subscriber::fmt::{FmtContext, FormattedFields};
-use tracing_subscriber::registry::LookupSpan;
 
 use super::{Common, Output};
 use crate::diagnostic::{nearest, visible};
@@ -17,8 +17,8 @@ use crate::diagnostic::{nearest, visible};
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// Which events are logged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter(String);
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter(Targets);
 
 /// Why a text says nothing about what to log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +46,7 @@ impl Filter {
 
 impl Default for Filter {
     fn default() -> Filter {
-        Filter(of_level(Filter::DEFAULT))
+        Filter(of_level(LevelFilter::INFO))
     }
 }
 
@@ -56,28 +56,42 @@ impl FromStr for Filter {
     fn from_str(text: &str) -> Result<Filter, FilterError> {
         let text = text.trim();
         let text = if text.is_empty() { Filter::DEFAULT } else { text };
-        let lower = text.to_ascii_lowercase();
-        if LEVELS.contains(&lower.as_str()) {
-            return Ok(Filter(of_level(&lower)));
+        if !text.contains([',', '=']) {
+            return level(text).map(|level| Filter(of_level(level)));
         }
+        let malformed = || FilterError::Malformed { text: text.to_owned() };
+        let mut filter = Targets::new();
         for directive in text.split(',').map(str::trim) {
-            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
-            if !LEVELS.contains(&level.to_ascii_lowercase().as_str()) {
-                let hint = nearest(level, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                return Err(FilterError::Level { word: level.to_owned(), hint });
-            }
+            filter = match directive.rsplit_once('=') {
+                Some((target, word)) if is_target(target) => filter.with_target(target, level(word)?),
+                Some(_) => return Err(malformed()),
+                None => filter.with_default(level(directive)?),
+            };
         }
-        EnvFilter::builder().parse(text).map_err(|_| FilterError::Malformed { text: text.to_owned() })?;
-        Ok(Filter(text.to_owned()))
+        Ok(Filter(filter))
     }
+}
+
+fn level(word: &str) -> Result<LevelFilter, FilterError> {
+    let known = LEVELS.iter().find(|level| level.eq_ignore_ascii_case(word)).and_then(|level| level.parse().ok());
+    known.ok_or_else(|| {
+        let hint = nearest(word, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        FilterError::Level { word: word.to_owned(), hint }
+    })
+}
+
+/// Whether this can be what an event is of: a crate, or a module in one.
+fn is_target(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | ':' | '-'))
 }
 
 /// A level is folio's own; the libraries beneath it speak only when something is amiss. That a client asked for what
 /// is not there, or went away before it was answered, is nothing amiss, so rmcp's word of each is not heard.
-fn of_level(level: &str) -> String {
+fn of_level(level: LevelFilter) -> Targets {
+    let libraries = Targets::new().with_default(level.min(LevelFilter::WARN));
     match level {
-        "error" | "off" => level.to_owned(),
-        _ => format!("warn,rmcp::service=off,folio={level}"),
+        LevelFilter::ERROR | LevelFilter::OFF => libraries,
+        _ => libraries.with_target("rmcp::service", LevelFilter::OFF).with_target("folio", level),
     }
 }
 
@@ -85,9 +99,49 @@ fn of_level(level: &str) -> String {
 pub fn start(common: &Common) {
     let terminal = io::stderr().is_terminal();
     let line = Line { color: Output::new(common.color).error_style().color, clock: !terminal };
-    // The text was parsed when the command line was read; should it fail now, what is amiss is logged all the same.
-    let filter = EnvFilter::builder().parse(&common.log_level.0).unwrap_or_else(|_| EnvFilter::new("warn"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).event_format(line).try_init();
+    let _ = tracing::subscriber::set_global_default(Log { filter: common.log_level.0.clone(), line, to: io::stderr });
+}
+
+/// Writes each event that passes the filter. Spans are not followed: a line says by itself what it is about.
+struct Log<W> {
+    filter: Targets,
+    line: Line,
+    to: W,
+}
+
+impl<W, O> Subscriber for Log<W>
+where
+    W: Fn() -> O + 'static,
+    O: io::Write,
+{
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && self.filter.would_enable(metadata.target(), metadata.level())
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        self.filter.iter().map(|(_, level)| level).chain(self.filter.default_level()).max()
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        // Where stderr cannot be written to there is nobody left to tell.
+        let _ = self.line.of(event).map(|line| (self.to)().write_all(line.as_bytes()));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
 }
 
 /// The form of a line: `INFO reload: reloaded in 4 ms`, with the time before it where no person is looking on.
@@ -96,32 +150,22 @@ struct Line {
     clock: bool,
 }
 
-impl<S, N> FormatEvent<S, N> for Line
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        if self.clock {
-            SystemTime.format_time(&mut writer)?;
-            writer.write_char(' ')?;
-        }
-        self.write_level(&mut writer, *event.metadata().level())?;
-        let mut text = format!("{}: ", brief(event.metadata().target()));
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
-            text.push_str(span.name());
-            if let Some(fields) = span.extensions().get::<FormattedFields<N>>().filter(|fields| !fields.is_empty()) {
-                write!(text, "{{{fields}}}")?;
-            }
-            text.push_str(": ");
-        }
-        context.format_fields(Writer::new(&mut text), event)?;
-        writeln!(writer, "{}", escaped(&text))
-    }
-}
-
 impl Line {
-    fn write_level(&self, writer: &mut Writer<'_>, level: Level) -> fmt::Result {
+    fn of(&self, event: &Event<'_>) -> Result<String, fmt::Error> {
+        let mut line = String::new();
+        if self.clock {
+            SystemTime.format_time(&mut Writer::new(&mut line))?;
+            line.push(' ');
+        }
+        self.write_level(&mut line, *event.metadata().level())?;
+        let mut text = format!("{}: ", brief(event.metadata().target()));
+        DefaultFields::new().format_fields(Writer::new(&mut text), event)?;
+        line.push_str(&escaped(&text));
+        line.push('\n');
+        Ok(line)
+    }
+
+    fn write_level(&self, line: &mut String, level: Level) -> fmt::Result {
         let color = match level {
             Level::ERROR => "31",
             Level::WARN => "33",
@@ -129,8 +173,8 @@ impl Line {
             _ => "2",
         };
         match self.color {
-            true => write!(writer, "\u{1b}[{color}m{level}\u{1b}[0m "),
-            false => write!(writer, "{level} "),
+            true => write!(line, "\u{1b}[{color}m{level}\u{1b}[0m "),
+            false => write!(line, "{level} "),
         }
     }
 }
@@ -175,12 +219,8 @@ mod tests {
     fn logged(filter: &str, line: Line, speak: impl FnOnce()) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::new(filter.parse::<Filter>().unwrap().0))
-            .with_writer(move || writer.clone())
-            .event_format(line)
-            .finish();
-        tracing::subscriber::with_default(subscriber, speak);
+        let log = Log { filter: filter.parse::<Filter>().unwrap().0, line, to: move || writer.clone() };
+        tracing::subscriber::with_default(log, speak);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -190,13 +230,11 @@ mod tests {
     #[test]
     fn an_event_is_one_line_whatever_its_fields_hold() {
         let text = logged("info", BARE, || {
-            let span = tracing::info_span!(target: "folio::server", "call", tool = "a\nb");
-            let _inside = span.enter();
-            tracing::info!(target: "folio::reload::watch", path = "x\nERROR fake: y\r\u{1b}[31m", "reloaded");
+            tracing::info!(target: "folio::reload::watch", path = %"x\nERROR fake: y\r\u{1b}[31m", "reloaded");
         });
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.starts_with("INFO reload: call{tool=\"a\\"), "{text}");
-        assert!(text.contains("reloaded") && !text.contains(['\r', '\u{1b}']), "{text:?}");
+        assert!(text.starts_with("INFO reload: reloaded path=x\\nERROR fake"), "{text}");
+        assert!(!text.contains(['\r', '\u{1b}']), "{text:?}");
     }
 
     #[test]
