@@ -1,6 +1,7 @@
 //! What stands behind `run`: one action, or a list of steps. Checked whole; what comes of it is a [`Plan`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::plan::{Limits, Plan, Taken};
 use super::step::check_beside;
@@ -26,7 +27,7 @@ pub struct Planned {
     /// What `result` is behind it, where that is one action's outcome.
     pub result: Option<Shape>,
     /// What `steps` is behind it.
-    pub steps: BTreeMap<String, Shape>,
+    pub steps: Arc<BTreeMap<String, Shape>>,
 }
 
 impl Planned {
@@ -114,7 +115,7 @@ fn one(step: &Spanned<Step>, wants_json: bool, limits: Limits, compiler: &mut Co
     }
     let action = compile_step(step, wants_json, compiler);
     let plan = action.map(|action| Plan::one(action, limits));
-    Planned { plan, result: Some(step.shape()), steps: BTreeMap::new() }
+    Planned { plan, result: Some(step.shape()), steps: Arc::default() }
 }
 
 /// Checks one step: exactly one action, with what belongs beside it.
@@ -143,13 +144,13 @@ fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<
 
 fn several(steps: &[Spanned<Step>], wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
     let outer = compiler.names.clone();
-    let mut shapes = BTreeMap::new();
+    let mut shapes = Arc::new(BTreeMap::new());
     let mut seen: BTreeMap<&str, At> = BTreeMap::new();
     let mut taken = Some(Vec::with_capacity(steps.len()));
     let mut over: Option<At> = None;
     for step in steps {
         check_reach(step, over, compiler);
-        let names = outer.clone().with("steps", Shape::Object(shapes.clone()));
+        let names = outer.clone().with("steps", Shape::Object(Arc::clone(&shapes)));
         let ready = compiler.with_names(names, |compiler| compile_taken(step, wants_json, compiler));
         taken = taken.zip(ready).map(|(mut all, one)| {
             all.push(one);
@@ -160,7 +161,7 @@ fn several(steps: &[Spanned<Step>], wants_json: bool, limits: Limits, compiler: 
         }
         let Some(id) = &step.id else { continue };
         check_id(id, seen.insert(id, id.at), compiler);
-        shapes.insert(id.value.clone(), step.shape());
+        Arc::make_mut(&mut shapes).insert(id.value.clone(), step.shape());
     }
     let plan = taken.filter(|taken| !taken.is_empty()).map(|taken| Plan::several(taken, limits));
     Planned { plan, result: None, steps: shapes }

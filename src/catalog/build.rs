@@ -99,7 +99,7 @@ impl Builder {
             self.file(file, pack, (&home, &mut references), findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
-        compiler.names = names(&pack.pack);
+        compiler.names = home.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.skills.iter().for_each(|written| self.skills(written, &home, &mut compiler));
         self.own_names.push(own);
@@ -116,21 +116,21 @@ impl Builder {
         let (home, references) = shared;
         let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
         for (name, prompt) in &file.prompts {
-            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, &mut self.prompt_places);
+            let (building, fresh) = begin(name, (home, references), &mut compiler, &mut self.prompt_places);
             building.references.runs(Node::prompt(name), prompt.run.as_ref());
             building.references.completions(&Node::prompt(name), &prompt.arguments);
             self.prompts.extend(Prompt::build(prompt, building).filter(|_| fresh));
         }
         for (name, resource) in &file.resources {
             let taken = &mut self.resource_places;
-            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, taken);
+            let (building, fresh) = begin(name, (home, references), &mut compiler, taken);
             building.references.runs(Node::resource(name), resource.run.as_ref());
             building.references.completions(&Node::resource(name), &resource.arguments);
             let built = Resource::build(resource, building).filter(|_| fresh);
             self.resources.extend(built.filter(|built| unique_uri(built, resource, &mut self.uris, &mut compiler)));
         }
         for (name, tool) in &file.tools {
-            let (building, fresh) = begin(name, pack, (home, references), &mut compiler, &mut self.tool_places);
+            let (building, fresh) = begin(name, (home, references), &mut compiler, &mut self.tool_places);
             building.references.runs(Node::tool(name), tool.run.as_ref());
             self.tools.extend(Tool::build(tool, building).filter(|_| fresh));
         }
@@ -252,7 +252,6 @@ fn steps(pack: &LoadedPack) -> Vec<&str> {
 /// Takes an entry's name, and says whether it is the first that has it.
 fn begin<'a, 'c>(
     name: &Spanned<String>,
-    pack: &LoadedPack,
     shared: (&'a Arc<Home>, &'a mut References),
     compiler: &'a mut Compiler<'c>,
     taken: &mut IndexMap<String, At>,
@@ -274,7 +273,7 @@ fn begin<'a, 'c>(
             taken.insert(whole.clone(), name.at);
         }
     }
-    compiler.names = names(&pack.pack);
+    compiler.names = shared.0.names.clone();
     compiler.allow_dash.clear();
     compiler.declared.clear();
     (Building { compiler, references: shared.1, home: shared.0, name: whole }, first.is_none())

@@ -28,6 +28,8 @@ use super::told::{failed, told_to_step};
 pub(super) struct Home {
     pub(super) fixed: Arc<Fixed>,
     pub(super) folder: Folder,
+    /// The names that every entry of the pack sees.
+    pub(super) names: Names,
     /// What the names of its tools and prompts begin with.
     prefix: String,
     /// Whether it is the pack that is served, whose entries may embed those of every other.
@@ -38,7 +40,7 @@ impl Home {
     /// What the entries of a pack see; `served` is whether it is the pack that is served.
     pub(super) fn of(pack: &Pack, prefix: &str, served: bool) -> Arc<Home> {
         let fixed = Arc::new(Fixed { env: pack.env.values(), server: pack.server.clone() });
-        Arc::new(Home { fixed, folder: pack.folder.clone(), prefix: prefix.to_owned(), served })
+        Arc::new(Home { fixed, folder: pack.folder.clone(), names: names(pack), prefix: prefix.to_owned(), served })
     }
 
     /// The name by which clients know an entry of this pack.

@@ -11,7 +11,7 @@ use crate::manifest::{Argument, Arguments, KEYWORDS};
 use crate::notation::is_identifier;
 use crate::schema::{Coerced, LintKind, Schema, SchemaFault, Violation, lint, unknown_keywords};
 use crate::template::is_helper;
-use crate::yaml::{At, Spanned};
+use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
 use super::entry::Calling;
@@ -282,22 +282,21 @@ fn property(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
     if typed {
         return Value::Object(schema);
     }
-    let mut text = Map::from_iter([("type".to_owned(), Value::from("string"))]);
-    text.extend(schema);
-    Value::Object(text)
+    schema.shift_insert(0, "type".to_owned(), Value::from("string"));
+    Value::Object(schema)
 }
 
 fn compile(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
-    let at = arguments.keys().next().map_or_else(|| At::start_of(crate::diagnostic::FileId(0)), |name| name.at);
-    let placed = Placed { value: schema, at, folder: compiler.base.to_owned() };
-    let compiled = compiler.try_schema(&placed);
+    let lints = lint(&schema);
+    let base = compiler.base;
+    let compiled = compiler.try_schema(schema, base);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
     for fault in compiled.as_ref().err().into_iter().flatten() {
         faulty.insert(argument_of(&fault.pointer).0);
         report(fault, arguments, Severity::Error, compiler);
     }
     // What cannot be satisfied is said of the arguments that are schemas at all.
-    for fault in lint(&placed.value).into_iter().filter(|fault| !faulty.contains(&argument_of(&fault.pointer).0)) {
+    for fault in lints.into_iter().filter(|fault| !faulty.contains(&argument_of(&fault.pointer).0)) {
         let severity = if fault.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
         let fault = SchemaFault { pointer: fault.pointer, message: fault.message, help: fault.help };
         report(&fault, arguments, severity, compiler);

@@ -14,12 +14,6 @@ use crate::server::{Live, Options};
 use crate::transport::local::{self, Failure};
 use crate::world::Real;
 
-/// The variables of this process; those that are no UTF-8 are left out.
-pub(super) fn environment() -> ProcessEnvironment {
-    let pairs = std::env::vars_os();
-    pairs.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
-}
-
 /// Finds what a path means.
 pub(super) fn find(path: &Path) -> anyhow::Result<Place> {
     Place::find(path).context("could not begin")
@@ -27,7 +21,7 @@ pub(super) fn find(path: &Path) -> anyhow::Result<Place> {
 
 /// Loads and builds what stands at a place.
 pub(super) fn built(place: &Place) -> Built {
-    build(load(place, &environment()))
+    build(load(place, &ProcessEnvironment::Process))
 }
 
 /// The catalog at a path; where there is none, its report is printed.

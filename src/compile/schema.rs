@@ -42,7 +42,7 @@ impl Compiler<'_> {
 
     /// Compiles a schema; what is wrong with it is reported at its place.
     pub fn schema(&mut self, placed: &Placed) -> Option<Schema> {
-        match self.try_schema(placed) {
+        match self.try_schema(placed.value.clone(), &placed.folder) {
             Ok(schema) => Some(schema),
             Err(faults) => {
                 for fault in faults {
@@ -53,15 +53,15 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles a schema, with the files of the pack that it refers to.
+    /// Compiles a schema, with the files of the pack that it refers to, looked for in `base`.
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn try_schema(&mut self, placed: &Placed) -> Result<Schema, Vec<SchemaFault>> {
+    pub fn try_schema(&mut self, schema: Value, base: &Path) -> Result<Schema, Vec<SchemaFault>> {
         let opened = RefCell::new(Vec::new());
         let folder = &self.pack.folder;
         let refs = |uri: &str| -> Option<Value> {
-            let path = normalize(&placed.folder.join(uri).to_string_lossy()).ok()?;
+            let path = normalize(&base.join(uri).to_string_lossy()).ok()?;
             opened.borrow_mut().push(folder.path().join(&path));
             let bytes = folder.read(&path, MAX_FILE).ok()?;
             match path.extension().and_then(|extension| extension.to_str()) {
@@ -69,7 +69,7 @@ impl Compiler<'_> {
                 _ => serde_json::from_slice(&bytes).ok(),
             }
         };
-        let compiled = Schema::compile(&placed.value, &refs);
+        let compiled = Schema::compile(schema, &refs);
         for path in opened.into_inner() {
             self.findings.reads.file(path);
         }

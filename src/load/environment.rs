@@ -1,5 +1,6 @@
 //! `env`: the variables that a manifest may read, and where their values come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -100,7 +101,7 @@ pub(super) fn handed(
     let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
     compiler.names = Names::new().with("env", importer.env.shape());
     let scope = Scope::new(Map::new(), Arc::new(Fixed { env: importer.env.values(), server: Value::Null }));
-    let mut values = ProcessEnvironment::new();
+    let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
     for (name, value) in written {
         let text = Spanned::new(value.value.0.clone(), value.at);
@@ -113,7 +114,7 @@ pub(super) fn handed(
             secrets.push(name.value.clone());
         }
     }
-    (values, secrets)
+    (ProcessEnvironment::Fixed(values), secrets)
 }
 
 /// Warns of variables that are handed to a pack which does not declare them.

@@ -64,8 +64,36 @@ pub struct Written {
     pub tests: Named<Spanned<Test>>,
 }
 
-/// The variables of the process, as far as a manifest may ask for them.
-pub type ProcessEnvironment = BTreeMap<String, String>;
+/// The variables that the served manifest may ask for.
+#[derive(Debug, Clone)]
+pub enum ProcessEnvironment {
+    /// Those of this process, as they are when they are asked for.
+    Process,
+    /// These and no others.
+    Fixed(BTreeMap<String, String>),
+}
+
+impl ProcessEnvironment {
+    /// The value of a variable; one that is no UTF-8 counts as not set.
+    fn get(&self, name: &str) -> Option<String> {
+        match self {
+            ProcessEnvironment::Process => std::env::var(name).ok(),
+            ProcessEnvironment::Fixed(variables) => variables.get(name).cloned(),
+        }
+    }
+}
+
+impl Default for ProcessEnvironment {
+    fn default() -> ProcessEnvironment {
+        ProcessEnvironment::Fixed(BTreeMap::new())
+    }
+}
+
+impl FromIterator<(String, String)> for ProcessEnvironment {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> ProcessEnvironment {
+        ProcessEnvironment::Fixed(variables.into_iter().collect())
+    }
+}
 
 /// Loads what stands at `place`, with the variables of `environment`.
 pub fn load(place: &Place, environment: &ProcessEnvironment) -> Loaded {

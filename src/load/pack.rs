@@ -55,7 +55,7 @@ pub(super) fn load(place: &Place, environment: &ProcessEnvironment, findings: &m
         grants: Grants::All,
         values: environment,
         secrets: &[],
-        search_path: environment.get("PATH").cloned(),
+        search_path: environment.get("PATH"),
         taken_in: None,
         around: Vec::new(),
     };

@@ -30,19 +30,19 @@ impl Schema {
     ///
     /// # Errors
     /// All its mistakes, each with its place.
-    pub fn compile(json: &Value, refs: &Refs<'_>) -> Result<Schema, Vec<SchemaFault>> {
-        if plain::is_of_types_alone(json) {
+    pub fn compile(json: Value, refs: &Refs<'_>) -> Result<Schema, Vec<SchemaFault>> {
+        if plain::is_of_types_alone(&json) {
             return Ok(Schema {
-                json: Arc::new(as_map(json)),
+                json: Arc::new(into_map(json)),
                 secrets: HashSet::new(),
                 root: OnceLock::new(),
                 draft: Draft::Draft202012,
                 validator: OnceLock::new(),
             });
         }
-        let bundled = bundle::gather(json, refs)?;
+        let bundled = bundle::gather(&json, refs)?;
         let schema = Schema {
-            json: Arc::new(as_map(&bundled.json)),
+            json: Arc::new(into_map(bundled.json.clone())),
             secrets: secret::names(&bundled.json, bundled.draft),
             root: OnceLock::from(bundled.json),
             draft: bundled.draft,
@@ -125,9 +125,9 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn as_map(json: &Value) -> Map<String, Value> {
+fn into_map(json: Value) -> Map<String, Value> {
     match json {
-        Value::Object(map) => map.clone(),
+        Value::Object(map) => map,
         Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
         _ => Map::new(),
     }

@@ -20,8 +20,8 @@ pub enum Shape {
     Boolean,
     /// A list of values of one shape.
     List(Box<Shape>),
-    /// An object that has these fields and no others.
-    Object(BTreeMap<String, Shape>),
+    /// An object that has these fields and no others, which its clones share.
+    Object(Arc<BTreeMap<String, Shape>>),
     /// An object of any keys, whose values have one shape.
     Map(Box<Shape>),
 }
@@ -29,7 +29,7 @@ pub enum Shape {
 impl Shape {
     /// An object with these fields and no others.
     pub fn object<K: Into<String>>(fields: impl IntoIterator<Item = (K, Shape)>) -> Shape {
-        Shape::Object(fields.into_iter().map(|(name, shape)| (name.into(), shape)).collect())
+        Shape::Object(Arc::new(fields.into_iter().map(|(name, shape)| (name.into(), shape)).collect()))
     }
 
     /// A list of values of one shape.
@@ -105,13 +105,13 @@ fn common(shape: &Shape) -> Shape {
 /// What is in scope of a template, by name. Clones share what they hold until one of them is given more.
 #[derive(Debug, Clone)]
 pub struct Names {
-    root: Arc<Shape>,
+    root: Shape,
     this: Option<Shape>,
 }
 
 impl Default for Names {
     fn default() -> Names {
-        Names { root: Arc::new(Shape::Object(BTreeMap::new())), this: None }
+        Names { root: Shape::Object(Arc::default()), this: None }
     }
 }
 
@@ -124,8 +124,8 @@ impl Names {
     /// Adds a name at the top: `env`, `server`, `steps`, `result`, or whatever else [`Scope`](super::Scope) holds.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, shape: Shape) -> Names {
-        if let Shape::Object(fields) = Arc::make_mut(&mut self.root) {
-            fields.insert(name.into(), shape);
+        if let Shape::Object(fields) = &mut self.root {
+            Arc::make_mut(fields).insert(name.into(), shape);
         }
         self
     }
@@ -135,11 +135,12 @@ impl Names {
     pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> Names {
         let arguments: BTreeMap<String, Shape> =
             arguments.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
-        if let Shape::Object(fields) = Arc::make_mut(&mut self.root) {
+        if let Shape::Object(fields) = &mut self.root {
+            let fields = Arc::make_mut(fields);
             for (name, shape) in &arguments {
                 fields.entry(name.clone()).or_insert_with(|| shape.clone());
             }
-            fields.insert("arguments".to_owned(), Shape::Object(arguments));
+            fields.insert("arguments".to_owned(), Shape::Object(Arc::new(arguments)));
         }
         self
     }
@@ -153,7 +154,7 @@ impl Names {
 
     /// The shape of a name at the top.
     pub fn get(&self, name: &str) -> Option<&Shape> {
-        match &*self.root {
+        match &self.root {
             Shape::Object(fields) => fields.get(name),
             _ => None,
         }
@@ -161,8 +162,8 @@ impl Names {
 
     /// Every name at the top.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let fields = match &*self.root {
-            Shape::Object(fields) => Some(fields),
+        let fields = match &self.root {
+            Shape::Object(fields) => Some(&**fields),
             _ => None,
         };
         fields.into_iter().flat_map(BTreeMap::keys).map(String::as_str)

@@ -4,6 +4,7 @@
 //! `expected.txt`; `UPDATE=1 cargo test --test suite check` writes those anew, and git shows what has changed. A case
 //! under `valid/` has no fault at all. The variables of a case stand in its `environment`, one `NAME=value` a line.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,10 +29,10 @@ fn name(path: &Path) -> String {
 
 /// The variables of a case: its own, and the PATH on which programs are looked for.
 fn environment(case: &Path) -> ProcessEnvironment {
-    let mut values = ProcessEnvironment::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
+    let mut values = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
     let own = fs::read_to_string(case.join("environment")).unwrap_or_default();
     values.extend(own.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into())));
-    values
+    ProcessEnvironment::Fixed(values)
 }
 
 fn check(case: &Path) -> Built {

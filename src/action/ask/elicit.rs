@@ -6,7 +6,7 @@ use super::Verdict;
 use super::spec::Elicit;
 use crate::action::Failure;
 use crate::action::client::{Asks, Need};
-use crate::compile::{Compiler, Exposure, Placed, shape_of};
+use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::schema::{Schema, SchemaFault, lint};
 use crate::template::{Scope, Shape, Template, Text, Url};
@@ -147,8 +147,8 @@ fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema>
                 check_field((name, name.at), (&field.0, field.at), compiler);
             }
             let schema = object_of(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
-            let compiled =
-                compiler.try_schema(&Placed { value: schema, at: fields.at, folder: compiler.base.to_owned() });
+            let base = compiler.base;
+            let compiled = compiler.try_schema(schema, base);
             return sound(compiled, |pointer| below(pointer, fields.at), before, compiler);
         }
         (None, Some(raw)) => compiler.json_value(raw)?,
@@ -168,7 +168,7 @@ fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema>
         check_field((name, key), (field, value), compiler);
     }
     let at = placed.at;
-    let compiled = compiler.try_schema(&placed);
+    let compiled = compiler.try_schema(placed.value, &placed.folder);
     sound(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
 }
 

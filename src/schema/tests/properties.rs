@@ -128,7 +128,7 @@ proptest! {
         let _ = unknown_keywords(&schema, &[]);
         let _ = lint(&schema);
         let _ = coerce(&schema, &text);
-        if let Ok(compiled) = Schema::compile(&schema, &refs) {
+        if let Ok(compiled) = Schema::compile(schema.clone(), &refs) {
             prop_assert_eq!(compiled.is_valid(&value), compiled.violations(&value).is_empty());
             let _ = compiled.coerce("a", &text);
         }
@@ -136,7 +136,7 @@ proptest! {
 
     #[test]
     fn a_good_schema_compiles_and_agrees_with_the_compiler_of_jsonschema(schema in good_schema(), value in any_json()) {
-        let ours = Schema::compile(&schema, &|_| None).unwrap();
+        let ours = Schema::compile(schema.clone(), &|_| None).unwrap();
         let theirs = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
         prop_assert_eq!(ours.violations(&value).is_empty(), theirs.is_valid(&value));
     }
@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn a_schema_that_is_found_right_is_one_for_the_compiler_too(schema in any_json()) {
         if let Ok(bundled) = bundle(&schema, &|_| None)
-            && Schema::compile(&schema, &|_| None).is_ok()
+            && Schema::compile(schema.clone(), &|_| None).is_ok()
         {
             prop_assert!(jsonschema::options().build(&bundled).is_ok());
         }
@@ -208,6 +208,6 @@ proptest! {
         // One keyword more, and it is looked at again.
         let mut odd = schema.clone();
         odd["minProperties"] = json!(-1);
-        prop_assert!(!plain::is_of_types_alone(&odd) && Schema::compile(&odd, &|_| None).is_err());
+        prop_assert!(!plain::is_of_types_alone(&odd) && Schema::compile(odd.clone(), &|_| None).is_err());
     }
 }

@@ -29,7 +29,7 @@ fn files(path: &str) -> Option<Value> {
 }
 
 fn with_files(schema: Value) -> Result<Schema, Vec<SchemaFault>> {
-    Schema::compile(&schema, &files)
+    Schema::compile(schema.clone(), &files)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_bundle_needs_no_other_document() {
             "$defs": { "far": true, "far-2": { "$ref": "#/$defs/other" }, "other": { "type": "string", "maxLength": 3 } },
         })
     );
-    assert!(Schema::compile(&bundled, &|_| None).is_ok());
+    assert!(Schema::compile(bundled, &|_| None).is_ok());
 }
 
 #[test]

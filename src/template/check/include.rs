@@ -173,10 +173,10 @@ fn merged<'a>(this: Typed<'a>, given: &[(&'a str, Typed<'a>)]) -> Typed<'a> {
         _ if given.is_empty() => this,
         Shape::Any | Shape::Map(_) => Typed { shape: Cow::Owned(Shape::Any), origin: this.origin },
         Shape::Object(fields) => {
-            let shape = Shape::Object(fields.clone().into_iter().chain(own).collect());
+            let shape = Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain(own));
             Typed { shape: Cow::Owned(shape), origin: this.origin }
         }
-        _ => Typed::made(Shape::Object(own.collect())),
+        _ => Typed::made(Shape::object(own)),
     }
 }
 
