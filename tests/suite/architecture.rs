@@ -482,3 +482,20 @@ fn the_table_of_actions_is_the_only_list_of_them() {
         assert!(exists, "`{key}` says that it is in {file}.rs");
     }
 }
+
+/// A line that is no name would spoil the linker's script, and all of it would be left out without a word.
+#[test]
+fn the_order_of_the_code_is_a_list_of_names() {
+    let list = fs::read_to_string(root().join("src/start.order")).unwrap();
+    let mut seen = BTreeMap::new();
+    for (number, line) in list.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let plain = line.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.$*".contains(letter));
+        assert!(
+            plain && line.starts_with(|first: char| first == '_' || first.is_alphabetic()),
+            "line {}: {line}",
+            number + 1
+        );
+        assert_eq!(seen.insert(line, number), None, "line {} stands there twice: {line}", number + 1);
+    }
+    assert!(seen.contains_key("_ZN5folio4main17h*"), "what a start begins with is not among the {} names", seen.len());
+}
