@@ -1,6 +1,6 @@
 //! Before the build: what makes a start cheap. A program of this size has tens of thousands of addresses that are put
-//! right whenever it is loaded, and what it runs as it starts lies scattered among ten times as much; each start waits
-//! for both. What is asked of the linker here, the program runs without as well, so nothing is asked that it refuses.
+//! right whenever it is loaded, and what it runs as it starts lies scattered; each start waits for both. What is asked
+//! of the linker here, the program runs without as well, so nothing is asked that it refuses.
 
 #![allow(clippy::print_stdout, reason = "it is how a build is told anything")]
 
@@ -15,45 +15,65 @@ const ORDER: &str = "src/start.order";
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=src/build.rs");
     println!("cargo::rerun-if-changed={ORDER}");
+    let linker = format!("CARGO_TARGET_{}_LINKER", said("TARGET").replace('-', "_").to_uppercase());
+    println!("cargo::rerun-if-env-changed={linker}");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
     fs::write(folder.join("types.txt"), types())?;
-    if !is_native() {
-        return Ok(());
-    }
-    let packed = "-Wl,-z,pack-relative-relocs".to_owned();
-    let script = folder.join("start.ld");
-    fs::write(&script, ordered(&fs::read_to_string(ORDER)?))?;
-    let ordered = format!("-T{}", script.display());
-    let wanted = if said("PROFILE") == "release" { vec![packed, ordered] } else { vec![packed] };
-    for flag in wanted.into_iter().filter(|flag| works(flag, &folder)) {
-        println!("cargo::rustc-link-arg-bins={flag}");
-    }
+    let flags = if runs_here() { flags(&folder) } else { Vec::new() };
+    flags.iter().for_each(|flag| println!("cargo::rustc-link-arg-bins={flag}"));
     Ok(())
+}
+
+/// What is asked of the linker.
+fn flags(folder: &Path) -> Vec<String> {
+    let mut taken = Vec::new();
+    // glibc reads packed addresses since 2.36, and what is built with them needs one of these.
+    try_flag("-Wl,-z,pack-relative-relocs".to_owned(), &mut taken, folder);
+    if said("PROFILE") != "release" {
+        return taken;
+    }
+    let script = folder.join("start.ld");
+    let ordered = fs::read_to_string(ORDER).map(|list| ordered(&list)).and_then(|text| fs::write(&script, text));
+    if ordered.is_err() || !try_flag(format!("-T{}", script.display()), &mut taken, folder) {
+        println!("cargo::warning=the linker takes no order of the code: an idle server will hold half as much again");
+    }
+    taken
 }
 
 fn said(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// Whether what is built here runs here, with a linker of the family that knows such flags.
-fn is_native() -> bool {
+/// Whether what is built here runs here, on glibc.
+fn runs_here() -> bool {
     said("TARGET") == said("HOST") && said("CARGO_CFG_TARGET_OS") == "linux" && said("CARGO_CFG_TARGET_ENV") == "gnu"
 }
 
-/// Whether a program can be linked with a flag, and runs: linkers and versions of glibc differ in what they take.
-fn works(flag: &str, folder: &Path) -> bool {
+/// Takes a flag, if a program can be linked with it and those that are taken, and runs: linkers and versions of glibc
+/// differ in what they know.
+fn try_flag(flag: String, taken: &mut Vec<String>, folder: &Path) -> bool {
+    taken.push(flag);
+    let works = links_and_runs(taken, folder);
+    if !works {
+        taken.pop();
+    }
+    works
+}
+
+fn links_and_runs(flags: &[String], folder: &Path) -> bool {
     let (source, program) = (folder.join("probe.rs"), folder.join("probe"));
     let linker = env::var("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
-    let flags = said("CARGO_ENCODED_RUSTFLAGS");
+    let own = said("CARGO_ENCODED_RUSTFLAGS");
     let built = fs::write(&source, "fn main() {}").and_then(|()| {
         Command::new(said("RUSTC"))
             .args([&source, Path::new("-o"), &program])
-            .args(flags.split('\x1f').filter(|flag| !flag.is_empty()).chain(linker.as_deref().ok()))
-            .arg(format!("-Clink-arg={flag}"))
+            .args(own.split('\x1f').filter(|flag| !flag.is_empty()).chain(linker.as_deref().ok()))
+            .args(flags.iter().map(|flag| format!("-Clink-arg={flag}")))
             .stderr(Stdio::null())
             .status()
     });
-    built.is_ok_and(|status| status.success()) && Command::new(&program).status().is_ok_and(|status| status.success())
+    let runs = || Command::new(&program).current_dir(folder).status().is_ok_and(|status| status.success());
+    built.is_ok_and(|status| status.success()) && runs()
 }
 
 /// The linker's script that puts the functions of a list side by side, before all others.

@@ -86,7 +86,7 @@ impl Inputs {
         compiler.declared = properties_of(&placed.value)
             .map(|(name, _)| (name.clone(), compiler.findings.documents.key_at(placed.at, &pointer(name))))
             .collect();
-        let schema = compiler.schema(placed)?;
+        let schema = compiler.schema(placed.clone())?;
         if placed.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
                 .error(Code::Schema, placed.at, "an `inputSchema` describes an object: its `type` is `object`")

@@ -20,7 +20,7 @@ use super::answer::{Call, Completion, CompletionOf, Refusal, ToolAnswer};
 use super::{Built, Catalog, build};
 use crate::diagnostic::lines;
 use crate::files::Folder;
-use crate::load::{Place, ProcessEnvironment, load};
+use crate::load::{Place, Surroundings, load};
 use crate::world::{Captured, Command, Finished, Real, Request, Response, World, WorldError};
 
 /// A server in a folder of its own.
@@ -30,7 +30,7 @@ struct Desk {
     _folder: TempDir,
 }
 
-fn environment(pairs: &[(&str, &str)]) -> ProcessEnvironment {
+fn environment(pairs: &[(&str, &str)]) -> Surroundings {
     let path = ("PATH".to_owned(), std::env::var("PATH").unwrap());
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).chain([path]).collect()
 }

@@ -247,7 +247,7 @@ fn argument_place(pointer: &str, arguments: &manifest::Arguments, compiler: &Com
 fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
     let Some(schema) = &written.output_schema else { return Some(None) };
     let placed = compiler.json_value(schema)?;
-    compiler.schema(&placed).map(Some)
+    compiler.schema(placed).map(Some)
 }
 
 fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {

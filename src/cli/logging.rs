@@ -127,8 +127,12 @@ where
     }
 
     fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let unsaid =
+            |_| format!("{} {}: an event that cannot be put into words\n", metadata.level(), metadata.target());
+        let line = self.line.of(event).unwrap_or_else(unsaid);
         // Where stderr cannot be written to there is nobody left to tell.
-        let _ = self.line.of(event).map(|line| (self.to)().write_all(line.as_bytes()));
+        let _ = (self.to)().write_all(line.as_bytes());
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -235,6 +239,18 @@ mod tests {
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.starts_with("INFO reload: reloaded path=x\\nERROR fake"), "{text}");
         assert!(!text.contains(['\r', '\u{1b}']), "{text:?}");
+    }
+
+    #[test]
+    fn an_event_that_has_no_words_is_told_of() {
+        struct Wordless;
+        impl fmt::Display for Wordless {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Err(fmt::Error)
+            }
+        }
+        let text = logged("info", BARE, || tracing::warn!(target: "folio::load", what = %Wordless, "said"));
+        assert_eq!(text, "WARN folio::load: an event that cannot be put into words\n");
     }
 
     #[test]

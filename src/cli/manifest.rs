@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Exit, Output};
 use crate::catalog::{Built, Catalog, build};
 use crate::diagnostic::{self, Format};
-use crate::load::{Place, ProcessEnvironment, load};
+use crate::load::{Place, Surroundings, load};
 use crate::server::{Live, Options};
 use crate::transport::local::{self, Failure};
 use crate::world::Real;
@@ -21,7 +21,7 @@ pub(super) fn find(path: &Path) -> anyhow::Result<Place> {
 
 /// Loads and builds what stands at a place.
 pub(super) fn built(place: &Place) -> Built {
-    build(load(place, &ProcessEnvironment::Process))
+    build(load(place, &Surroundings::Process))
 }
 
 /// The catalog at a path; where there is none, its report is printed.

@@ -14,6 +14,7 @@ use crate::template::Shape;
 use crate::yaml::{At, Spanned, parse, parse_json};
 
 /// A JSON value, the place of its root, and the folder in which its references are looked for.
+#[derive(Debug, Clone)]
 pub struct Placed {
     /// The value.
     pub value: Value,
@@ -41,8 +42,8 @@ impl Compiler<'_> {
     }
 
     /// Compiles a schema; what is wrong with it is reported at its place.
-    pub fn schema(&mut self, placed: &Placed) -> Option<Schema> {
-        match self.try_schema(placed.value.clone(), &placed.folder) {
+    pub fn schema(&mut self, placed: Placed) -> Option<Schema> {
+        match self.try_schema(placed.value, &placed.folder) {
             Ok(schema) => Some(schema),
             Err(faults) => {
                 for fault in faults {

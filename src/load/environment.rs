@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::ProcessEnvironment;
+use super::Surroundings;
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, Variable};
 use crate::diagnostic::Code;
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
@@ -22,7 +22,7 @@ pub(super) struct Variables {
 /// Finds the value of every variable that the manifest declares.
 pub(super) fn variables(
     manifest: &Manifest,
-    (values, secrets): (&ProcessEnvironment, &[String]),
+    (values, secrets): (&Surroundings, &[String]),
     findings: &mut Findings,
 ) -> Variables {
     let mut found = Variables { environment: Environment::default(), unset: Vec::new() };
@@ -65,7 +65,7 @@ pub(super) fn variables(
 fn variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
-    values: &ProcessEnvironment,
+    values: &Surroundings,
     findings: &mut Findings,
 ) -> Variable {
     let secret = declared.secret == Some(true);
@@ -97,7 +97,7 @@ pub(super) fn handed(
     written: &Named<Spanned<Scalar>>,
     importer: &Pack,
     findings: &mut Findings,
-) -> (ProcessEnvironment, Vec<String>) {
+) -> (Surroundings, Vec<String>) {
     let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
     compiler.names = Names::new().with("env", importer.env.shape());
     let scope = Scope::new(Map::new(), Arc::new(Fixed { env: importer.env.values(), server: Value::Null }));
@@ -114,7 +114,7 @@ pub(super) fn handed(
             secrets.push(name.value.clone());
         }
     }
-    (ProcessEnvironment::Fixed(values), secrets)
+    (Surroundings::Fixed(values), secrets)
 }
 
 /// Warns of variables that are handed to a pack which does not declare them.

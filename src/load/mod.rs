@@ -64,39 +64,39 @@ pub struct Written {
     pub tests: Named<Spanned<Test>>,
 }
 
-/// The variables that the served manifest may ask for.
+/// Where the variables that a manifest may ask for come from.
 #[derive(Debug, Clone)]
-pub enum ProcessEnvironment {
+pub enum Surroundings {
     /// Those of this process, as they are when they are asked for.
     Process,
     /// These and no others.
     Fixed(BTreeMap<String, String>),
 }
 
-impl ProcessEnvironment {
+impl Surroundings {
     /// The value of a variable; one that is no UTF-8 counts as not set.
     fn get(&self, name: &str) -> Option<String> {
         match self {
-            ProcessEnvironment::Process => std::env::var(name).ok(),
-            ProcessEnvironment::Fixed(variables) => variables.get(name).cloned(),
+            Surroundings::Process => std::env::var(name).ok(),
+            Surroundings::Fixed(variables) => variables.get(name).cloned(),
         }
     }
 }
 
-impl Default for ProcessEnvironment {
-    fn default() -> ProcessEnvironment {
-        ProcessEnvironment::Fixed(BTreeMap::new())
+impl Default for Surroundings {
+    fn default() -> Surroundings {
+        Surroundings::Fixed(BTreeMap::new())
     }
 }
 
-impl FromIterator<(String, String)> for ProcessEnvironment {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> ProcessEnvironment {
-        ProcessEnvironment::Fixed(variables.into_iter().collect())
+impl FromIterator<(String, String)> for Surroundings {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Surroundings {
+        Surroundings::Fixed(variables.into_iter().collect())
     }
 }
 
 /// Loads what stands at `place`, with the variables of `environment`.
-pub fn load(place: &Place, environment: &ProcessEnvironment) -> Loaded {
+pub fn load(place: &Place, environment: &Surroundings) -> Loaded {
     let mut findings = Findings::default();
     let packs = pack::load(place, environment, &mut findings);
     secrets::warn(&mut findings);

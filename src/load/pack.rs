@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::environment::{self, Variables};
-use super::{LoadedPack, Place, ProcessEnvironment, Written, fragment, paths};
+use super::{LoadedPack, Place, Surroundings, Written, fragment, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE, Pack};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
@@ -26,7 +26,7 @@ struct Request<'a> {
     prefix: String,
     grants: Grants,
     /// The variables that it may read, and those of them that are secrets whatever it says.
-    values: &'a ProcessEnvironment,
+    values: &'a Surroundings,
     secrets: &'a [String],
     search_path: Option<String>,
     /// What took it in, where something did.
@@ -36,7 +36,7 @@ struct Request<'a> {
 }
 
 /// Loads the served pack and all that it takes in.
-pub(super) fn load(place: &Place, environment: &ProcessEnvironment, findings: &mut Findings) -> Vec<LoadedPack> {
+pub(super) fn load(place: &Place, environment: &Surroundings, findings: &mut Findings) -> Vec<LoadedPack> {
     for name in place.names() {
         findings.reads.file(place.path().join(name));
     }

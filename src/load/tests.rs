@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Loaded, Place, ProcessEnvironment, load};
+use super::{Loaded, Place, Surroundings, load};
 use crate::diagnostic::{Code, lines};
 use crate::files::Folder;
 
 fn loaded(files: &[(&str, &str)], environment: &[(&str, &str)]) -> Loaded {
     let files: BTreeMap<String, Vec<u8>> =
         files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
-    let environment: ProcessEnvironment =
+    let environment: Surroundings =
         environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     load(&Place::in_memory(Folder::in_memory(files)), &environment)
 }

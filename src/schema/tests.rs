@@ -9,11 +9,11 @@ mod references;
 mod values;
 
 fn compiled(schema: Value) -> Schema {
-    Schema::compile(schema.clone(), &|_| None).unwrap()
+    Schema::compile(schema, &|_| None).unwrap()
 }
 
 fn faults(schema: Value) -> Vec<SchemaFault> {
-    Schema::compile(schema.clone(), &|_| None).unwrap_err()
+    Schema::compile(schema, &|_| None).unwrap_err()
 }
 
 fn messages(schema: Value, value: Value) -> Vec<String> {

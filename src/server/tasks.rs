@@ -7,7 +7,7 @@ use std::{
     collections::VecDeque,
     future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Context,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
@@ -77,11 +77,14 @@ impl Tasks {
 
     /// Awaits what puts its questions when it is first polled, and puts them as one round.
     async fn at_once<T>(&self, mut asked: impl Future<Output = T> + Unpin) -> T {
-        let polled = |context: &mut Context<'_>| {
+        let first = |context: &mut Context<'_>| {
             let _whole = self.hold_rounds();
-            asked.poll_unpin(context)
+            Poll::Ready(asked.poll_unpin(context))
         };
-        poll_fn(polled).await
+        match poll_fn(first).await {
+            Poll::Ready(answered) => answered,
+            Poll::Pending => asked.await,
+        }
     }
 
     fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
@@ -191,7 +194,9 @@ pub(crate) fn update(server: &Server, request: UpdateTaskParams) -> Result<(), E
 
 /// Ends a task.
 pub(crate) fn cancel(server: &Server, request: &CancelTaskParams) -> Result<(), ErrorData> {
-    server.live.tasks().manager.cancel_task(&request.task_id)
+    let tasks = server.live.tasks();
+    let _whole = tasks.hold_rounds();
+    tasks.manager.cancel_task(&request.task_id)
 }
 
 /// The client of a task, which asks when it likes.
@@ -259,7 +264,7 @@ impl Client for Asker {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
 
     use rmcp::model::{InputRequest, TaskPayload};
     use serde_json::json;
@@ -274,6 +279,17 @@ mod tests {
         tasks.at_once(join_all(asked)).await;
     }
 
+    /// How many questions a task has when it has any.
+    async fn seen(tasks: &Tasks, id: &str) -> usize {
+        loop {
+            match tasks.get(id).unwrap().payload {
+                TaskPayload::InputRequired { input_requests } => return input_requests.len(),
+                TaskPayload::Working => tokio::task::yield_now().await,
+                over => panic!("{over:?}"),
+            }
+        }
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_round_is_seen_whole() {
         for _ in 0..50 {
@@ -285,14 +301,8 @@ mod tests {
                     Err(TaskExit::Cancelled)
                 })
             });
-            let seen = loop {
-                let seen = tasks.get(&task.task_id).unwrap().payload;
-                if let TaskPayload::InputRequired { input_requests } = seen {
-                    break input_requests;
-                }
-                tokio::task::yield_now().await;
-            };
-            assert_eq!(seen.len(), QUESTIONS);
+            let seen = tokio::time::timeout(Duration::from_secs(30), seen(&tasks, &task.task_id)).await.unwrap();
+            assert_eq!(seen, QUESTIONS);
         }
     }
 }

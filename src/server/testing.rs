@@ -10,7 +10,7 @@ use super::{Live, Options};
 use crate::{
     catalog::{Catalog, build},
     files::Folder,
-    load::{Place, ProcessEnvironment, load},
+    load::{Place, Surroundings, load},
     world::{Command, Finished, Request, Response, World, WorldError},
 };
 
@@ -43,7 +43,7 @@ tools:
 
 pub(crate) fn catalog(manifest: &str) -> Arc<Catalog> {
     let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.as_bytes().to_vec())]);
-    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &ProcessEnvironment::default()));
+    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &Surroundings::default()));
     let Some(catalog) = built.catalog else { panic!("{:#?}", built.report.diagnostics()) };
     Arc::new(catalog)
 }

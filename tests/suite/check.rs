@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use folio::catalog::{Built, build};
 use folio::diagnostic::{Code, Severity, lines};
-use folio::load::{Place, ProcessEnvironment, load};
+use folio::load::{Place, Surroundings, load};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -28,11 +28,11 @@ fn name(path: &Path) -> String {
 }
 
 /// The variables of a case: its own, and the PATH on which programs are looked for.
-fn environment(case: &Path) -> ProcessEnvironment {
+fn environment(case: &Path) -> Surroundings {
     let mut values = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
     let own = fs::read_to_string(case.join("environment")).unwrap_or_default();
     values.extend(own.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into())));
-    ProcessEnvironment::Fixed(values)
+    Surroundings::Fixed(values)
 }
 
 fn check(case: &Path) -> Built {

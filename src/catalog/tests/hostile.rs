@@ -10,7 +10,7 @@ use super::{Desk, Stage, block_on};
 use crate::catalog::{Built, build};
 use crate::diagnostic::Code;
 use crate::files::Folder;
-use crate::load::{Place, ProcessEnvironment, load};
+use crate::load::{Place, Surroundings, load};
 
 const WHOLE: &str = include_str!("../../../tests/fixtures/valid/whole-shape/folio.yaml");
 
@@ -21,7 +21,7 @@ fn from_bytes(manifest: Vec<u8>, fragment: Vec<u8>) -> Built {
         ("prompts/page.md".to_owned(), fragment.clone()),
         ("partials/house-style.hbs".to_owned(), fragment),
     ]);
-    build(load(&Place::in_memory(Folder::in_memory(files)), &ProcessEnvironment::default()))
+    build(load(&Place::in_memory(Folder::in_memory(files)), &Surroundings::default()))
 }
 
 /// Either there is a catalog or an error says why not; and every place is in its file.
@@ -214,7 +214,7 @@ fn a_pack_that_comes_back_to_itself_through_a_link_is_a_circle() {
     std::fs::write(folder.path().join("folio.yaml"), "folio: 1\nserver: { name: t }\npacks: { a: { path: a } }\n")
         .unwrap();
     std::os::unix::fs::symlink(".", folder.path().join("a")).unwrap();
-    let built = build(load(&Place::find(folder.path()).unwrap(), &ProcessEnvironment::default()));
+    let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::default()));
     let codes: Vec<Code> = built.report.diagnostics().iter().map(|fault| fault.code).collect();
     assert_eq!(codes, [Code::Cycle]);
 }
@@ -226,6 +226,6 @@ fn what_is_no_regular_file_is_said_to_be_none_and_nothing_waits_for_it() {
     std::fs::write(folder.path().join("folio.yaml"), manifest).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
     assert!(made.success());
-    let built = build(load(&Place::find(folder.path()).unwrap(), &ProcessEnvironment::default()));
+    let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::default()));
     assert_eq!(built.report.diagnostics().len(), 2, "{:?}", built.report.diagnostics());
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use crate::catalog::{Built, build};
 use crate::diagnostic::lines;
 use crate::files::Folder;
-use crate::load::{Place, ProcessEnvironment, load};
+use crate::load::{Place, Surroundings, load};
 
 /// A manifest in memory with one skill, and these files in it.
 fn with_files(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Built {
@@ -13,7 +13,7 @@ fn with_files(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Built {
         files.into_iter().map(|(path, bytes)| (format!("skills/big/{path}"), bytes)).collect();
     all.insert("folio.yaml".to_owned(), manifest);
     all.insert("skills/big/SKILL.md".to_owned(), matter);
-    build(load(&Place::in_memory(Folder::in_memory(all)), &ProcessEnvironment::default()))
+    build(load(&Place::in_memory(Folder::in_memory(all)), &Surroundings::default()))
 }
 
 fn served(built: &Built) -> usize {
@@ -52,7 +52,7 @@ fn a_folder_without_skills_is_a_warning() {
         ("folio.yaml".to_owned(), b"folio: 1\nserver: { name: t }\nskills: { dir: skills }\n".to_vec()),
         ("skills/README.md".to_owned(), b"None yet".to_vec()),
     ]);
-    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &ProcessEnvironment::default()));
+    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &Surroundings::default()));
     assert!(lines(&built.report).contains("warning: there is no skill in this folder"), "{}", lines(&built.report));
     assert!(built.catalog.unwrap().serves_skills());
 }

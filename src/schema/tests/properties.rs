@@ -208,6 +208,6 @@ proptest! {
         // One keyword more, and it is looked at again.
         let mut odd = schema.clone();
         odd["minProperties"] = json!(-1);
-        prop_assert!(!plain::is_of_types_alone(&odd) && Schema::compile(odd.clone(), &|_| None).is_err());
+        prop_assert!(!plain::is_of_types_alone(&odd) && Schema::compile(odd, &|_| None).is_err());
     }
 }

@@ -29,7 +29,7 @@ fn files(path: &str) -> Option<Value> {
 }
 
 fn with_files(schema: Value) -> Result<Schema, Vec<SchemaFault>> {
-    Schema::compile(schema.clone(), &files)
+    Schema::compile(schema, &files)
 }
 
 #[test]
