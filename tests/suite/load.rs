@@ -19,17 +19,24 @@ const MOST: usize = 2 * MANY + 20;
 /// How many sessions of each kind are opened and dropped in a round.
 const SESSIONS_OPENED: usize = 1000;
 
-/// What a round trip may take while others do their worst. One that waits for another client waits for seconds.
-const PROMPT: Duration = Duration::from_secs(2);
+/// When a session ends whose client has vanished: late enough that a machine that stands still for a while ends none.
+const VANISHED: &str = "5s";
 
-/// A server whose lists are long, so that to tell of them would fill a pipe.
-fn manifest(round: usize) -> String {
+/// When a session ends that is only ended in order: never, as long as a test takes.
+const KEPT: &str = "1h";
+
+/// What a round trip may take while others do their worst. One that waits for another client, which never reads, waits
+/// for as long as that client is there.
+const PROMPT: Duration = Duration::from_secs(10);
+
+/// A server whose lists change with the round, and whose sessions end when nobody has used them for as long as `idle`.
+fn manifest(idle: &str, round: usize) -> String {
     format!(
-        "folio: 1\nserver: {{ name: load }}\nhttp: {{ sse: true, maxSessions: {MOST}, sessionIdle: 2s }}\ntools:\n  t{round}: {{ description: D, result: {{ text: x }} }}\nresources:\n  a: {{ uri: \"a://a\", text: \"{round}\" }}\n"
+        "folio: 1\nserver: {{ name: load }}\nhttp: {{ sse: true, maxSessions: {MOST}, sessionIdle: {idle} }}\ntools:\n  t{round}: {{ description: D, result: {{ text: x }} }}\nresources:\n  a: {{ uri: \"a://a\", text: \"{round}\" }}\n"
     )
 }
 
-/// What the server holds: open files, threads, kilobytes.
+/// What the server holds: open files, and kilobytes of its own, beside what it maps of its file.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     files: usize,
@@ -39,9 +46,27 @@ struct Held {
 fn held(server: &Server) -> Held {
     let pid = server.pid();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kilobytes = resident.trim().trim_end_matches("kB").trim().parse().unwrap();
+    let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let kilobytes = own.trim().trim_end_matches("kB").trim().parse().unwrap();
     Held { files: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(), kilobytes }
+}
+
+/// What the server holds before anybody came. One that has told of a change has opened what it keeps open.
+fn watching(folder: &Folder, server: &Server, idle: &str) -> Held {
+    changed(folder, server, idle, 1);
+    held(server)
+}
+
+/// What the server holds when the connections of its clients are closed, and it has no more files open than `before`.
+fn at_rest(server: &Server, before: Held) -> Held {
+    eventually("the end of all connections", || held(server).files <= before.files);
+    held(server)
+}
+
+/// Fails if the server holds more than it did. What an allocator keeps for later is never quite the same, hence a
+/// quarter; a single kilobyte for each session that was is more.
+fn assert_given_back(warm: Held, after: Held) {
+    assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 4, "{warm:?}, then {after:?}");
 }
 
 fn connect(server: &Server, method: &str, path: &str, headers: &[(String, String)], body: &str) -> TcpStream {
@@ -84,9 +109,9 @@ fn room(server: &Server) -> bool {
     all
 }
 
-fn changed(folder: &Folder, server: &Server, round: usize) {
+fn changed(folder: &Folder, server: &Server, idle: &str, round: usize) {
     let mark = server.log.mark();
-    folder.write("folio.yaml", manifest(round));
+    folder.write("folio.yaml", manifest(idle, round));
     server.log.reloaded_after(mark);
 }
 
@@ -95,7 +120,7 @@ fn assert_prompt(folder: &Folder, server: &Server, round: usize) {
     let (session, modern) = (server.session("2025-11-25"), server.modern());
     let _stream = session.open_stream();
     let listening = modern.listen(json!({ "toolsListChanged": true }));
-    changed(folder, server, round);
+    changed(folder, server, VANISHED, round);
     let begun = Instant::now();
     session.wait_for("notifications/tools/list_changed");
     listening.wait_for("notifications/tools/list_changed");
@@ -106,31 +131,34 @@ fn assert_prompt(folder: &Folder, server: &Server, round: usize) {
 
 #[test]
 fn clients_that_never_read_and_clients_that_vanish_slow_nobody_and_leave_nothing() {
-    let folder = Folder::of(&manifest(0));
+    let folder = Folder::of(&manifest(VANISHED, 0));
     let server = folder.http();
-    assert_prompt(&folder, &server, 1);
+    let before = watching(&folder, &server, VANISHED);
     let worst = |rounds: std::ops::Range<usize>| {
         let streams = unread(&server);
         eventually("the streams", || held(&server).files >= streams.len());
         rounds.for_each(|round| assert_prompt(&folder, &server, round));
         // What is closed with something unread in it is reset.
         drop(streams);
-        eventually("the files of those who vanished to be closed", || held(&server).files < 30);
+        at_rest(&server, before);
         // Their sessions end when nobody has used them for a while.
         eventually("the end of their sessions", || room(&server));
-        held(&server)
+        at_rest(&server, before)
     };
-    let warm = worst(2..5);
-    let after = worst(5..8);
-    assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 10, "{warm:?}, then {after:?}");
+    // The first time decides how much the allocator keeps.
+    worst(2..4);
+    let warm = worst(4..6);
+    let after = worst(6..8);
+    assert_given_back(warm, after);
     let amiss = server.log.lines().into_iter().filter(|line| !line.contains("INFO") && !line.contains(" on http://"));
     assert_eq!(amiss.collect::<Vec<_>>(), [] as [String; 0]);
 }
 
 #[test]
 fn sessions_that_are_opened_and_dropped_give_their_memory_back() {
-    let folder = Folder::of(&manifest(0));
+    let folder = Folder::of(&manifest(KEPT, 0));
     let server = folder.http();
+    let before = watching(&folder, &server, KEPT);
     let round = || {
         for _ in 0..SESSIONS_OPENED {
             let session = server.session("2025-11-25");
@@ -139,11 +167,9 @@ fn sessions_that_are_opened_and_dropped_give_their_memory_back() {
             assert_eq!(server.web().send("DELETE", &headers, b"").status, 204);
             server.sse_at("/sse", &[], "2024-11-05").hang_up();
         }
-        eventually("the end of all", || held(&server).files < 30);
-        held(&server)
+        at_rest(&server, before)
     };
     let warm = round();
     let after = round();
-    assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 10, "{warm:?}, then {after:?}");
-    assert!(after.files <= warm.files + 1, "{warm:?}, then {after:?}");
+    assert_given_back(warm, after);
 }
