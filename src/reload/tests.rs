@@ -385,7 +385,7 @@ async fn a_shutdown_does_not_wait_for_a_watch_that_is_put_off() {
     scene.options.delay = Duration::from_secs(3600);
     let played = scene.play();
     played.shutdown.cancel();
-    timeout(Duration::from_secs(1), played.watching.stopped()).await.unwrap();
+    timeout(Duration::from_secs(20), played.watching.stopped()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -490,7 +490,7 @@ async fn a_shutdown_waits_for_no_load_and_hears_nothing_of_it() {
     played.watching.reload_now();
     tokio::task::spawn_blocking(move || beginnings.recv_timeout(Duration::from_secs(10)).unwrap()).await.unwrap();
     played.shutdown.cancel();
-    timeout(Duration::from_secs(1), played.watching.stopped()).await.unwrap();
+    timeout(Duration::from_secs(20), played.watching.stopped()).await.unwrap();
     drop(go);
     // The reader drops its end once the load has ended unheard.
     let mut seen = played.seen;

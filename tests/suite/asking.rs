@@ -634,7 +634,7 @@ fn an_error_in_place_of_an_answer_is_told_in_the_clients_words() {
 
 #[test]
 fn the_time_that_an_answer_takes_does_not_count() {
-    let manifest = "folio: 1\nserver: { name: a }\ntools:\n  t:\n    description: T\n    timeout: 500ms\n    run:\n      \
+    let manifest = "folio: 1\nserver: { name: a }\ntools:\n  t:\n    description: T\n    timeout: 2s\n    run:\n      \
                     - { sleep: 50ms }\n      - { id: a, ask: { n: { elicit: { message: N?, schema: { n: {} } } } } }\n      \
                     - { sleep: 100ms }\n    result: { text: done }\n";
     let folder = Folder::of(manifest);
@@ -642,7 +642,7 @@ fn the_time_that_an_answer_takes_does_not_count() {
     let client = server.able("2025-11-25", all());
     let id = client.begin_call("t", json!({}));
     let question = client.asked();
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(2200));
     client.reply(&question, &accept(json!({})));
     assert_eq!(text(&client.answer(id)["result"]), "done");
 }
@@ -713,7 +713,7 @@ fn a_client_that_leaves_ends_the_call_that_asks_it() {
     let began = Instant::now();
     pipes.pipe().close();
     assert!(pipes.wait(PATIENCE).is_some());
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 
     let web = folder.http();
     let client = web.able("2025-11-25", all());
@@ -724,7 +724,7 @@ fn a_client_that_leaves_ends_the_call_that_asks_it() {
     let began = Instant::now();
     web.signal("TERM");
     assert!(web.wait(PATIENCE).is_some());
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
 #[test]

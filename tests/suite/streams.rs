@@ -177,20 +177,20 @@ fn the_end_of_a_session_ends_its_programs_at_once() {
     assert_eq!(client.web().send("DELETE", &borrowed(&headers), b"").status, 204);
     assert!(is_gone(&client));
     eventually("the end of the child", || processes(&marker).is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(stream.text(), "", "the stream of the call ends without an answer");
 }
 
 #[test]
 fn a_client_that_answers_a_ping_is_kept_and_one_that_does_not_is_ended() {
-    let folder = Folder::of(&format!("{DESK}http: {{ ping: 300ms, sse: true }}\n"));
+    let folder = Folder::of(&format!("{DESK}http: {{ ping: 2s, sse: true }}\n"));
     let server = folder.http();
     let (there, deaf, quiet) =
         (server.session("2025-11-25"), server.session("2025-11-25"), server.session("2025-11-25"));
     let old = server.sse("2024-11-05");
     let (mut stream, unanswered) = (open(&there, None), deaf.open_stream());
     event(&mut stream);
-    for _ in 0..4 {
+    for _ in 0..3 {
         let ping = event(&mut stream).data;
         assert_eq!(ping["method"], "ping", "{ping}");
         let pong = json!({ "jsonrpc": "2.0", "id": ping["id"], "result": {} });

@@ -24,8 +24,8 @@ tools:
     timeout: 2m
     arguments: { marker: { required: true } }
     run: { exec: [sh, -c, "sleep 60 & wait", "{{marker}}"] }
-  brief: { description: Is soon forgotten, task: { support: required, ttl: 400ms }, run: { exec: [printf, brief] } }
-  overdue: { description: Takes longer than it may, task: { support: required, ttl: 400ms }, timeout: 2m, arguments: { marker: { required: true } }, run: { exec: [sh, -c, "sleep 60 & wait", "{{marker}}"] } }
+  brief: { description: Is soon forgotten, task: { support: required, ttl: 3s }, run: { exec: [printf, brief] } }
+  overdue: { description: Takes longer than it may, task: { support: required, ttl: 3s }, timeout: 2m, arguments: { marker: { required: true } }, run: { exec: [sh, -c, "sleep 60 & wait", "{{marker}}"] } }
   asks:
     description: Is a task that asks
     task: optional
@@ -303,7 +303,7 @@ fn the_header_of_a_request_about_a_task_names_the_task() {
     let server = Folder::of(TASKS);
     let server = server.http();
     let client = server.able(MODERN, capabilities());
-    let task = begin(&client, "brief", json!({}));
+    let task = begin(&client, "required", json!({}));
     let params = client.params(json!({ "taskId": task }));
     let body = json!({ "jsonrpc": "2.0", "id": 900, "method": "tasks/get", "params": params });
     let status = |name: Option<&str>| {

@@ -325,7 +325,7 @@ async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_all_within_a_second_and_streams_with_their_result() {
+async fn a_stop_ends_all_at_once_and_streams_with_their_result() {
     let world = Arc::new(Asleep::default());
     let live = Live::new(catalog(DESK), world.clone(), Options::default());
     let site = Arc::new(site_with(live, free()).await);
@@ -352,7 +352,7 @@ async fn a_stop_ends_all_within_a_second_and_streams_with_their_result() {
     while !site.serving.is_finished() {
         tokio::task::yield_now().await;
     }
-    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    assert!(before.elapsed() < SOON, "{:?}", before.elapsed());
 }
 
 #[tokio::test]
@@ -391,14 +391,14 @@ async fn there_are_so_many_sessions_and_no_more() {
 
 #[tokio::test]
 async fn a_forgotten_session_ends_and_one_that_listens_does_not() {
-    let site = site_with(live(DESK), HttpOptions { session_idle: Duration::from_millis(200), ..free() }).await;
+    let site = site_with(live(DESK), HttpOptions { session_idle: Duration::from_secs(2), ..free() }).await;
     let listens = site.session().await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &listens)], b"").await;
     let forgotten = site.session().await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let begun = std::time::Instant::now();
     // Asking keeps a session alive, so it is not asked until it must have ended.
-    while begun.elapsed() < Duration::from_secs(1) {
+    while begun.elapsed() < Duration::from_secs(4) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(site.post(&[("Mcp-Session-Id", &forgotten)], ping).await.status, 404);

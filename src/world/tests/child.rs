@@ -127,7 +127,7 @@ async fn a_flood_ends_by_its_time() {
     let flood = Command { timeout: Duration::from_millis(300), max_output: 10, ..command(&["yes"]) };
     let started = Instant::now();
     assert!(matches!(real().run(flood).await, Err(WorldError::TimedOut { .. })));
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
