@@ -91,6 +91,12 @@ impl Tasks {
         let _whole = self.hold_rounds();
         self.manager.get_task(id)
     }
+
+    /// Takes back what a task asks as a round too: no question of it comes after.
+    fn cancel(&self, id: &str) -> Result<(), ErrorData> {
+        let _whole = self.hold_rounds();
+        self.manager.cancel_task(id)
+    }
 }
 
 /// How the tool of a request runs as a task, where it may and the client knows tasks.
@@ -194,9 +200,7 @@ pub(crate) fn update(server: &Server, request: UpdateTaskParams) -> Result<(), E
 
 /// Ends a task.
 pub(crate) fn cancel(server: &Server, request: &CancelTaskParams) -> Result<(), ErrorData> {
-    let tasks = server.live.tasks();
-    let _whole = tasks.hold_rounds();
-    tasks.manager.cancel_task(&request.task_id)
+    server.live.tasks().cancel(&request.task_id)
 }
 
 /// The client of a task, which asks when it likes.
@@ -264,7 +268,7 @@ impl Client for Asker {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
+    #![allow(clippy::unwrap_used, clippy::expect_used)]
 
     use rmcp::model::{InputRequest, TaskPayload};
     use serde_json::json;
@@ -273,36 +277,60 @@ mod tests {
 
     const QUESTIONS: usize = 300;
 
-    async fn ask_all(tasks: &Tasks, context: &TaskContext) {
-        let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
-        let asked = (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
-        tasks.at_once(join_all(asked)).await;
+    /// A task that asks all of its questions in one round.
+    fn asking() -> (Arc<Tasks>, String) {
+        let tasks = Arc::new(Tasks::default());
+        let asking = tasks.clone();
+        let task = tasks.manager.spawn(TaskOptions::new(), |context| {
+            Box::pin(async move {
+                let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
+                let asked = (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
+                asking.at_once(join_all(asked)).await;
+                Err(TaskExit::Cancelled)
+            })
+        });
+        (tasks, task.task_id)
+    }
+
+    /// How many questions a task has; nothing, once it is over.
+    fn questions(task: DetailedTask) -> Option<usize> {
+        match task.payload {
+            TaskPayload::InputRequired { input_requests } => Some(input_requests.len()),
+            TaskPayload::Working => Some(0),
+            _ => None,
+        }
     }
 
     /// How many questions a task has when it has any.
-    async fn seen(tasks: &Tasks, id: &str) -> usize {
-        loop {
-            match tasks.get(id).unwrap().payload {
-                TaskPayload::InputRequired { input_requests } => return input_requests.len(),
-                TaskPayload::Working => tokio::task::yield_now().await,
-                over => panic!("{over:?}"),
+    async fn first_seen(look: impl Fn() -> Result<DetailedTask, ErrorData>) -> usize {
+        let seen = async {
+            loop {
+                match questions(look().unwrap()).expect("it is over") {
+                    0 => tokio::task::yield_now().await,
+                    some => break some,
+                }
             }
-        }
+        };
+        tokio::time::timeout(Duration::from_secs(30), seen).await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_round_is_seen_whole() {
         for _ in 0..50 {
-            let tasks = Arc::new(Tasks::default());
-            let asking = tasks.clone();
-            let task = tasks.manager.spawn(TaskOptions::new(), |context| {
-                Box::pin(async move {
-                    ask_all(&asking, &context).await;
-                    Err(TaskExit::Cancelled)
-                })
-            });
-            let seen = tokio::time::timeout(Duration::from_secs(30), seen(&tasks, &task.task_id)).await.unwrap();
-            assert_eq!(seen, QUESTIONS);
+            let (tasks, task) = asking();
+            assert_eq!(first_seen(|| tasks.get(&task)).await, QUESTIONS);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_round_is_taken_back_whole() {
+        for _ in 0..50 {
+            let (tasks, task) = asking();
+            // Amidst a round, which the manager's own lists show.
+            first_seen(|| tasks.manager.get_task(&task)).await;
+            tasks.cancel(&task).unwrap();
+            let left = questions(tasks.get(&task).unwrap());
+            assert!(left.is_none_or(|left| left == 0), "{left:?}");
         }
     }
 }

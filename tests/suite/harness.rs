@@ -1264,6 +1264,14 @@ pub fn folio_fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
     }
 }
 
+/// Fails if what takes this long takes a second or more: in the middle of three times, so that one hiccup of the machine
+/// decides nothing.
+pub fn assert_within_a_second(takes: impl FnMut(usize) -> Duration) {
+    let mut took: Vec<Duration> = (0..3).map(takes).collect();
+    took.sort();
+    assert!(took[1] < Duration::from_secs(1), "{took:?}");
+}
+
 /// Waits until `holds` does.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

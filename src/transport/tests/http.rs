@@ -325,7 +325,15 @@ async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_all_at_once_and_streams_with_their_result() {
+async fn a_stop_ends_all_within_a_second_and_streams_with_their_result() {
+    let mut took = [stopped().await, stopped().await, stopped().await];
+    took.sort();
+    // The middle of three, so that one hiccup of the machine decides nothing.
+    assert!(took[1] < Duration::from_secs(1), "{took:?}");
+}
+
+/// How long it takes until a server with two streams and a call under way has stopped.
+async fn stopped() -> Duration {
     let world = Arc::new(Asleep::default());
     let live = Live::new(catalog(DESK), world.clone(), Options::default());
     let site = Arc::new(site_with(live, free()).await);
@@ -352,7 +360,7 @@ async fn a_stop_ends_all_at_once_and_streams_with_their_result() {
     while !site.serving.is_finished() {
         tokio::task::yield_now().await;
     }
-    assert!(before.elapsed() < SOON, "{:?}", before.elapsed());
+    before.elapsed()
 }
 
 #[tokio::test]
