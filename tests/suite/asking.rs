@@ -88,6 +88,12 @@ tools:
           said: { optional: true, sample: { prompt: Greet, maxTokens: 9 } }
     result: { text: "{{steps.asked.name.name}}/{{steps.asked.said.text}}/{{json steps.asked}}" }
   hasty: { description: Asks for a moment, run: [{ timeout: 1s, ask: { name: { elicit: { message: Who are you?, schema: { name: {} } } } } }] }
+  alone:
+    description: Asks where that is wanted, and runs one call at once
+    concurrency: 1
+    arguments: { ask: { type: boolean, default: false } }
+    run: [{ when: "{{ask}}", ask: { name: { elicit: { message: Who are you?, schema: { name: {} } } } } }]
+    result: { text: over }
   sleeps: { description: Takes four times as long as hasty asks, run: [{ sleep: 4s }], result: { text: slept } }
   fields:
     description: Asks for every kind of field
@@ -718,11 +724,13 @@ fn a_client_that_leaves_ends_the_call_that_asks_it() {
     });
     assert_within_a_second(|_| {
         let web = folder.http();
-        let client = web.able("2025-11-25", all());
-        client.begin_call("hello", json!({}));
+        let (client, other) = (web.able("2025-11-25", all()), web.able("2025-11-25", all()));
+        client.begin_call("alone", json!({ "ask": true }));
         client.asked();
+        assert_eq!(other.call("alone", json!({}))["isError"], true, "two run at once");
         let ended = web.web().send("DELETE", &[("Mcp-Session-Id", client.session_id())], b"");
         assert!(ended.status < 300, "{ended:?}");
+        eventually("the end of the call", || other.call("alone", json!({}))["isError"] != true);
         let began = Instant::now();
         web.signal("TERM");
         assert!(web.wait(PATIENCE).is_some());
