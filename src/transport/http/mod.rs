@@ -9,9 +9,11 @@ mod batches;
 mod channel;
 mod events;
 mod guard;
+mod presence;
 mod session;
 mod sessions;
 mod sse;
+mod streams;
 
 use std::{
     future::IntoFuture,

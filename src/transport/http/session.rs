@@ -5,7 +5,7 @@
 //! all else goes down the one that the client opens for it. To 2024-11-05 there is that one alone.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,10 +14,10 @@ use std::{
 use rmcp::{
     RoleServer,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, GetExtensions, GetMeta, JsonRpcMessage,
-        PingRequest, ProgressToken, ProtocolVersion, RequestId, ServerNotification, ServerRequest,
+        CancelledNotification, CancelledNotificationParam, ClientNotification, JsonRpcMessage, ProtocolVersion,
+        RequestId,
     },
-    service::{OriginatingRequestId, TxJsonRpcMessage},
+    service::TxJsonRpcMessage,
     transport::Transport,
 };
 use tokio::{sync::mpsc, time::Instant};
@@ -26,28 +26,23 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     server::Live,
     transport::{
-        batch::{self, Answered, Whole},
+        batch::{self, Answered},
         exchange::Exchange,
         message::{self, Fault, Incoming},
     },
 };
 
-use super::channel::{Channel, Reader, Said};
+use super::{
+    channel::{Channel, Reader, Said},
+    presence::Presence,
+    streams::Streams,
+};
 
 /// How many messages wait for the handler; it takes them at once.
 const WAITING: usize = 16;
 
-/// How many streams with an answer are kept for a client that lost them on the way, and for how long.
-const FINISHED: usize = 4;
-const FINISHED_FOR: Duration = Duration::from_secs(60);
-
-/// The ids of our own requests begin with it; the handler's are numbers.
-const PING: &str = "folio-ping-";
-
 /// A session.
 pub(super) struct Session {
-    /// Whether all goes down one stream.
-    single: bool,
     inbox: mpsc::Sender<Incoming>,
     over: CancellationToken,
     state: Mutex<State>,
@@ -60,39 +55,9 @@ pub(super) struct Over;
 
 struct State {
     exchange: Exchange,
-    /// The stream for all that belongs to no request.
-    common: Arc<Channel>,
-    /// The streams of requests, by their numbers.
-    opened: HashMap<u64, Opened>,
-    /// Those of which nothing more will come, oldest first.
-    finished: VecDeque<u64>,
-    last_channel: u64,
-    of_request: HashMap<RequestId, u64>,
-    of_progress: HashMap<ProgressToken, u64>,
-    of_batch: HashMap<u64, u64>,
-    /// Where the handler's own requests went.
-    of_question: HashMap<RequestId, u64>,
+    streams: Streams,
     last_used: Instant,
-    ping: Ping,
-}
-
-/// The stream of a request, or of several.
-struct Opened {
-    channel: Arc<Channel>,
-    /// How many answers are still to come.
-    awaited: usize,
-    tokens: Vec<ProgressToken>,
-}
-
-/// What is known of whether the client is there.
-#[derive(Default)]
-struct Ping {
-    sent: u64,
-    awaited: bool,
-    /// Whether the client has ever had a stream that waits for changes.
-    had_stream: bool,
-    /// Whether it had none when it was last looked at.
-    missed: bool,
+    presence: Presence,
 }
 
 impl Session {
@@ -101,24 +66,17 @@ impl Session {
         let (inbox, waiting) = mpsc::channel(WAITING);
         let state = State {
             exchange: Exchange::new(live.clone()),
-            common: Channel::new(0, over.clone()),
-            opened: HashMap::new(),
-            finished: VecDeque::new(),
-            last_channel: 0,
-            of_request: HashMap::new(),
-            of_progress: HashMap::new(),
-            of_batch: HashMap::new(),
-            of_question: HashMap::new(),
+            streams: Streams::new(single, over.clone()),
             last_used: Instant::now(),
-            ping: Ping::default(),
+            presence: Presence::default(),
         };
-        let session = Arc::new(Session { single, inbox, over, state: Mutex::new(state) });
+        let session = Arc::new(Session { inbox, over, state: Mutex::new(state) });
         let wire = Wire { session: session.clone(), inbox: waiting };
         (session, wire)
     }
 
     pub(super) fn is_single(&self) -> bool {
-        self.single
+        self.state().streams.is_single()
     }
 
     /// The version that was agreed on.
@@ -144,11 +102,8 @@ impl Session {
     /// Whether nobody has used it for so long.
     pub(super) fn is_unused(&self, idle: Duration) -> bool {
         let mut state = self.state();
-        state.forget_finished();
-        let in_use = !state.exchange.pending().is_empty()
-            || state.common.is_read()
-            || state.opened.values().any(|opened| opened.channel.is_read());
-        if in_use {
+        state.streams.forget_finished();
+        if !state.exchange.pending().is_empty() || state.streams.is_read() {
             state.last_used = Instant::now();
         }
         state.last_used.elapsed() >= idle
@@ -158,24 +113,16 @@ impl Session {
     /// not been heard of since.
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
-        if !state.common.is_read() {
-            let alive = !state.exchange.pending().is_empty() || !state.ping.missed;
-            state.ping.missed = state.ping.had_stream;
-            return alive;
+        if !state.streams.common().is_read() {
+            let likely = state.presence.without_stream();
+            return likely || !state.exchange.pending().is_empty();
         }
-        state.ping.had_stream = true;
-        state.ping.missed = false;
+        state.presence.listens();
         if state.exchange.version().is_none() {
             return true;
         }
-        if state.ping.awaited {
-            return false;
-        }
-        state.ping.awaited = true;
-        state.ping.sent += 1;
-        let id = RequestId::String(format!("{PING}{}", state.ping.sent).into());
-        let ping = ServerRequest::PingRequest(PingRequest::default());
-        state.common.push(Said::Message(Arc::new(JsonRpcMessage::request(ping, id))));
+        let Some(ping) = state.presence.ask() else { return false };
+        state.streams.common().push(Said::Message(Arc::new(ping)));
         true
     }
 
@@ -184,17 +131,13 @@ impl Session {
         let reader = {
             let mut state = self.state();
             state.touch();
-            let channel = state.open();
+            let (number, channel) = state.streams.open();
             let reader = channel.read(None).ok_or(Over)?;
             match state.exchange.admit(&mut request) {
-                Ok(_) => {
-                    let number = state.last_channel;
-                    state.register(&request, number);
-                }
+                Ok(_) => state.streams.register(&request, number),
                 Err(fault) => {
                     channel.push(Said::Message(Arc::new(fault.into_message())));
-                    let number = state.last_channel;
-                    state.finish(number);
+                    state.streams.finish(number);
                     return Ok(reader);
                 }
             }
@@ -210,7 +153,7 @@ impl Session {
             let mut state = self.state();
             state.touch();
             if let Ok(taken) = state.exchange.admit(&mut message) {
-                state.settle(taken.whole);
+                state.streams.settle(taken.whole);
             }
             state.release_cancelled(&message);
         }
@@ -226,16 +169,14 @@ impl Session {
             state.touch();
             let taken = state.exchange.take(bytes, &mut messages)?;
             let reader = match taken.batch {
-                Some(batch) if !self.single => {
-                    let reader = state.open().read(None);
-                    let number = state.last_channel;
-                    state.of_batch.insert(batch, number);
-                    messages.iter().for_each(|message| state.register(message, number));
-                    reader
+                Some(batch) if !state.streams.is_single() => {
+                    let (number, channel) = state.streams.open();
+                    state.streams.register_batch(batch, &messages, number);
+                    channel.read(None)
                 }
                 _ => None,
             };
-            state.settle(taken.whole);
+            state.streams.settle(taken.whole);
             messages.iter().for_each(|message| state.release_cancelled(message));
             reader
         };
@@ -250,14 +191,14 @@ impl Session {
     pub(super) fn listen(&self) -> Option<Reader> {
         let mut state = self.state();
         state.touch();
-        state.common.read(None)
+        state.streams.common().read(None)
     }
 
     /// Goes on to read behind an event.
     pub(super) fn resume(&self, channel: u64, after: u64) -> Option<Reader> {
         let mut state = self.state();
         state.touch();
-        state.channel(channel)?.read(Some(after))
+        state.streams.get(channel)?.read(Some(after))
     }
 
     async fn deliver(&self, message: Incoming) -> Result<(), Over> {
@@ -270,7 +211,7 @@ impl Session {
     /// Says what the handler says. Returns what has to wait until the client has read.
     fn say(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<(Arc<Channel>, Said)> {
         let mut state = self.state();
-        let channel = state.route(&message, self.single);
+        let channel = state.streams.route(&message);
         if matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full() {
             return Some((channel, Said::Message(Arc::new(message))));
         }
@@ -286,118 +227,24 @@ impl Session {
 impl State {
     fn touch(&mut self) {
         self.last_used = Instant::now();
-        self.ping.missed = false;
-    }
-
-    /// Opens a stream; its number is the last.
-    fn open(&mut self) -> Arc<Channel> {
-        self.last_channel += 1;
-        let channel = Channel::new(self.last_channel, self.common.over().clone());
-        let opened = Opened { channel: channel.clone(), awaited: 0, tokens: Vec::new() };
-        self.opened.insert(self.last_channel, opened);
-        channel
-    }
-
-    fn channel(&self, number: u64) -> Option<&Arc<Channel>> {
-        if number == 0 { Some(&self.common) } else { self.opened.get(&number).map(|opened| &opened.channel) }
-    }
-
-    /// Notes that what belongs to a request goes down that stream.
-    fn register(&mut self, message: &Incoming, number: u64) {
-        let JsonRpcMessage::Request(request) = message else { return };
-        let Some(opened) = self.opened.get_mut(&number) else { return };
-        opened.awaited += 1;
-        self.of_request.insert(request.id.clone(), number);
-        if let Some(token) = request.request.get_meta().get_progress_token() {
-            opened.tokens.push(token.clone());
-            self.of_progress.insert(token, number);
-        }
-    }
-
-    /// Where a message goes.
-    fn route(&mut self, message: &TxJsonRpcMessage<RoleServer>, single: bool) -> Arc<Channel> {
-        use ServerNotification as N;
-        let origin = |state: &State, origin: Option<&OriginatingRequestId>| {
-            origin.and_then(|origin| state.of_request.get(&origin.0)).copied()
-        };
-        let number = match message {
-            _ if single => None,
-            JsonRpcMessage::Request(request) => {
-                let number = origin(self, request.request.extensions().get());
-                self.of_question.insert(request.id.clone(), number.unwrap_or(0));
-                number
-            }
-            JsonRpcMessage::Notification(told) => match &told.notification {
-                N::ProgressNotification(progress) => self.of_progress.get(&progress.params.progress_token).copied(),
-                // Where the request that asked was cancelled, its stream is over already.
-                N::CancelledNotification(cancelled) => {
-                    let number = cancelled.params.request_id.as_ref().and_then(|id| self.of_question.remove(id));
-                    number.filter(|number| !self.finished.contains(number))
-                }
-                told => origin(self, told.extensions().get()),
-            },
-            answer => batch::answered(answer).and_then(|id| self.of_request.get(id)).copied(),
-        };
-        number.and_then(|number| self.channel(number)).unwrap_or(&self.common).clone()
+        self.presence.heard();
     }
 
     fn tell(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &Channel) {
         let answered = batch::answered(&message).cloned();
         match self.exchange.tell(message) {
             Answered::Alone(message) => channel.push(Said::Message(Arc::new(message))),
-            Answered::Whole(whole) => self.settle(vec![whole]),
+            Answered::Whole(whole) => self.streams.settle(vec![whole]),
             Answered::Waits => {}
         }
         if let Some(id) = answered {
-            self.release(&id);
-        }
-    }
-
-    /// Sends the answers of batches that are complete.
-    fn settle(&mut self, whole: Vec<Whole>) {
-        for Whole { batch, replies } in whole {
-            let number = self.of_batch.remove(&batch).unwrap_or(0);
-            if let Some(channel) = self.channel(number).filter(|_| !replies.is_empty()) {
-                channel.push(Said::Batch(Arc::new(replies)));
-            }
-            self.finish(number);
+            self.streams.release(&id);
         }
     }
 
     fn release_cancelled(&mut self, message: &Incoming) {
         if let Some(id) = message::cancelled(message) {
-            self.release(id);
-        }
-    }
-
-    /// Ends the stream of a request, unless others are answered there.
-    fn release(&mut self, id: &RequestId) {
-        let Some(number) = self.of_request.remove(id) else { return };
-        if let Some(opened) = self.opened.get_mut(&number) {
-            opened.awaited -= 1;
-            if opened.awaited == 0 {
-                self.finish(number);
-            }
-        }
-    }
-
-    fn finish(&mut self, number: u64) {
-        let Some(opened) = self.opened.get_mut(&number).filter(|_| !self.finished.contains(&number)) else { return };
-        opened.channel.finish();
-        for token in std::mem::take(&mut opened.tokens) {
-            self.of_progress.remove(&token);
-        }
-        self.finished.push_back(number);
-        self.forget_finished();
-    }
-
-    fn forget_finished(&mut self) {
-        while let Some(number) = self.finished.front()
-            && (self.finished.len() > FINISHED
-                || self.opened.get(number).is_none_or(|opened| opened.channel.is_finished_since(FINISHED_FOR)))
-        {
-            self.opened.remove(number);
-            self.finished.pop_front();
+            self.streams.release(id);
         }
     }
 
@@ -408,14 +255,9 @@ impl State {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        if let Some(id) = id {
-            self.of_question.remove(id);
-        }
-        let ours = matches!(id, Some(RequestId::String(id)) if id.starts_with(PING));
-        if ours {
-            self.ping.awaited = false;
-        }
-        ours
+        let Some(id) = id else { return false };
+        self.streams.forget_question(id);
+        self.presence.is_answer(id)
     }
 }
 
@@ -475,8 +317,13 @@ impl Drop for Wire {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+    use rmcp::{model::GetExtensions, service::OriginatingRequestId};
+
     use super::*;
-    use crate::server::testing::{DESK, live};
+    use crate::{
+        server::testing::{DESK, live},
+        transport::http::streams::FINISHED,
+    };
     use futures_util::FutureExt;
     use serde_json::{Value, json};
 
@@ -590,6 +437,6 @@ mod tests {
         }
         let kept = (1..=20).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
-        assert_eq!((kept, state.of_request.len(), state.of_progress.len()), (FINISHED, 0, 0));
+        assert_eq!((kept, state.streams.under_way()), (FINISHED, (0, 0)));
     }
 }
