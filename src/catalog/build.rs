@@ -23,6 +23,7 @@ use super::listening::{Listening, listening, server};
 use super::prompt::{Building, Prompt};
 use super::reference::{Known, Node, References};
 use super::resource::Resource;
+use super::server_limits::{ServerLimits, server_limits};
 use super::skill::Collected;
 use super::told::Redactor;
 use super::tool::Tool;
@@ -73,6 +74,13 @@ struct Builder {
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, At>,
     references: Vec<References>,
+}
+
+/// What the served manifest says of the server as a whole.
+struct Settings {
+    server: super::face::Server,
+    listening: Listening,
+    limits: ServerLimits,
 }
 
 /// The names that the entries of one pack have inside it.
@@ -170,6 +178,7 @@ impl Builder {
         let said = server(first, &mut compiler);
         compiler.names = names(&first.pack);
         let listening = listening(first, &mut compiler);
+        let limits = server_limits(first, &mut compiler);
         let lists = self.lists();
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
@@ -182,7 +191,8 @@ impl Builder {
         let said = said?;
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
-        self.catalog(packs, (said, listening?), lists, router)
+        let settings = Settings { server: said, listening: listening?, limits };
+        self.catalog(packs, settings, lists, router)
     }
 
     fn lists(&self) -> Lists {
@@ -208,13 +218,7 @@ impl Builder {
         }
     }
 
-    fn catalog(
-        self,
-        packs: &[LoadedPack],
-        said: (super::face::Server, Listening),
-        lists: Lists,
-        router: Router<usize>,
-    ) -> Option<Catalog> {
+    fn catalog(self, packs: &[LoadedPack], settings: Settings, lists: Lists, router: Router<usize>) -> Option<Catalog> {
         let secrets = Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()));
         let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
             names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
@@ -222,8 +226,9 @@ impl Builder {
         let tool_names = by_name(self.tools.iter().map(|tool| &tool.face.name).collect());
         let prompt_names = by_name(self.prompts.iter().map(|prompt| &prompt.face.name).collect());
         Some(Catalog {
-            server: said.0,
-            listening: said.1,
+            server: settings.server,
+            listening: settings.listening,
+            limits: settings.limits,
             lists,
             tools: self.tools,
             tool_names,

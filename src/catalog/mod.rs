@@ -23,6 +23,7 @@ mod requires;
 mod resource;
 mod result;
 mod root;
+mod server_limits;
 mod skill;
 mod told;
 mod tool;
@@ -53,11 +54,13 @@ pub use build::{Built, build};
 pub(crate) use header::mirrors;
 pub use limit::words_of;
 pub use listening::Listening;
+pub use server_limits::ServerLimits;
 
 /// Everything that a server serves.
 pub struct Catalog {
     server: Server,
     listening: Listening,
+    limits: ServerLimits,
     lists: Lists,
     tools: Vec<tool::Tool>,
     tool_names: HashMap<String, usize>,
@@ -79,6 +82,11 @@ impl Catalog {
     /// How it listens, as far as the manifest says.
     pub fn listening(&self) -> &Listening {
         &self.listening
+    }
+
+    /// What the whole server may use at once.
+    pub fn limits(&self) -> ServerLimits {
+        self.limits
     }
 
     /// Every list that a client can ask for.

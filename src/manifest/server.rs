@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::notation::{CacheScope, Icon, Scalar, TextOrFile, by_kind};
+use crate::notation::{CacheScope, Icon, Scalar, Size, TextOrFile, by_kind};
 use crate::yaml::Spanned;
 
 /// What the server is called and says of itself.
@@ -37,6 +37,25 @@ pub struct Server {
     pub extensions: Option<Spanned<Map<String, Value>>>,
     /// Experimental capabilities, passed on as they are.
     pub experimental: Option<Spanned<Map<String, Value>>>,
+    /// What the server may use, whoever calls it.
+    pub limits: Option<Spanned<ServerLimits>>,
+}
+
+/// What the whole server may use at once. A call that would need more waits for its turn, or is refused with words
+/// that say when to try again.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServerLimits {
+    /// How many programs may run at once, whatever starts them: tools, prompts, resources and completions. A call
+    /// waits for a free place as part of its `timeout`. The default is 64.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub programs: Option<Spanned<u32>>,
+    /// How many bytes of requests and answers may be on their way at once. The default is 256MiB.
+    pub bytes_in_flight: Option<Spanned<Size>>,
+    /// How many calls that act on the world one client may make in a second. What it does not use is saved for up to
+    /// ten seconds. The default is 200.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub calls_per_second: Option<Spanned<u32>>,
 }
 
 by_kind! {
