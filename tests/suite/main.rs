@@ -14,6 +14,7 @@
 mod api;
 mod check;
 mod harness;
+mod pages;
 
 mod architecture;
 mod asking;
