@@ -28,6 +28,7 @@
 //! Whatever an action does to the world goes through [`world`], and whatever is wrong with a manifest goes into
 //! [`diagnostic`]. Nothing is global: what one call needs is handed to it.
 
+pub mod digest;
 pub mod diagnostic;
 pub mod yaml;
 pub mod files;

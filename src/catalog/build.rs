@@ -15,6 +15,7 @@ use crate::uri::{Router, UriTemplate};
 use crate::yaml::{At, Spanned};
 
 use super::Catalog;
+use super::accept::Candidate;
 use super::apps;
 use super::entry::{Home, names};
 use super::face::Lists;
@@ -28,11 +29,12 @@ use super::skill::Collected;
 use super::told::Redactor;
 use super::tool::Tool;
 use super::trial;
+use super::written;
 
 /// What a load came to.
 pub struct Built {
-    /// The catalog, unless something is wrong.
-    pub catalog: Option<Catalog>,
+    /// The catalog, unless something is wrong. To be served it has to be accepted.
+    pub catalog: Option<Candidate>,
     /// Everything that is wrong, sorted by place.
     pub report: Report,
     /// The files on which all of it depends.
@@ -48,7 +50,7 @@ pub fn build(loaded: Loaded) -> Built {
     }
     let catalog = builder.finish(&packs, &mut findings);
     findings.report.sort();
-    let catalog = catalog.filter(|_| !findings.report.has_errors());
+    let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
     Built { catalog, report: findings.report, reads: findings.reads }
 }
 
@@ -81,6 +83,8 @@ struct Settings {
     server: super::face::Server,
     listening: Listening,
     limits: ServerLimits,
+    keys: Vec<(String, u64)>,
+    partials: Vec<(String, u64)>,
 }
 
 /// The names that the entries of one pack have inside it.
@@ -93,7 +97,7 @@ struct OwnNames {
 
 impl Builder {
     fn pack(&mut self, pack: &LoadedPack, findings: &mut Findings) {
-        let home = Home::of(&pack.pack, &pack.prefix, self.own_names.is_empty());
+        let home = Home::of(pack, self.own_names.is_empty(), &findings.report.sources);
         let mut references = References::default();
         let mut own = OwnNames::default();
         self.tests.clear();
@@ -191,7 +195,8 @@ impl Builder {
         let said = said?;
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
-        let settings = Settings { server: said, listening: listening?, limits };
+        let (keys, partials) = (written::keys(first, findings), written::partials(packs, findings));
+        let settings = Settings { server: said, listening: listening?, limits, keys, partials };
         self.catalog(packs, settings, lists, router)
     }
 
@@ -238,7 +243,8 @@ impl Builder {
             skills: self.skills.finish(),
             router,
             secrets,
-            unset: packs.iter().flat_map(|pack| pack.unset.iter().cloned()).collect(),
+            keys: settings.keys,
+            partials: settings.partials,
         })
     }
 }
@@ -281,7 +287,8 @@ fn begin<'a, 'c>(
     compiler.names = shared.0.names.clone();
     compiler.allow_dash.clear();
     compiler.declared.clear();
-    (Building { compiler, references: shared.1, home: shared.0, name: whole }, first.is_none())
+    let before = compiler.findings.contents.len();
+    (Building { compiler, references: shared.1, home: shared.0, name: whole, before }, first.is_none())
 }
 
 fn unique_uri(

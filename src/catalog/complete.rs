@@ -15,7 +15,7 @@ use crate::template::Scope;
 use crate::yaml::{At, Spanned};
 
 use super::answer::Completions;
-use super::entry::{Calling, Home, RunKeys};
+use super::entry::{Calling, Home, RunKeys, digest};
 use super::inputs::Inputs;
 use super::rank::rank;
 
@@ -121,12 +121,12 @@ fn run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<'_>) -> 
             .help("gather the values with the other actions");
         return None;
     }
-    let before = compiler.findings.report.diagnostics().len();
+    let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.contents.len());
     let ready = keys.compile(compiler);
     // What this version does not do completes to nothing, as a source that fails does: no reason not to serve.
     let not_yet = compiler.findings.report.soften_from(before, Code::NotYet);
     let blocked = ready.blocked;
-    let plan = ready.settle(run.at, compiler);
+    let plan = ready.settle(digest(run.at, read, compiler), compiler);
     let select = match &from.select {
         Some(select) => Some(Selection::compile(select, compiler)?),
         None => None,

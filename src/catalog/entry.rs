@@ -1,6 +1,5 @@
 //! What prompts, resources and tools have in common: their run, their scope, and how both are used by a call.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time;
 
@@ -12,8 +11,10 @@ use crate::action::{
     self, Checkpoint, Doing, Ended, Entries, Failure, Limits, Outcome, Plan, Planned, Run, Visit, Visited, Waited,
 };
 use crate::compile::{Compiler, Pack};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Sources};
+use crate::digest::Digest;
 use crate::files::Folder;
+use crate::load::LoadedPack;
 use crate::notation::{Duration, Size};
 use crate::template::{Fixed, Names, Scope};
 use crate::yaml::{At, Spanned};
@@ -34,13 +35,26 @@ pub(super) struct Home {
     prefix: String,
     /// Whether it is the pack that is served, whose entries may embed those of every other.
     served: bool,
+    /// A digest of what all its entries may use.
+    digest: u64,
 }
 
 impl Home {
     /// What the entries of a pack see; `served` is whether it is the pack that is served.
-    pub(super) fn of(pack: &Pack, prefix: &str, served: bool) -> Arc<Home> {
-        let fixed = Arc::new(Fixed { env: pack.env.values(), server: pack.server.clone() });
-        Arc::new(Home { fixed, folder: pack.folder.clone(), names: names(pack), prefix: prefix.to_owned(), served })
+    pub(super) fn of(LoadedPack { pack, prefix, .. }: &LoadedPack, served: bool, sources: &Sources) -> Arc<Home> {
+        Arc::new(Home {
+            fixed: Arc::new(Fixed { env: pack.env.values(), server: pack.server.clone() }),
+            folder: pack.folder.clone(),
+            names: names(pack),
+            prefix: prefix.clone(),
+            served,
+            digest: shared_digest(pack, sources),
+        })
+    }
+
+    /// A digest of an entry, from that of what was written, and of what it may use.
+    pub(super) fn digest(&self, written: u64) -> u64 {
+        Digest::of("entry of a pack").with(&written.to_be_bytes()).with(&self.digest.to_be_bytes()).number()
     }
 
     /// The name by which clients know an entry of this pack.
@@ -262,20 +276,28 @@ fn text_of(block: &Block) -> Option<&str> {
     }
 }
 
-/// A number for what was written: the entry, the texts that were read since there were `before` of them, and the
-/// partials that it may use.
-pub(super) fn print(at: At, before: usize, compiler: &Compiler<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    compiler.findings.documents.json(at).to_string().hash(&mut hasher);
-    let sources = &compiler.findings.report.sources;
-    for number in before..sources.count() {
-        sources.nth(number).map(|source| source.text().clone()).hash(&mut hasher);
+/// A digest of what was written: the entry at `at`, and the files that were read for it since there were `before`.
+pub(super) fn digest(at: At, before: usize, compiler: &Compiler<'_>) -> u64 {
+    let findings = &compiler.findings;
+    let mut digest = Digest::of("entry");
+    findings.documents.digest(at, &mut digest);
+    // Where a file is one entry, its text belongs to it.
+    if findings.documents.get(at.file()).is_none_or(|document| document.root_at() == at) {
+        let text = findings.report.sources.get(at.file()).map(|source| source.text());
+        digest.add(text.map_or(b"", |text| text.as_bytes()));
     }
-    for file in compiler.pack.partials.values() {
-        sources.get(*file).map(|source| source.text().clone()).hash(&mut hasher);
+    findings.contents.iter().skip(before).for_each(|content| digest.add(content));
+    digest.number()
+}
+
+/// A digest of what all entries of a pack may use: its partials, and what it is called.
+fn shared_digest(pack: &Pack, sources: &Sources) -> u64 {
+    let mut digest = Digest::of("pack").with(pack.server.to_string().as_bytes());
+    for (name, file) in &pack.partials {
+        digest.add(name.as_bytes());
+        digest.add(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
     }
-    compiler.pack.server.to_string().hash(&mut hasher);
-    hasher.finish()
+    digest.number()
 }
 
 /// The names that every entry of a pack sees.
@@ -295,15 +317,12 @@ pub(super) struct Ready {
     pub(super) blocked: bool,
     /// Whether something was wrong with it.
     pub(super) faulty: bool,
-    /// How many texts had been read before it.
-    before: usize,
 }
 
 impl Ready {
-    /// The run, now that all of the entry at `at` is checked.
-    pub(super) fn settle(self, at: At, compiler: &Compiler<'_>) -> Option<Plan> {
+    /// The run, now that all of its entry is checked, whose digest is `print`.
+    pub(super) fn settle(self, print: u64, compiler: &Compiler<'_>) -> Option<Plan> {
         let mut plan = self.plan?;
-        let print = if plan.waits() { print(at, self.before, compiler) } else { 0 };
         plan.settle(&compiler.steps_read, print);
         Some(plan)
     }
@@ -320,10 +339,9 @@ pub(super) struct RunKeys<'a> {
 impl RunKeys<'_> {
     /// Checks the run. One that the pack may not do is checked as well, and blocks its entry.
     pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> Ready {
-        let before_sources = compiler.findings.report.sources.count();
         let Some(run) = self.run else {
             let names = compiler.names.clone();
-            return Ready { plan: None, names, blocked: false, faulty: false, before: before_sources };
+            return Ready { plan: None, names, blocked: false, faulty: false };
         };
         let mut limits = Limits::default();
         if let Some(timeout) = self.timeout {
@@ -346,7 +364,7 @@ impl RunKeys<'_> {
         let faulty = planned.plan.is_none() && blocked.is_empty();
         // What may not run is not at hand, whatever asks for it.
         let plan = planned.plan.filter(|_| blocked.is_empty());
-        Ready { plan, names, blocked: !blocked.is_empty(), faulty, before: before_sources }
+        Ready { plan, names, blocked: !blocked.is_empty(), faulty }
     }
 }
 

@@ -7,29 +7,26 @@ use std::time::Duration;
 use serde_json::Map;
 
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
-use crate::load::LoadedPack;
+use crate::diagnostic::{Code, Purpose, Span};
+use crate::load::{LoadedPack, is_unexpanded};
 use crate::manifest;
 use crate::notation;
 use crate::template::{Fixed, Scope, Template, Text};
 use crate::yaml::Spanned;
 
+use super::access::{Access, Token, normal_origin};
 use super::block::{check_icons, icons};
 use super::face::{CacheScope, Server};
 
 /// How a server listens over HTTP, as far as the manifest says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Listening {
     /// The address.
     pub listen: Option<SocketAddr>,
     /// The path of the endpoint.
     pub path: Option<String>,
-    /// Origins that may call it, beside those of this machine.
-    pub allowed_origins: Vec<String>,
-    /// Names under which it may be called, beside those of this machine.
-    pub allowed_hosts: Vec<String>,
-    /// The bearer token that callers must show.
-    pub token: Option<String>,
+    /// Who may ask.
+    pub access: Access,
     /// Whether HTTP+SSE of 2024-11-05 is served too.
     pub sse: bool,
     /// How many sessions there may be.
@@ -38,6 +35,17 @@ pub struct Listening {
     pub session_idle: Option<Duration>,
     /// How often a session's client is asked whether it is there.
     pub ping: Option<Duration>,
+    /// Where `http` and its keys stand.
+    places: Vec<(&'static str, Span)>,
+    at: Option<Span>,
+}
+
+impl Listening {
+    /// Where a key of `http` stands, or what should hold it.
+    pub fn place(&self, key: &str) -> Option<Span> {
+        let place = self.places.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
+        place.or(self.at)
+    }
 }
 
 /// Checks what the server is called.
@@ -99,7 +107,7 @@ pub(super) fn cache_scope(written: notation::CacheScope) -> CacheScope {
 
 /// Checks how the server listens.
 pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Listening> {
-    let Some(written) = &pack.http else { return Some(Listening::default()) };
+    let Some(written) = &pack.http else { return Some(Listening { at: Some(pack.at.span()), ..Listening::default() }) };
     let listen = written.listen.as_ref().map(|listen| address(listen, compiler));
     let path = written.path.as_ref().map(|path| endpoint(path, compiler));
     if let Some(path) = written.path.as_ref().filter(|path| written.sse == Some(true) && is_of_sse(path)) {
@@ -108,8 +116,8 @@ pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Optio
             .help("give the endpoint another path, or leave `sse` out");
     }
     let token = written.token.as_ref().map(|token| bearer(token, pack, compiler));
-    let texts = |list: &Option<Vec<Spanned<String>>>| list.iter().flatten().map(|text| text.value.clone()).collect();
     check_origins(written, compiler);
+    warn_of_any_host(written, compiler);
     if let Some(most) = written.max_sessions.as_ref().filter(|most| most.value == 0) {
         compiler.error(Code::BadValue, most.at, "expected at least 1: with 0 nobody could be served");
     }
@@ -119,13 +127,17 @@ pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Optio
     Some(Listening {
         listen: transposed(listen)?,
         path: transposed(path)?,
-        allowed_origins: texts(&written.allowed_origins),
-        allowed_hosts: texts(&written.allowed_hosts),
-        token: transposed(token)?.flatten(),
+        access: Access {
+            token: transposed(token)?.flatten(),
+            origins: written.allowed_origins.iter().flatten().map(|origin| normal_origin(origin)).collect(),
+            hosts: written.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
+        },
         sse: written.sse.unwrap_or_default(),
         max_sessions: written.max_sessions.as_ref().and_then(|most| usize::try_from(most.value).ok()),
         session_idle: written.session_idle.map(notation::Duration::get),
         ping: written.ping.as_ref().map(|ping| ping.value.get()),
+        places: ["listen", "path", "sse"].map(|key| (key, compiler.key(written.at, key).span())).into(),
+        at: Some(written.at.span()),
     })
 }
 
@@ -173,22 +185,51 @@ fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
     }
 }
 
+/// With a name of its own that it points at this machine, a page of any web site could then read what is served.
+fn warn_of_any_host(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in written.allowed_hosts.iter().flatten().filter(|host| host.value == "*") {
+        compiler
+            .warning(
+                Code::Unsafe,
+                host.at,
+                "`*` answers to every `Host`, so that web pages can reach this server by DNS rebinding",
+            )
+            .help("name the hosts under which it is called, such as `desk.example`");
+    }
+}
+
+/// A token that is shorter can be guessed.
+const SHORTEST_TOKEN: usize = 16;
+
 /// The token: `Some(None)` where its variable is not set.
-fn bearer(written: &Spanned<String>, pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Option<String>> {
+fn bearer(written: &Spanned<String>, pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<Option<Token>> {
     let template: Template<Text> = compiler.template(written, Exposure::Private)?;
-    if !matches!(template.sole(), Some([env, _]) if env == "env") {
+    let Some(name) = template.sole().and_then(|path| match path {
+        [env, name] if env == "env" => Some(name),
+        _ => None,
+    }) else {
         compiler
             .error(Code::Secret, written.at, "`token` is exactly one `{{env.NAME}}`: it does not stand in the manifest")
             .help("declare the variable under `env` with `secret: true`");
         return None;
-    }
+    };
     let fixed = Arc::new(Fixed { env: pack.pack.env.values(), server: serde_json::Value::Null });
     let value = template.render(&Scope::new(Map::new(), fixed)).ok()?.0;
-    let told = matches!(template.sole(), Some([_, name]) if pack.unset.contains(name));
-    if value.is_empty() && !told {
-        compiler
-            .warning(Code::Unset, written.at, "the variable of `token` is not set")
-            .help("an address that is not loopback needs a token");
+    let value = value.trim();
+    if value.is_empty() || is_unexpanded(value) {
+        // That a variable is required and not set is said where it is declared.
+        if !pack.unset.contains(name) {
+            compiler
+                .warning(Code::Unset, written.at, format!("`{name}` is not set: without a token anybody may ask"))
+                .help("set it where the server is started; `serve --http` refuses to start without it")
+                .forbid(Purpose::Http);
+        }
+        return Some(None);
     }
-    Some((!value.is_empty()).then_some(value))
+    if value.chars().count() < SHORTEST_TOKEN {
+        compiler
+            .warning(Code::Secret, written.at, format!("`{name}` has fewer than {SHORTEST_TOKEN} characters"))
+            .help("a token that cannot be guessed is made with `openssl rand -hex 32`");
+    }
+    Some(Some(Token::new(value)))
 }

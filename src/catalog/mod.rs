@@ -3,6 +3,8 @@
 //! [`build`] makes it of what was loaded, or says everything that is wrong. A call begins and ends on one catalog.
 //! What is not here: the protocol's versions and codes (server/), and when a catalog is replaced (reload/).
 
+mod accept;
+mod access;
 pub mod answer;
 mod apps;
 mod block;
@@ -29,6 +31,7 @@ mod told;
 mod tool;
 mod trial;
 mod within;
+mod written;
 #[cfg(test)]
 mod tests;
 
@@ -50,11 +53,14 @@ use face::{Lists, Object, Server};
 use inputs::Inputs;
 use resource::{Reading, not_found};
 
+pub use accept::{Candidate, Endpoint, NotAccepted, Started, Usage};
+pub use access::{Access, Token, normal_origin};
 pub use build::{Built, build};
 pub(crate) use header::mirrors;
 pub use limit::words_of;
 pub use listening::Listening;
 pub use server_limits::ServerLimits;
+pub use written::Written;
 
 /// Everything that a server serves.
 pub struct Catalog {
@@ -70,7 +76,10 @@ pub struct Catalog {
     skills: skill::Skills,
     router: Router<usize>,
     secrets: told::Redactor,
-    unset: Vec<String>,
+    /// What of the served manifest is no entry, with digests of what was written.
+    keys: Vec<(String, u64)>,
+    /// Partials, with digests of their texts.
+    partials: Vec<(String, u64)>,
 }
 
 impl Catalog {
@@ -92,11 +101,6 @@ impl Catalog {
     /// Every list that a client can ask for.
     pub fn lists(&self) -> &Lists {
         &self.lists
-    }
-
-    /// Required variables that are not set: a server without them is not started.
-    pub fn unset(&self) -> &[String] {
-        &self.unset
     }
 
     /// Whether anything can be completed.

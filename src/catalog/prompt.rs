@@ -13,7 +13,7 @@ use crate::yaml::Spanned;
 use super::answer::{Block, Refusal, RefusalKind};
 use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Sources, completions};
-use super::entry::{Calling, Home, RunKeys, check_limits, knowing};
+use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
 use super::inputs::{Inputs, complaint};
 use super::reference::References;
@@ -27,6 +27,8 @@ pub(super) struct Prompt {
     plan: Option<Plan>,
     body: Body,
     home: Arc<Home>,
+    /// A digest of what was written.
+    pub(super) digest: u64,
 }
 
 enum Body {
@@ -41,12 +43,14 @@ pub(super) struct Building<'a, 'c> {
     pub(super) home: &'a Arc<Home>,
     /// The name with its pack's prefix.
     pub(super) name: String,
+    /// How many files had been read before it.
+    pub(super) before: usize,
 }
 
 impl Prompt {
     /// Checks a prompt as it was written. `None` where something is wrong with it, or its pack may not act.
     pub(super) fn build(written: &Spanned<manifest::Prompt>, building: Building<'_, '_>) -> Option<Prompt> {
-        let Building { compiler, references, home, name } = building;
+        let Building { compiler, references, home, name, before } = building;
         check_icons(written.icons.as_deref(), written.at, compiler);
         let inputs = Inputs::of(&written.arguments, compiler);
         let sources = completions(&written.arguments, inputs.as_ref(), compiler);
@@ -62,7 +66,8 @@ impl Prompt {
         if ready.blocked || ready.faulty {
             return None;
         }
-        let plan = ready.settle(written.at, compiler);
+        let digest = digest(written.at, before, compiler);
+        let plan = ready.settle(home.digest(digest), compiler);
         let inputs = inputs?;
         let face = face::Prompt {
             name,
@@ -72,7 +77,7 @@ impl Prompt {
             icons: icons(written.icons.as_deref()),
             meta: written.meta.clone(),
         };
-        Some(Prompt { face, completions: sources?, inputs, plan, body: body?, home: home.clone() })
+        Some(Prompt { face, completions: sources?, inputs, plan, body: body?, home: home.clone(), digest })
     }
 
     /// What an action sees that completes one of its arguments.

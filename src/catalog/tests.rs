@@ -64,7 +64,7 @@ impl Desk {
         }
         let built = build(load(&Place::find(folder.path()).unwrap(), &environment(variables)));
         let report = lines(&built.report);
-        Desk { catalog: built.catalog.expect(&report), world: Arc::new(Real::new()), _folder: folder }
+        Desk { catalog: built.catalog.expect(&report).0, world: Arc::new(Real::new()), _folder: folder }
     }
 
     fn context(&self) -> Call {

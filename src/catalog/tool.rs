@@ -17,7 +17,7 @@ use crate::yaml::{At, Spanned};
 use super::answer::{Block, Media, Refusal, RefusalKind, TaskRule, ToolAnswer};
 use super::block::{Made, check_icons, icons};
 use super::complete::warn_on_tool;
-use super::entry::{Calling, Home, RunKeys, check_limits, knowing};
+use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object};
 use super::header;
 use super::inputs::{Inputs, argument_of, complaint};
@@ -38,6 +38,8 @@ pub(super) struct Tool {
     result: ResultPlan,
     home: Arc<Home>,
     pub(super) task: Option<TaskRule>,
+    /// A digest of what was written.
+    pub(super) digest: u64,
 }
 
 /// What a tool gave, but for the resources that it embeds.
@@ -49,7 +51,7 @@ pub(super) struct Given {
 impl Tool {
     /// Checks a tool as it was written. `None` where something is wrong with it, or its pack may not act.
     pub(super) fn build(written: &Spanned<manifest::Tool>, building: Building<'_, '_>) -> Option<Tool> {
-        let Building { compiler, references, home, name } = building;
+        let Building { compiler, references, home, name, before } = building;
         check_icons(written.icons.as_deref(), written.at, compiler);
         check_keys(written, compiler);
         let inputs = inputs(written, compiler);
@@ -70,11 +72,12 @@ impl Tool {
         if ready.blocked || ready.faulty {
             return None;
         }
-        let mut plan = ready.settle(written.at, compiler);
+        let digest = digest(written.at, before, compiler);
+        let mut plan = ready.settle(home.digest(digest), compiler);
         let task = task_rule(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
         let face = face(name, written, &inputs, output.as_ref());
-        Some(Tool { face, limit, requires, inputs, output, plan, result: result?, home: home.clone(), task })
+        Some(Tool { face, limit, requires, inputs, output, plan, result: result?, home: home.clone(), task, digest })
     }
 
     /// Whether it runs something.

@@ -1,14 +1,17 @@
 //! `folio list`.
 
-use super::manifest::catalog;
+use super::manifest::{built, find};
 use super::{Exit, List, Output};
 use crate::catalog::face::Lists;
+use crate::diagnostic::{Format, render};
 
 /// Prints what a client would see.
 pub(super) fn run(arguments: &List, output: &Output) -> anyhow::Result<Exit> {
-    let catalog = match catalog(&arguments.path, output)? {
-        Ok(catalog) => catalog,
-        Err(exit) => return Ok(exit),
+    let built = built(&find(&arguments.path)?);
+    // What is listed is only looked at, so that a variable which is not set does not matter.
+    let Some(catalog) = &built.catalog else {
+        output.say(&render(&built.report, Format::Text, output.error_style()));
+        return Ok(Exit::Failed);
     };
     if arguments.json {
         output.print(&format!("{}\n", serde_json::to_string_pretty(catalog.lists())?))?;

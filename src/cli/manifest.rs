@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::{Exit, Output};
-use crate::catalog::{Built, Catalog, build};
+use crate::catalog::{Built, Catalog, Usage, build};
 use crate::diagnostic::{self, Format};
 use crate::load::{Place, Surroundings, load};
 use crate::server::{Live, Options};
@@ -24,12 +24,12 @@ pub(super) fn built(place: &Place) -> Built {
     build(load(place, &Surroundings::Process))
 }
 
-/// The catalog at a path; where there is none, its report is printed.
+/// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
 pub(super) fn catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
-    let built = built(&find(path)?);
-    match built.catalog {
-        Some(catalog) => Ok(Ok(Arc::new(catalog))),
-        None => {
+    let mut built = built(&find(path)?);
+    match built.accept(&Usage::Local) {
+        Ok(catalog) => Ok(Ok(catalog)),
+        Err(_) => {
             output.say(&diagnostic::render(&built.report, Format::Text, output.error_style()));
             Ok(Err(Exit::Failed))
         }

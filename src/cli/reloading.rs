@@ -1,13 +1,15 @@
-//! What a reload does: load, build, and put the catalog in the place of the old one, or say why the old one stays.
+//! What a reload does: load, build, and put a catalog that is accepted in the place of the old one, or say why that one
+//! stays.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::Output;
 use super::manifest::built;
 use super::serve::watch_set;
-use crate::catalog::{Built, Catalog};
-use crate::diagnostic::{self, Format, Report};
+use crate::catalog::{Built, Catalog, Usage};
+use crate::diagnostic::{self, Diagnostic, Format, Report};
 use crate::load::Place;
 use crate::reload::{Load, Loaded, Round, WatchSet};
 use crate::server::Live;
@@ -15,23 +17,69 @@ use crate::server::Live;
 /// Keeps what is served current.
 pub(super) struct Reloading {
     place: Place,
+    usage: Usage,
     live: Live,
     output: Output,
     watched: WatchSet,
+    said: Said,
     /// What was read the last time, to tell an edit from a touch.
     last: Option<u64>,
 }
 
 impl Reloading {
     /// Keeps current what `live` serves.
-    pub(super) fn new(place: Place, live: Live, output: Output) -> Reloading {
-        Reloading { place, live, output, watched: WatchSet::default(), last: None }
+    pub(super) fn new(place: Place, usage: Usage, live: Live, output: Output) -> Reloading {
+        Reloading { place, usage, live, output, watched: WatchSet::default(), said: Said::default(), last: None }
     }
 
     /// Goes on from the load that is served already.
-    pub(super) fn after(self, report: &Report, watched: &WatchSet) -> Reloading {
+    pub(super) fn after(self, report: &Report, said: Said, watched: &WatchSet) -> Reloading {
         let last = Some(digest(report, Some(&self.live.catalog())));
-        Reloading { last, watched: watched.clone(), ..self }
+        Reloading { last, said, watched: watched.clone(), ..self }
+    }
+
+    /// Serves a catalog from now on, and says what is other than it was.
+    fn serve(&mut self, catalog: Arc<Catalog>, report: &Report, (round, edited): (Round, bool)) {
+        let (changes, took) = (self.live.replace(catalog), round.took.as_millis());
+        self.said.warn(report);
+        if changes.any() {
+            tracing::info!(target: "folio::reload", "reloaded in {took} ms: {changes}");
+        } else if edited || round.asked {
+            tracing::info!(target: "folio::reload", "reloaded in {took} ms: no list changed");
+        }
+    }
+
+    /// Says why the catalog that is served stays.
+    fn refuse(&mut self, report: &Report) {
+        self.output.say(&diagnostic::render(report, Format::Text, self.output.error_style()));
+        tracing::error!(target: "folio::reload", "not reloaded: the last good version stays");
+        self.said = Said::of(report);
+    }
+}
+
+/// The warnings of the last load: an author at work is told of each when it comes up, and not at every save.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said(HashSet<String>);
+
+impl Said {
+    fn of(report: &Report) -> Said {
+        Said(report.warnings().map(|warning| Said::words(report, warning)).collect())
+    }
+
+    /// A warning, wherever it stands in its file.
+    fn words(report: &Report, warning: &Diagnostic) -> String {
+        let source = warning.span.and_then(|span| report.sources.get(span.file));
+        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
+        format!("{path}\0{}\0{}", warning.code.as_str(), warning.message)
+    }
+
+    /// Says each warning that is new in one line.
+    pub(super) fn warn(&mut self, report: &Report) {
+        for warning in report.warnings().filter(|warning| !self.0.contains(&Said::words(report, warning))) {
+            let line = diagnostic::line(report, warning);
+            tracing::warn!(target: "folio::manifest", "{}", line.trim_end());
+        }
+        *self = Said::of(report);
     }
 }
 
@@ -50,24 +98,13 @@ impl Load for Reloading {
         Loaded { outcome: built, watch }
     }
 
-    fn publish(&mut self, built: Built, round: Round) {
-        let digest = digest(&built.report, built.catalog.as_ref());
+    fn publish(&mut self, mut built: Built, round: Round) {
+        let digest = digest(&built.report, built.catalog.as_deref());
         let edited = self.last.replace(digest) != Some(digest);
-        let took = round.took.as_millis();
-        match built.catalog {
-            Some(catalog) => {
-                let changes = self.live.replace(Arc::new(catalog));
-                if changes.any() {
-                    tracing::info!(target: "folio::reload", "reloaded in {took} ms: {changes}");
-                } else if edited || round.asked {
-                    tracing::info!(target: "folio::reload", "reloaded in {took} ms: no list changed");
-                }
-            }
-            None if edited || round.asked => {
-                self.output.say(&diagnostic::render(&built.report, Format::Text, self.output.error_style()));
-                tracing::error!(target: "folio::reload", "not reloaded: the last good version stays");
-            }
-            None => {}
+        match built.accept(&self.usage) {
+            Ok(catalog) => self.serve(catalog, &built.report, (round, edited)),
+            Err(_) if edited || round.asked => self.refuse(&built.report),
+            Err(_) => {}
         }
     }
 }

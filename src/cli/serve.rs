@@ -8,13 +8,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest::{built, find};
-use super::reloading::Reloading;
-use super::{Exit, Output, Serve};
-use crate::catalog::{Built, Catalog, Listening};
+use super::reloading::{Reloading, Said};
+use super::{Address, Exit, Output, Serve};
+use crate::catalog::{Built, Catalog, Endpoint, Listening, NotAccepted, Started, Usage};
 use crate::compile::Reads;
-use crate::diagnostic::{self, Format, Report, Severity};
+use crate::diagnostic::{self, Format};
 use crate::load::Place;
-use crate::reload::{self, First, WatchSet};
+use crate::reload::{self, First, WatchSet, Watching};
 use crate::server::{Live, Options};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
@@ -29,33 +29,47 @@ const FIRST_ANSWER: Duration = Duration::from_millis(20);
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     let place = find(&arguments.path)?;
-    let began = SystemTime::now();
-    let Built { catalog, report, reads } = built(&place);
-    let Some(catalog) = catalog else {
-        output.say(&diagnostic::render(&report, Format::Text, output.error_style()));
-        return Ok(Exit::Failed);
-    };
-    warn(&report);
-    if !catalog.unset().is_empty() {
-        let names: Vec<String> = catalog.unset().iter().map(|name| format!("`{name}`")).collect();
-        output.say(&format!("error: {} is required and not set\n", names.join(", ")));
-        return Ok(Exit::Failed);
-    }
-    let keys = super::state_key::keys(arguments)?;
     let runtime = runtime(arguments)?;
-    let start = Start { place, keys, catalog, report, began, watch: watch_set(reads) };
-    let served = runtime.block_on(serve(arguments, start, *output));
+    let served = runtime.block_on(start(arguments, place, *output));
     runtime.shutdown_timeout(PARTING);
-    served.map(|()| Exit::Success)
+    served
+}
+
+/// Loads what stands at `place`, and serves it where it is accepted.
+async fn start(arguments: &Serve, place: Place, output: Output) -> anyhow::Result<Exit> {
+    let began = SystemTime::now();
+    let mut built = built(&place);
+    let usage = usage(arguments, built.catalog.as_deref().map(Catalog::listening)).await?;
+    let catalog = match built.accept(&usage) {
+        Ok(catalog) => catalog,
+        Err(refused) => {
+            output.say(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            return Ok(if refused == NotAccepted::Open { Exit::Unusable } else { Exit::Failed });
+        }
+    };
+    let mut said = Said::default();
+    said.warn(&built.report);
+    let keys = super::state_key::keys(arguments)?;
+    serve(arguments, Start { place, keys, catalog, built, said, usage, began }, output).await?;
+    Ok(Exit::Success)
+}
+
+/// How the manifest is going to be used; without one that is built it does not matter.
+async fn usage(arguments: &Serve, listening: Option<&Listening>) -> anyhow::Result<Usage> {
+    let (Some(given), Some(listening)) = (&arguments.http, listening) else { return Ok(Usage::Local) };
+    let address = http::resolve(&listen(given.as_ref(), listening)).await?;
+    Ok(Usage::Http(Endpoint { address, insecure: arguments.insecure, started: None }))
 }
 
 /// What serving begins with.
 struct Start {
     place: Place,
-    catalog: Catalog,
-    report: Report,
+    catalog: Arc<Catalog>,
+    /// What the load came to, but for its catalog.
+    built: Built,
+    said: Said,
+    usage: Usage,
     began: SystemTime,
-    watch: WatchSet,
     /// What seals the calls that wait for their client.
     keys: Vec<Vec<u8>>,
 }
@@ -75,28 +89,21 @@ fn runtime(arguments: &Serve) -> anyhow::Result<Runtime> {
 
 async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
-    let listening = start.catalog.listening().clone();
     let options = Options { watching: !arguments.no_watch, declare_all: false };
     if start.keys.is_empty() && start.catalog.asks() {
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
-    let live = Live::new(Arc::new(start.catalog), Arc::new(Real::new()), options);
+    let live = Live::new(start.catalog.clone(), Arc::new(Real::new()), options);
     if !start.keys.is_empty() {
         live.seal_with(&start.keys);
     }
     // The address is taken before anything else begins: what can fail fails first.
-    let bound = match &arguments.http {
-        Some(address) => Some(http::bind(http_options(arguments, address.as_ref(), listening)).await?),
-        None => None,
+    let bound = match &start.usage {
+        Usage::Http(endpoint) => Some(http::bind(http_options(arguments, endpoint, start.catalog.listening())).await?),
+        Usage::Local => None,
     };
     stop_on_signals(stop.clone())?;
-    let watching = (!arguments.no_watch).then(|| {
-        let load = Reloading::new(start.place, live.clone(), output).after(&start.report, &start.watch);
-        let first = First { began: start.began, watch: start.watch };
-        let poll = arguments.poll.map(|poll| poll.duration());
-        let options = reload::Options { poll, delay: FIRST_ANSWER, ..reload::Options::default() };
-        reload::watch(load, first, options, stop.clone())
-    });
+    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output), stop.clone()));
     match bound {
         Some(bound) => {
             output.say(&format!("listening on {}\n", bound.url()));
@@ -114,21 +121,44 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     Ok(())
 }
 
-fn http_options(arguments: &Serve, address: Option<&super::Address>, listening: Listening) -> HttpOptions {
-    let default = HttpOptions::default();
+/// Keeps what is served current.
+fn watch(arguments: &Serve, start: Start, (live, output): (&Live, Output), stop: CancellationToken) -> Watching {
+    let usage = later(arguments, &start);
+    let watch = watch_set(start.built.reads.clone());
+    let load = Reloading::new(start.place, usage, live.clone(), output).after(&start.built.report, start.said, &watch);
+    let first = First { began: start.began, watch };
+    let poll = arguments.poll.map(|poll| poll.duration());
+    let options = reload::Options { poll, delay: FIRST_ANSWER, ..reload::Options::default() };
+    reload::watch(load, first, options, stop)
+}
+
+/// How a later catalog is going to be used: some of what is settled now stays until the next start.
+fn later(arguments: &Serve, start: &Start) -> Usage {
+    let Usage::Http(endpoint) = &start.usage else { return Usage::Local };
+    let listening = start.catalog.listening();
+    let given = arguments.http.as_ref().is_some_and(Option::is_some);
+    let started = Started {
+        listen: (!given).then_some(listening.listen),
+        path: Some(listening.path.clone()),
+        sse: (!arguments.sse).then_some(listening.sse),
+    };
+    Usage::Http(Endpoint { started: Some(started), ..endpoint.clone() })
+}
+
+/// The address: a flag's, else the manifest's, else the usual one.
+fn listen(given: Option<&Address>, listening: &Listening) -> String {
     let written = || listening.listen.map(|address| address.to_string());
+    given.map(ToString::to_string).or_else(written).unwrap_or_else(|| HttpOptions::default().listen)
+}
+
+fn http_options(arguments: &Serve, endpoint: &Endpoint, listening: &Listening) -> HttpOptions {
+    let default = HttpOptions::default();
     HttpOptions {
-        listen: address.map(ToString::to_string).or_else(written).unwrap_or(default.listen),
-        path: listening.path.unwrap_or(default.path),
-        allowed_origins: listening.allowed_origins,
-        allowed_hosts: listening.allowed_hosts,
-        token: listening.token,
+        listen: endpoint.address.to_string(),
+        path: listening.path.clone().unwrap_or(default.path),
         insecure: arguments.insecure,
         sse: arguments.sse || listening.sse,
-        max_sessions: listening.max_sessions.unwrap_or(default.max_sessions),
-        session_idle: listening.session_idle.unwrap_or(default.session_idle),
-        ping: listening.ping,
-        keep_alive: default.keep_alive,
+        ..HttpOptions::default()
     }
 }
 
@@ -161,16 +191,6 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
         }
     });
     Ok(())
-}
-
-/// Says each warning in one line.
-fn warn(report: &Report) {
-    let warnings = report.diagnostics().iter().any(|diagnostic| diagnostic.severity == Severity::Warning);
-    if warnings {
-        for line in diagnostic::lines(report).lines() {
-            tracing::warn!(target: "folio::manifest", "{line}");
-        }
-    }
 }
 
 /// The files and folders on which a catalog depends.

@@ -15,6 +15,9 @@ pub struct Findings {
     pub documents: Documents,
     /// The files and folders that were read or looked for.
     pub reads: Reads,
+    /// The digests of what files held that became part of entries, in the order of reading: one that is read twice
+    /// stands there twice.
+    pub contents: Vec<[u8; 32]>,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by their names and where they were looked for.
     programs: HashMap<(String, String), bool>,

@@ -17,6 +17,7 @@ pub use schema::{Placed, shape_of};
 pub use template::{Exposure, JsonTemplate};
 
 use crate::diagnostic::{Code, Diagnostic, Span};
+use crate::digest::sha256;
 use crate::files::{FileError, normalize};
 use crate::notation::{FileRef, TextOrFile};
 use crate::template::Names;
@@ -118,7 +119,10 @@ impl<'a> Compiler<'a> {
         let path = self.path(written, at)?;
         self.findings.reads.file(self.pack.folder.path().join(&path));
         match self.pack.folder.read(&path, MAX_FILE) {
-            Ok(bytes) => Some(bytes),
+            Ok(bytes) => {
+                self.findings.contents.push(sha256(&bytes));
+                Some(bytes)
+            }
             Err(error) => {
                 self.report_file(&error, written, at);
                 None

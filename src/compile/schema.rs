@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Compiler, MAX_FILE};
 use crate::diagnostic::{Code, Severity};
+use crate::digest::sha256;
 use crate::files::normalize;
 use crate::notation::Json;
 use crate::schema::{Schema, SchemaFault};
@@ -60,11 +61,13 @@ impl Compiler<'_> {
     /// All that is wrong with it.
     pub fn try_schema(&mut self, schema: Value, base: &Path) -> Result<Schema, Vec<SchemaFault>> {
         let opened = RefCell::new(Vec::new());
+        let held = RefCell::new(Vec::new());
         let folder = &self.pack.folder;
         let refs = |uri: &str| -> Option<Value> {
             let path = normalize(&base.join(uri).to_string_lossy()).ok()?;
             opened.borrow_mut().push(folder.path().join(&path));
             let bytes = folder.read(&path, MAX_FILE).ok()?;
+            held.borrow_mut().push(sha256(&bytes));
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("yaml" | "yml") => yaml_value(&bytes),
                 _ => serde_json::from_slice(&bytes).ok(),
@@ -74,6 +77,7 @@ impl Compiler<'_> {
         for path in opened.into_inner() {
             self.findings.reads.file(path);
         }
+        self.findings.contents.extend(held.into_inner());
         compiled
     }
 

@@ -86,7 +86,7 @@ codes! {
     NotGranted = "not-granted",
     /// A program that is not on PATH.
     MissingProgram = "missing-program",
-    /// Something unsafe that folio refuses.
+    /// Something unsafe, which folio refuses or warns of.
     Unsafe = "unsafe",
     /// A key that is checked but that this version does not act on yet.
     NotYet = "not-yet",

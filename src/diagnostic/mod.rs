@@ -16,7 +16,7 @@ mod tests;
 use std::collections::HashSet;
 
 pub use code::Code;
-pub use render::{Format, Style, json, lines, render, summary, text};
+pub use render::{Format, Style, json, line, lines, render, summary, text};
 pub use source::{FileId, Position, Source, Sources, Span};
 pub use visible::{one_line, visible};
 
@@ -37,6 +37,15 @@ impl Severity {
             Severity::Warning => "warning",
         }
     }
+}
+
+/// What a manifest is loaded for, beyond being checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Its entries are used, by a client or from the command line.
+    Use,
+    /// It is served over HTTP.
+    Http,
 }
 
 /// A second place that explains a fault, such as where a name was used first.
@@ -74,12 +83,20 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The mend, where it is certain.
     pub fix: Option<Fix>,
+    /// The purpose for which the manifest is refused because of this, though it is a warning of a check.
+    pub forbids: Option<Purpose>,
 }
 
 impl Diagnostic {
     /// Adds what to do about it.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Makes a warning an error where the manifest is loaded for `purpose`.
+    pub fn forbid(&mut self, purpose: Purpose) -> &mut Self {
+        self.forbids = Some(purpose);
         self
     }
 
@@ -134,7 +151,8 @@ impl Report {
     }
 
     fn push(&mut self, severity: Severity, code: Code, span: Option<Span>, message: String) -> &mut Diagnostic {
-        self.diagnostics.push(Diagnostic { code, severity, message, span, notes: Vec::new(), help: None, fix: None });
+        let (notes, help, fix, forbids) = (Vec::new(), None, None, None);
+        self.diagnostics.push(Diagnostic { code, severity, message, span, notes, help, fix, forbids });
         let last = self.diagnostics.len() - 1;
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
         &mut self.diagnostics[last]
@@ -168,6 +186,19 @@ impl Report {
             diagnostic.severity = Severity::Warning;
             diagnostic.message = format!("{}: {consequence}", diagnostic.message);
         }
+    }
+
+    /// Turns the warnings that forbid one of `purposes` into errors.
+    pub fn enforce(&mut self, purposes: &[Purpose]) {
+        let forbids = |purpose: Option<Purpose>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
+        for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| forbids(diagnostic.forbids)) {
+            diagnostic.severity = Severity::Error;
+        }
+    }
+
+    /// The warnings, in the order of reporting.
+    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning)
     }
 
     /// Whether the manifest cannot be served.

@@ -84,7 +84,8 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-fn line(report: &Report, diagnostic: &Diagnostic) -> String {
+/// Renders one fault as a line of [`lines`].
+pub fn line(report: &Report, diagnostic: &Diagnostic) -> String {
     let place = match Entry::new(report, diagnostic) {
         Entry { file: Some(file), line: Some(line), column: Some(column), .. } => {
             format!("{}:{line}:{column}: ", one_line(&file))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Surroundings;
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, Variable};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest};
 use crate::notation::{Named, Scalar, is_identifier};
 use crate::template::{EnvValue, Fixed, Names, Scope};
@@ -55,11 +55,17 @@ pub(super) fn variables(
             findings
                 .report
                 .warning(Code::Unset, name.at.span(), format!("`{}` is required and not set", name.value))
-                .help("set it where the server is started; `serve` refuses to start without it");
+                .help("set it where the server is started; `serve` refuses to start without it")
+                .forbid(Purpose::Use);
         }
         found.environment.variables.insert(name.value.clone(), variable);
     }
     found
+}
+
+/// Whether a value is the name of a variable still, for which whoever started folio was to put its value.
+pub(crate) fn is_unexpanded(value: &str) -> bool {
+    value.starts_with("${") && value.ends_with('}')
 }
 
 fn variable(
@@ -81,7 +87,7 @@ fn variable(
             .help("leave the default out, and set the variable");
     }
     let given = values.get(&name.value).map(|value| value.trim().to_owned());
-    let unexpanded = given.as_deref().is_some_and(|value| value.starts_with("${") && value.ends_with('}'));
+    let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
         let words =
             format!("the value of `{}` still looks like `${{…}}`: whoever started folio did not expand it", name.value);

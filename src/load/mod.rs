@@ -19,6 +19,7 @@ use crate::manifest::{Http, Prompt, Resource, Server, Skills, Test, Tool};
 use crate::notation::Named;
 use crate::yaml::{At, Spanned};
 
+pub(crate) use environment::is_unexpanded;
 pub use place::{OpenError, Place};
 
 /// Everything that one load has found.

@@ -5,7 +5,6 @@
 
 use std::{future::Future, sync::Arc};
 
-use ring::digest::{SHA256, digest};
 use rmcp::{
     RoleServer,
     model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
@@ -19,6 +18,7 @@ use crate::{
         answer::{Call, Refusal, RefusalKind},
         face::Object,
     },
+    digest::sha256,
 };
 
 use super::{Server, client::Caller, question, session::Admitted};
@@ -71,7 +71,8 @@ impl Server {
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<Came<T>, ErrorData> {
         let Request { method, name, arguments, responses, state, .. } = request;
-        let binding = || binding(method, name, arguments);
+        let server = &admitted.served.catalog.server().name;
+        let binding = || binding(&[server, method, name], arguments);
         let checkpoint = match &state {
             Some(state) => Some(self.opened(state, &binding())?),
             None => None,
@@ -126,13 +127,14 @@ fn changed<T>(came: &Result<T, Refusal>) -> bool {
     came.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::Changed)
 }
 
-/// What a state is bound to: the method, the entry, and a digest of its arguments, whatever their order.
-fn binding(method: &str, name: &str, arguments: Option<&Object>) -> Vec<u8> {
+/// What a state is bound to: the server, the method and the entry by their names, and a digest of the arguments, whatever
+/// their order.
+fn binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());
     arguments.sort_all_objects();
-    let digest = digest(&SHA256, arguments.to_string().as_bytes());
+    let digest = sha256(arguments.to_string().as_bytes());
     let mut binding = Vec::new();
-    for part in [method.as_bytes(), name.as_bytes(), digest.as_ref()] {
+    for part in names.iter().map(|name| name.as_bytes()).chain([&digest[..]]) {
         binding.extend_from_slice(&(part.len() as u64).to_be_bytes());
         binding.extend_from_slice(part);
     }

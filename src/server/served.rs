@@ -14,6 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ListKind, Notice};
 use crate::catalog::{Catalog, face, mirrors};
+use crate::digest::Digest;
 
 use super::{
     Changes, Options,
@@ -83,7 +84,7 @@ impl Served {
     }
 
     pub(crate) fn after(previous: &Served, catalog: Arc<Catalog>, options: Options) -> (Served, Changes) {
-        let changes = Changes::between(previous.catalog.lists(), catalog.lists());
+        let changes = Changes::between(&previous.catalog, &catalog);
         let news = previous.news.after(&changes);
         catalog.follow(&previous.catalog);
         (Served::build(catalog, news, previous.touched.clone(), options), changes)
@@ -109,7 +110,7 @@ impl Served {
     }
 
     /// A number that changes when what a URI answers changes, as far as that can be told; `None` where nothing
-    /// answers it.
+    /// answers it. It is compared in this process alone.
     pub(crate) fn print(&self, uri: &str) -> Option<u64> {
         let (own, touched) = (self.catalog.fingerprint(uri), self.touched.get(uri));
         let Some(touched) = touched else { return own };
@@ -177,9 +178,7 @@ pub(crate) fn cache_scope(scope: Option<face::CacheScope>) -> CacheScope {
 
 /// A cursor belongs to a list of one value, in whichever process.
 pub(crate) fn fingerprint<T: Serialize>(list: &[T]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    serde_json::to_vec(list).unwrap_or_default().hash(&mut hasher);
-    hasher.finish()
+    Digest::of("list").with(&serde_json::to_vec(list).unwrap_or_default()).number()
 }
 
 /// Sizes and times may change between two pages; which resources there are may not.

@@ -4,7 +4,7 @@
 //! What is in it is not known here (action/). 2026-07-28, basic/patterns/mrtr: `requestState`.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeSet,
     sync::{Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -20,7 +20,8 @@ use ring::{
 const OWN_KEY: usize = 32;
 /// How long a state may be opened.
 const LIFE: Duration = Duration::from_secs(60 * 60);
-/// How many states that were opened are remembered; beyond that the first to expire are forgotten.
+/// How many states that were opened are remembered; beyond that the first to expire are forgotten, and none is opened that
+/// expires as early as they do.
 const REMEMBERED: usize = 100_000;
 /// How long a state may be, in characters: far more than what is ever sealed.
 const LONGEST: usize = 1 << 20;
@@ -37,10 +38,12 @@ pub(crate) struct Seal {
 }
 
 /// States that were opened and have not expired.
-#[derive(Default)]
 struct Opened {
-    seen: HashSet<[u8; NONCE_LEN]>,
-    by_expiry: BTreeMap<(u64, [u8; NONCE_LEN]), ()>,
+    seen: BTreeSet<(u64, [u8; NONCE_LEN])>,
+    /// How many are remembered.
+    most: usize,
+    /// The latest expiry of those that are forgotten: what expires no later may have been opened.
+    floor: u64,
 }
 
 /// Why a state is not opened.
@@ -107,24 +110,33 @@ impl Seal {
             return Err(Unsealed::Expired);
         }
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if opened.remember(expiry, *nonce) { Ok(content.to_vec()) } else { Err(Unsealed::Used) }
+        opened.remember(expiry, *nonce)?;
+        Ok(content.to_vec())
+    }
+}
+
+impl Default for Opened {
+    fn default() -> Opened {
+        Opened { seen: BTreeSet::new(), most: REMEMBERED, floor: 0 }
     }
 }
 
 impl Opened {
-    /// Says whether it is the first time.
-    fn remember(&mut self, expiry: u64, nonce: [u8; NONCE_LEN]) -> bool {
-        let now = now();
-        while let Some(((first, old), ())) = self.by_expiry.first_key_value() {
-            if *first > now && self.seen.len() < REMEMBERED {
-                break;
-            }
-            let (first, old) = (*first, *old);
-            self.seen.remove(&old);
-            self.by_expiry.remove(&(first, old));
+    /// Remembers a state that is opened for the first time.
+    fn remember(&mut self, expiry: u64, nonce: [u8; NONCE_LEN]) -> Result<(), Unsealed> {
+        if expiry <= self.floor {
+            return Err(Unsealed::Expired);
         }
-        self.by_expiry.insert((expiry, nonce), ());
-        self.seen.insert(nonce)
+        if !self.seen.insert((expiry, nonce)) {
+            return Err(Unsealed::Used);
+        }
+        // Those that have expired are forgotten too, and stay so should the clock be put back.
+        let now = now();
+        while self.seen.len() > self.most || self.seen.first().is_some_and(|(first, _)| *first <= now) {
+            let Some((first, _)) = self.seen.pop_first() else { break };
+            self.floor = self.floor.max(first);
+        }
+        Ok(())
     }
 }
 
@@ -190,16 +202,49 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut opened = Opened::default();
-        let later = now() + 100;
-        for number in 0..u32::try_from(REMEMBERED).unwrap() + 10 {
-            let mut nonce = [0; NONCE_LEN];
-            nonce[..4].copy_from_slice(&number.to_be_bytes());
-            assert!(opened.remember(later, nonce));
+        for number in 0..REMEMBERED + 10 {
+            assert_eq!(opened.remember(now() + 100 + number as u64, nonce(number)), Ok(()));
         }
-        assert!(opened.seen.len() <= REMEMBERED && opened.by_expiry.len() == opened.seen.len());
+        assert_eq!(opened.seen.len(), REMEMBERED);
+    }
+
+    fn nonce(number: usize) -> [u8; NONCE_LEN] {
+        let mut nonce = [0; NONCE_LEN];
+        nonce[..8].copy_from_slice(&number.to_be_bytes());
+        nonce
+    }
+
+    #[test]
+    fn a_state_is_not_opened_again_after_as_many_others_as_are_remembered() {
+        let seal = Seal::new(&[]);
+        let early = now() + 100;
+        let first = seal.seal_until(b"first", b"", early).unwrap();
+        let beside = seal.seal_until(b"beside", b"", early).unwrap();
+        assert!(seal.open(&first, b"").is_ok());
+        for _ in 0..REMEMBERED {
+            let other = seal.seal_until(b"", b"", early + 1).unwrap();
+            assert!(seal.open(&other, b"").is_ok());
+        }
+        assert_eq!(seal.open(&first, b""), Err(Unsealed::Expired));
+        assert_eq!(seal.open(&beside, b""), Err(Unsealed::Expired), "nobody can tell that it was not opened");
+        let later = seal.seal_until(b"later", b"", early + 2).unwrap();
+        assert!(seal.open(&later, b"").is_ok());
     }
 
     proptest! {
+        /// However few are remembered, in whatever order they expire.
+        #[test]
+        fn nothing_is_opened_twice(opened in prop::collection::vec((0..20_u64, 0..30_usize), 0..200)) {
+            let mut memory = Opened { most: 8, ..Opened::default() };
+            let mut taken = std::collections::HashSet::new();
+            for (after, number) in opened {
+                let state = (now() + 1000 + after, nonce(number));
+                if memory.remember(state.0, state.1).is_ok() {
+                    prop_assert!(taken.insert(state), "{state:?}");
+                }
+            }
+        }
+
         #[test]
         fn what_was_altered_is_not_opened(content in prop::collection::vec(any::<u8>(), 0..200), at in any::<prop::sample::Index>(), flip in 1..=255u8) {
             let seal = Seal::new(&[]);

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 use super::{Live, Options};
 use crate::{
-    catalog::{Catalog, build},
+    catalog::{Catalog, Usage, build},
     files::Folder,
-    load::{Place, Surroundings, load},
+    load::{Place, load},
     world::{Command, Finished, Request, Response, World, WorldError},
 };
 
@@ -42,10 +42,16 @@ tools:
 "#;
 
 pub(crate) fn catalog(manifest: &str) -> Arc<Catalog> {
+    catalog_with(manifest, &[])
+}
+
+/// The same with variables.
+pub(crate) fn catalog_with(manifest: &str, variables: &[(&str, &str)]) -> Arc<Catalog> {
     let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.as_bytes().to_vec())]);
-    let built = build(load(&Place::in_memory(Folder::in_memory(files)), &Surroundings::default()));
-    let Some(catalog) = built.catalog else { panic!("{:#?}", built.report.diagnostics()) };
-    Arc::new(catalog)
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut built = build(load(&Place::in_memory(Folder::in_memory(files)), &variables));
+    let accepted = built.accept(&Usage::Local);
+    accepted.unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 
 pub(crate) fn live(manifest: &str) -> Live {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::diagnostic::{FileId, Span};
+use crate::digest::Digest;
 
 /// A node of one [`Document`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -162,6 +163,29 @@ impl Document {
         }
     }
 
+    fn digest(&self, id: NodeId, digest: &mut Digest) {
+        match self.node(id).map(|node| &node.kind) {
+            None => digest.add(b"none"),
+            Some(Kind::Scalar(scalar)) => {
+                digest.add(if scalar.value.is_string() { b"text" } else { b"plain" });
+                digest.add(scalar.text().as_bytes());
+            }
+            Some(Kind::List(items)) => {
+                digest.add(b"list");
+                digest.add(&(items.len() as u64).to_be_bytes());
+                items.iter().for_each(|item| self.digest(*item, digest));
+            }
+            Some(Kind::Map(entries)) => {
+                digest.add(b"map");
+                digest.add(&(entries.len() as u64).to_be_bytes());
+                for entry in entries {
+                    digest.add(self.key_text(entry.key).as_bytes());
+                    self.digest(entry.value, digest);
+                }
+            }
+        }
+    }
+
     pub(super) fn key_text(&self, key: NodeId) -> &str {
         match self.node(key).map(|node| &node.kind) {
             Some(Kind::Scalar(scalar)) => scalar.text(),
@@ -225,6 +249,13 @@ impl Documents {
     /// The value at a place as JSON.
     pub fn json(&self, at: At) -> Value {
         self.get(at.file).map_or(Value::Null, |document| document.json(NodeId(at.node)))
+    }
+
+    /// Adds the value at a place to a digest: what was written, whatever its layout.
+    pub fn digest(&self, at: At, digest: &mut Digest) {
+        if let Some(document) = self.get(at.file) {
+            document.digest(NodeId(at.node), digest);
+        }
     }
 
     /// The places of the keys of the map at `at`, in the order written.

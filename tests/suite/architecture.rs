@@ -28,7 +28,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["diagnostic"]),
     ("strsim", &["diagnostic"]),
     ("nucleo_matcher", &["catalog"]),
-    ("sha2", &["catalog"]),
+    ("sha2", &["digest"]),
 ];
 
 /// What may stand at the top.

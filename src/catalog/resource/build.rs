@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::catalog::block::{annotations, bare, check_icons, icons};
 use crate::catalog::complete::completions;
-use crate::catalog::entry::{RunKeys, check_limits, print};
+use crate::catalog::entry::{RunKeys, check_limits, digest};
 use crate::catalog::inputs::{Inputs, check_argument, check_name, is_taken};
 use crate::catalog::listening;
 use crate::catalog::prompt::Building;
@@ -30,15 +30,17 @@ impl Resource {
         written: &Spanned<manifest::Resource>,
         building: Building<'_, '_>,
     ) -> Option<Resource> {
-        let Building { compiler, references, home, name } = building;
+        let Building { compiler, references, home, name, before } = building;
         check_icons(written.icons.as_deref(), written.at, compiler);
         let template = uri(written, compiler)?;
         let inputs = variables(written, &template, compiler);
         let sources = completions(&written.arguments, inputs.as_ref(), compiler);
-        let before = compiler.findings.report.sources.count();
-        let content = content(written, &template, compiler, references);
+        let mut content = content(written, &template, compiler, references);
         let hints = written.annotations.as_ref().map(|hints| annotations(hints, compiler));
-        let print = print(written.at, before, compiler);
+        let digest = digest(written.at, before, compiler);
+        if let Some(Content::Run(plan, _)) = &mut content {
+            plan.settle(&compiler.steps_read, home.digest(digest));
+        }
         let scope = written.cache_scope.map(listening::cache_scope);
         let inputs = inputs?;
         Some(Resource {
@@ -57,7 +59,7 @@ impl Resource {
             size: written.size,
             inputs,
             content: content?,
-            print,
+            digest,
         })
     }
 }

@@ -49,8 +49,8 @@ pub(super) struct Resource {
     size: Option<u64>,
     inputs: Inputs,
     content: Content,
-    /// Changes when what was written changes.
-    print: u64,
+    /// A digest of what was written.
+    pub(super) digest: u64,
 }
 
 enum Content {
@@ -263,10 +263,11 @@ impl Resource {
         Ok(Reading::Contents(vec![self.contents(uri, body)]))
     }
 
-    /// A number that changes when what a URI of it would answer changes, as far as files and the manifest go.
+    /// A number that changes when what a URI of it would answer changes, as far as files and the manifest go. It is
+    /// compared in this process alone.
     pub(super) fn fingerprint(&self, values: &IndexMap<String, String>) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.print.hash(&mut hasher);
+        self.home.digest(self.digest).hash(&mut hasher);
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
             Content::File(folder, file) => folder.stat(file).ok(),

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use crate::catalog::entry::Home;
 use crate::catalog::face::{self, Annotations, Object};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
+use crate::digest::sha256;
 use crate::files::{Entry, Folder, Globs, mime_of, rfc3339};
 use crate::manifest;
 use crate::yaml::{At, Spanned};
@@ -252,8 +251,7 @@ fn is_in(path: &str, folder: &str) -> bool {
 }
 
 fn content(path: &str, bytes: &[u8]) -> Content {
-    let digest = Sha256::digest(bytes);
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = sha256(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     Content { digest: format!("sha256:{hex}"), size: bytes.len() as u64, mime_type: mime_of(path, bytes) }
 }
 

@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, header, uri::Authority},
 };
 
-use super::HttpOptions;
+use crate::catalog::{Access, normal_origin};
 
 /// Why somebody may not ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,17 +23,19 @@ pub(super) enum Denied {
     Token,
 }
 
-/// Who may ask.
+/// Who may ask: what follows from the address. What the manifest says of it is handed to each check, for a reload may
+/// change it.
 pub(super) struct Guard {
     hosts: Vec<String>,
     /// Whether any number will do for a name. A page's own name is none.
     any_address: bool,
     origins: Vec<String>,
-    token: Option<String>,
+    /// Whether nobody may ask without a token, though the manifest names none.
+    needs_token: bool,
 }
 
 impl Guard {
-    pub(super) fn new(address: SocketAddr, options: &HttpOptions) -> Guard {
+    pub(super) fn new(address: SocketAddr, needs_token: bool) -> Guard {
         let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
         if !address.ip().is_unspecified() {
             hosts.push(match address.ip() {
@@ -41,15 +43,12 @@ impl Guard {
                 IpAddr::V6(ip) => format!("[{ip}]"),
             });
         }
-        let own = hosts.iter().map(|host| normal(&format!("http://{host}:{}", address.port())));
-        let given = options.allowed_origins.iter().map(|origin| normal(origin));
-        let origins = own.chain(given).collect();
-        hosts.extend(options.allowed_hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Guard { hosts, any_address: address.ip().is_unspecified(), origins, token: options.token.clone() }
+        let own = hosts.iter().map(|host| normal_origin(&format!("http://{host}:{}", address.port())));
+        Guard { origins: own.collect(), any_address: address.ip().is_unspecified(), hosts, needs_token }
     }
 
     /// Checks what a browser cannot forge. Returns the origin of the page that asks, where one does.
-    pub(super) fn check(&self, request: &Request) -> Result<Option<HeaderValue>, Denied> {
+    pub(super) fn check(&self, request: &Request, access: &Access) -> Result<Option<HeaderValue>, Denied> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -58,36 +57,41 @@ impl Guard {
         if hosts.next().is_some() || host.as_str().contains('@') {
             return Err(Denied::Host);
         }
-        if !self.knows(&host) {
+        if !self.knows(&host, access) {
             return Err(Denied::Host);
         }
-        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return if is_of_another_site(headers) { Err(Denied::Origin) } else { Ok(None) };
+        };
         let text = origin.to_str().map_err(|_| Denied::Origin)?;
-        if self.trusts(&normal(text)) { Ok(Some(origin.clone())) } else { Err(Denied::Origin) }
+        if self.trusts(&normal_origin(text), access) { Ok(Some(origin.clone())) } else { Err(Denied::Origin) }
     }
 
     /// Checks the token, in a time that does not tell how much of it was right.
-    pub(super) fn identify(&self, headers: &HeaderMap) -> Result<(), Denied> {
-        let Some(token) = &self.token else { return Ok(()) };
+    pub(super) fn identify(&self, headers: &HeaderMap, access: &Access) -> Result<(), Denied> {
+        let Some(token) = &access.token else {
+            return if self.needs_token { Err(Denied::Token) } else { Ok(()) };
+        };
         let shown = headers.get(header::AUTHORIZATION).map_or(&[][..], HeaderValue::as_bytes);
         let shown = match shown.split_at_checked(7) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer ") => rest.trim_ascii(),
             _ => return Err(Denied::Token),
         };
-        if same(token.as_bytes(), shown) { Ok(()) } else { Err(Denied::Token) }
+        if token.is(shown) { Ok(()) } else { Err(Denied::Token) }
     }
 
-    fn knows(&self, host: &Authority) -> bool {
+    fn knows(&self, host: &Authority, access: &Access) -> bool {
         let name = host.host().trim_end_matches('.').to_ascii_lowercase();
         if self.any_address && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
             return true;
         }
         let whole = host.port_u16().map(|port| format!("{name}:{port}"));
-        self.hosts.iter().any(|host| *host == name || Some(host) == whole.as_ref() || host == "*")
+        let mut known = self.hosts.iter().chain(&access.hosts);
+        known.any(|host| *host == name || Some(host) == whole.as_ref() || host == "*")
     }
 
-    fn trusts(&self, origin: &str) -> bool {
-        self.origins.iter().any(|trusted| match trusted.strip_suffix(":*") {
+    fn trusts(&self, origin: &str, access: &Access) -> bool {
+        self.origins.iter().chain(&access.origins).any(|trusted| match trusted.strip_suffix(":*") {
             Some(any_port) => match origin.strip_prefix(any_port) {
                 Some(port) => port.is_empty() || port.strip_prefix(':').is_some_and(is_number),
                 None => false,
@@ -97,26 +101,14 @@ impl Guard {
     }
 }
 
+/// Whether a browser sends it for a page of another origin. Where that page's request must be readable to it the browser
+/// says `Origin` too; an image, a link or a form of an old browser it does not.
+fn is_of_another_site(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// An origin as a browser writes it.
-fn normal(origin: &str) -> String {
-    let origin = origin.trim_end_matches('/').to_ascii_lowercase();
-    for (scheme, port) in [("http://", ":80"), ("https://", ":443")] {
-        if origin.starts_with(scheme)
-            && let Some(bare) = origin.strip_suffix(port)
-        {
-            return bare.to_owned();
-        }
-    }
-    origin
-}
-
-fn same(secret: &[u8], shown: &[u8]) -> bool {
-    let differing = secret.iter().zip(shown).fold(0, |differing, (a, b)| differing | (a ^ b));
-    secret.len() == shown.len() && differing == 0
 }
 
 #[cfg(test)]
@@ -124,16 +116,19 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
+    use crate::catalog::Token;
     use axum::body::Body;
 
     fn guard(address: &str) -> Guard {
-        let options = HttpOptions {
-            allowed_origins: vec!["https://desk.example/".into(), "http://near.example:*".into()],
-            allowed_hosts: vec!["desk.example".into(), "port.example:81".into()],
-            token: Some("secret".into()),
-            ..HttpOptions::default()
-        };
-        Guard::new(address.parse().unwrap(), &options)
+        Guard::new(address.parse().unwrap(), true)
+    }
+
+    fn access() -> Access {
+        Access {
+            origins: vec!["https://desk.example".into(), "http://near.example:*".into()],
+            hosts: vec!["desk.example".into(), "port.example:81".into()],
+            token: Some(Token::new("secret")),
+        }
     }
 
     fn check(guard: &Guard, host: &str, origin: Option<&str>) -> Result<bool, Denied> {
@@ -141,7 +136,7 @@ mod tests {
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }
-        guard.check(&request.body(Body::empty()).unwrap()).map(|origin| origin.is_some())
+        guard.check(&request.body(Body::empty()).unwrap(), &access()).map(|origin| origin.is_some())
     }
 
     #[test]
@@ -206,27 +201,47 @@ mod tests {
     }
 
     #[test]
+    fn what_a_browser_fetches_for_another_site_is_refused_unless_its_origin_is_trusted() {
+        let guard = guard("127.0.0.1:8080");
+        let check = |site: &str, origin: Option<&str>| {
+            let request = Request::builder().uri("/sse").header("host", "localhost").header("sec-fetch-site", site);
+            let request = origin.into_iter().fold(request, |request, origin| request.header("origin", origin));
+            guard.check(&request.body(Body::empty()).unwrap(), &access()).map(|_| ())
+        };
+        for site in ["cross-site", "same-site", "nonsense"] {
+            assert_eq!(check(site, None), Err(Denied::Origin), "{site}");
+            assert_eq!(check(site, Some("https://desk.example")), Ok(()), "{site}");
+        }
+        assert_eq!((check("same-origin", None), check("none", None)), (Ok(()), Ok(())));
+    }
+
+    #[test]
     fn the_token_must_be_shown_whole() {
         let guard = guard("127.0.0.1:8080");
         let identify = |shown: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, shown.parse().unwrap());
-            guard.identify(&headers)
+            guard.identify(&headers, &access())
         };
         assert_eq!((identify("Bearer secret"), identify("bearer secret")), (Ok(()), Ok(())));
         for shown in ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
         {
             assert_eq!(identify(shown), Err(Denied::Token), "{shown}");
         }
-        assert_eq!(guard.identify(&HeaderMap::new()), Err(Denied::Token));
+        assert_eq!(guard.identify(&HeaderMap::new(), &access()), Err(Denied::Token));
+        assert_eq!(
+            guard.identify(&HeaderMap::new(), &Access::default()),
+            Err(Denied::Token),
+            "nobody, where one is needed"
+        );
     }
 
     #[test]
     fn a_second_host_is_refused_and_the_host_of_the_target_is_the_one_that_counts() {
         let guard = guard("127.0.0.1:8080");
         let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
-        assert_eq!(guard.check(&two.body(Body::empty()).unwrap()).err(), Some(Denied::Host));
+        assert_eq!(guard.check(&two.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
         let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
-        assert_eq!(guard.check(&whole.body(Body::empty()).unwrap()).err(), Some(Denied::Host));
+        assert_eq!(guard.check(&whole.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
     }
 }

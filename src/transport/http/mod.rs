@@ -38,6 +38,7 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::Endpoint;
 use crate::server::{Live, Server, complaint, is_of_sessions};
 
 use self::{
@@ -59,19 +60,14 @@ const PARTING: Duration = Duration::from_millis(150);
 /// How long calls may take to end when they are cancelled because the server stops.
 const CLEANING: Duration = Duration::from_millis(400);
 
-/// How a server listens.
+/// How a server listens, as far as that is settled when it starts. Who may ask, the catalog says that is served at the
+/// moment; and where it says how many sessions there may be, for how long, that comes before what stands here.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The address, as `host:port`; port 0 takes a free one.
     pub listen: String,
     /// The path of the endpoint.
     pub path: String,
-    /// Origins of web pages that may ask, beside the server's own, as `https://desk.example`.
-    pub allowed_origins: Vec<String>,
-    /// Names by which the server may be called, beside the local ones, with or without a port.
-    pub allowed_hosts: Vec<String>,
-    /// What every caller must show.
-    pub token: Option<String>,
     /// Whether anybody may be listened to without a token, from other machines too.
     pub insecure: bool,
     /// Whether HTTP+SSE of 2024-11-05 is served too, at `sse` and `messages` beside the endpoint.
@@ -91,9 +87,6 @@ impl Default for HttpOptions {
         HttpOptions {
             listen: "127.0.0.1:8080".to_owned(),
             path: "/mcp".to_owned(),
-            allowed_origins: Vec::new(),
-            allowed_hosts: Vec::new(),
-            token: None,
             insecure: false,
             sse: false,
             max_sessions: 1000,
@@ -112,12 +105,6 @@ pub enum HttpError {
     Address {
         /// What was given.
         listen: String,
-    },
-    /// Anybody could use it.
-    #[error("`{address}` can be reached from other machines: give a `token` that callers must show, or `--insecure`")]
-    Open {
-        /// Where it would have listened.
-        address: SocketAddr,
     },
     /// Two things would be served at one path.
     #[error("`{path}` is where HTTP+SSE is served: give the endpoint another `path`, or leave `sse` out")]
@@ -155,18 +142,19 @@ pub struct Bound {
     options: HttpOptions,
 }
 
+/// The address that `listen` means.
+pub async fn resolve(listen: &str) -> Result<SocketAddr, HttpError> {
+    let found = tokio::net::lookup_host(listen).await.ok().and_then(|mut addresses| addresses.next());
+    found.ok_or_else(|| HttpError::Address { listen: listen.to_owned() })
+}
+
 /// Takes the address.
 pub async fn bind(mut options: HttpOptions) -> Result<Bound, HttpError> {
     options.path = format!("/{}", options.path.trim_matches('/'));
     if options.sse && Paths::beside(&options.path).collide(&options.path) {
         return Err(HttpError::Path { path: options.path });
     }
-    let unusable = || HttpError::Address { listen: options.listen.clone() };
-    let found = tokio::net::lookup_host(&options.listen).await;
-    let address = found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(unusable)?;
-    if !address.ip().is_loopback() && options.token.is_none() && !options.insecure {
-        return Err(HttpError::Open { address });
-    }
+    let address = resolve(&options.listen).await?;
     let listener = TcpListener::bind(address).await.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => HttpError::InUse { address },
         io::ErrorKind::PermissionDenied => HttpError::Forbidden { address },
@@ -201,6 +189,11 @@ impl Bound {
         format!("http://{host}:{}", self.address.port())
     }
 
+    /// Whether nobody is answered without a token.
+    fn needs_token(&self) -> bool {
+        Endpoint { address: self.address, insecure: self.options.insecure, started: None }.needs_token()
+    }
+
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
     /// within a second.
     pub async fn serve(self, live: &Live, stop: CancellationToken) {
@@ -230,6 +223,7 @@ impl Bound {
 struct Desk {
     path: String,
     sse: Option<Paths>,
+    live: Live,
     guard: Guard,
     sessions: Arc<Sessions>,
     service: StreamableHttpService<Server, Sessions>,
@@ -250,12 +244,13 @@ impl Desk {
             .with_cancellation_token(ending)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        let live = live.clone();
-        let connect = move || Ok(live.connect());
+        let connecting = live.clone();
+        let connect = move || Ok(connecting.connect());
         Desk {
             path: options.path.clone(),
             sse: options.sse.then(|| Paths::beside(&options.path)),
-            guard: Guard::new(bound.address, options),
+            guard: Guard::new(bound.address, bound.needs_token()),
+            live: live.clone(),
             service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
             keep_alive: options.keep_alive,
@@ -264,7 +259,9 @@ impl Desk {
 }
 
 async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
-    let origin = match desk.guard.check(&request) {
+    let catalog = desk.live.catalog();
+    let access = &catalog.listening().access;
+    let origin = match desk.guard.check(&request, access) {
         Ok(origin) => origin,
         Err(denied) => return refusal(&denied),
     };
@@ -274,7 +271,7 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
         plain(StatusCode::NO_CONTENT, "")
     } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
         elsewhere(&desk.path, path)
-    } else if let Err(denied) = desk.guard.identify(request.headers()) {
+    } else if let Err(denied) = desk.guard.identify(request.headers(), access) {
         refusal(&denied)
     } else if let Some(paths) = sse {
         sse::answer(&desk, paths, request).await

@@ -17,6 +17,7 @@ use rmcp::{
         streamable_http_server::{SessionId, SessionManager, session::ServerSseMessage},
     },
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::Live;
@@ -75,10 +76,23 @@ impl Sessions {
         &self.ending
     }
 
+    fn most(&self) -> usize {
+        self.live.catalog().listening().max_sessions.unwrap_or(self.most)
+    }
+
+    fn idle(&self) -> Duration {
+        self.live.catalog().listening().session_idle.unwrap_or(self.idle)
+    }
+
+    fn ping_interval(&self) -> Option<Duration> {
+        self.live.catalog().listening().ping.or(self.ping)
+    }
+
     /// Begins one, unless there are too many.
     pub(super) fn begin(&self, single: bool) -> Option<(SessionId, Arc<Session>, Wire)> {
+        let most = self.most();
         let mut open = self.open();
-        if open.len() >= self.most {
+        if open.len() >= most {
             return None;
         }
         let id = session_id();
@@ -88,7 +102,7 @@ impl Sessions {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.open().len() >= self.most
+        self.open().len() >= self.most()
     }
 
     pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<Session>> {
@@ -106,19 +120,26 @@ impl Sessions {
 
     /// Ends sessions that nobody uses any more, for ever.
     pub(super) async fn sweep(&self) {
-        let every = (self.idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(60));
         loop {
-            tokio::time::sleep(every).await;
-            self.end_unless("was not used", |session| !session.is_unused(self.idle));
+            let idle = self.idle();
+            tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(60))).await;
+            self.end_unless("was not used", |session| !session.is_unused(idle));
         }
     }
 
     /// Asks clients whether they are there, and ends the sessions of those who are not, for ever.
     pub(super) async fn ping(&self) {
-        let Some(every) = self.ping else { return std::future::pending().await };
+        let mut catalogs = self.live.watch();
+        let mut last = Instant::now();
         loop {
-            tokio::time::sleep(every.max(Duration::from_millis(10))).await;
-            self.end_unless("has lost its client", Session::ping);
+            let due = self.ping_interval().map(|every| last + every.max(Duration::from_millis(10)));
+            tokio::select! {
+                () = until(due) => {
+                    last = Instant::now();
+                    self.end_unless("has lost its client", Session::ping);
+                }
+                Ok(()) = catalogs.changed() => {}
+            }
         }
     }
 
@@ -205,6 +226,14 @@ impl SessionManager for Sessions {
         let (channel, after) = channel::parse(&last_event_id).ok_or(Unusable::NoEvent)?;
         let reader = session.resume(channel, after).ok_or(Unusable::NoEvent)?;
         Ok(events(&session, reader))
+    }
+}
+
+/// Waits until it is time; for ever where there is none.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,0 +1,121 @@
+//! Whether what was built may be put to use: the same question at the start, at each reload, and for one request from
+//! the command line.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Purpose};
+
+use super::Catalog;
+use super::build::Built;
+use super::listening::Listening;
+
+/// How a catalog is going to be used.
+#[derive(Debug, Clone)]
+pub enum Usage {
+    /// Over a pipe, or by one request from the command line.
+    Local,
+    /// Over HTTP.
+    Http(Endpoint),
+}
+
+/// What a catalog that is served over HTTP has to fit.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The address that is listened on.
+    pub address: SocketAddr,
+    /// Whether others than this machine may ask without a token.
+    pub insecure: bool,
+    /// What was decided at the start; `None` at the start itself.
+    pub started: Option<Started>,
+}
+
+/// What cannot change before the next start. `None` where a flag has the last word.
+#[derive(Debug, Clone, Default)]
+pub struct Started {
+    /// The address of the manifest.
+    pub listen: Option<Option<SocketAddr>>,
+    /// The path of the manifest.
+    pub path: Option<Option<String>>,
+    /// Whether HTTP+SSE is served.
+    pub sse: Option<bool>,
+}
+
+/// A catalog that has yet to be accepted: it can be looked at, and not be served.
+pub struct Candidate(pub(super) Catalog);
+
+impl Deref for Candidate {
+    type Target = Catalog;
+
+    fn deref(&self) -> &Catalog {
+        &self.0
+    }
+}
+
+/// Why a manifest is not accepted; the report says it in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAccepted {
+    /// Something is wrong with it, or a variable that it needs is not set.
+    Faulty,
+    /// Anybody could use the server.
+    Open,
+}
+
+impl Built {
+    /// Accepts the catalog for a use, or refuses it. There is no other way to one that can be served. What `check` only
+    /// warns of and this use does not bear is an error of the report from now on.
+    ///
+    /// # Errors
+    /// It is refused; the catalog that is served so far stays.
+    pub fn accept(&mut self, usage: &Usage) -> Result<Arc<Catalog>, NotAccepted> {
+        match usage {
+            Usage::Local => self.report.enforce(&[Purpose::Use]),
+            Usage::Http(_) => self.report.enforce(&[Purpose::Use, Purpose::Http]),
+        }
+        if self.report.has_errors() {
+            return Err(NotAccepted::Faulty);
+        }
+        let Candidate(catalog) = self.catalog.take().ok_or(NotAccepted::Faulty)?;
+        if let Usage::Http(endpoint) = usage {
+            self.fit(catalog.listening(), endpoint)?;
+        }
+        Ok(Arc::new(catalog))
+    }
+
+    fn fit(&mut self, listening: &Listening, endpoint: &Endpoint) -> Result<(), NotAccepted> {
+        if endpoint.needs_token() && listening.access.token.is_none() {
+            let words = format!("`{}` can be reached from other machines, and there is no `token`", endpoint.address);
+            self.report
+                .error(Code::MissingKey, listening.place("token"), words)
+                .help("give a `token` that callers must show, or `--insecure`");
+            return Err(NotAccepted::Open);
+        }
+        for key in endpoint.started.iter().flat_map(|started| started.differing(listening)) {
+            let words = format!("`{key}` has changed and needs a restart");
+            self.report
+                .warning(Code::Unused, listening.place(key), words)
+                .help("what was there at the start is in force");
+        }
+        self.report.sort();
+        Ok(())
+    }
+}
+
+impl Endpoint {
+    /// Whether nobody may ask without a token.
+    pub fn needs_token(&self) -> bool {
+        !self.address.ip().is_loopback() && !self.insecure
+    }
+}
+
+impl Started {
+    /// The keys that say something else than at the start.
+    fn differing(&self, listening: &Listening) -> impl Iterator<Item = &'static str> + use<> {
+        let listen = self.listen.is_some_and(|listen| listen != listening.listen);
+        let path = self.path.as_ref().is_some_and(|path| *path != listening.path);
+        let sse = self.sse.is_some_and(|sse| sse != listening.sse);
+        let rows = [("listen", listen), ("path", path), ("sse", sse)];
+        rows.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+}

@@ -1,0 +1,70 @@
+//! Digests that are the same in every process, whichever release made it.
+//!
+//! What travels (in a cursor, in a sealed state) and what is compared with a later load is made here, and never with
+//! the hasher of the standard library, whose algorithm may change from one release of Rust to the next.
+
+use sha2::{Digest as _, Sha256};
+
+/// A digest of parts, each counted with its length, so that no two lists of parts run into one another.
+#[derive(Clone)]
+pub struct Digest(Sha256);
+
+impl Digest {
+    /// A digest of one kind of thing: equal parts of another kind have another digest.
+    pub fn of(kind: &str) -> Digest {
+        Digest(Sha256::new()).with(b"folio").with(kind.as_bytes())
+    }
+
+    /// Adds a part.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    /// The digest with one part more.
+    #[must_use]
+    pub fn with(mut self, part: &[u8]) -> Digest {
+        self.add(part);
+        self
+    }
+
+    /// The first 64 bits of it.
+    pub fn number(self) -> u64 {
+        let bytes: [u8; 32] = self.0.finalize().into();
+        bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+    }
+}
+
+/// The SHA-256 of some bytes.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number(kind: &str, parts: &[Vec<u8>]) -> u64 {
+        parts.iter().fold(Digest::of(kind), |digest, part| digest.with(part)).number()
+    }
+
+    /// Computed apart from this program, with Python's `hashlib`.
+    #[test]
+    fn a_digest_is_the_same_in_every_release() {
+        assert_eq!(number("list", &[b"a".to_vec(), b"bc".to_vec()]), 0xca0d_248f_1dd2_88a9);
+        assert_eq!(sha256(b"abc").first_chunk(), Some(&[0xba, 0x78, 0x16, 0xbf]));
+    }
+
+    proptest! {
+        #[test]
+        fn other_parts_or_another_kind_have_another_digest(
+            one in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..4), 0..4),
+            other in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..4), 0..4),
+        ) {
+            prop_assert_eq!(number("a", &one) == number("a", &other), one == other);
+            prop_assert_ne!(number("a", &one), number("b", &one));
+        }
+    }
+}
