@@ -39,6 +39,14 @@ pub(super) struct Home {
     digest: u64,
 }
 
+/// The name of what a pack holds, outside of it.
+pub(super) fn whole_name(prefix: &str, name: &str) -> String {
+    match prefix {
+        "" => name.to_owned(),
+        prefix => format!("{prefix}-{name}"),
+    }
+}
+
 impl Home {
     /// What the entries of a pack see; `served` is whether it is the pack that is served.
     pub(super) fn of(LoadedPack { pack, prefix, .. }: &LoadedPack, served: bool, sources: &Sources) -> Arc<Home> {
@@ -59,10 +67,7 @@ impl Home {
 
     /// The name by which clients know an entry of this pack.
     pub(super) fn whole_name(&self, name: &str) -> String {
-        match self.prefix.as_str() {
-            "" => name.to_owned(),
-            prefix => format!("{prefix}-{name}"),
-        }
+        whole_name(&self.prefix, name)
     }
 
     /// Whether an entry here may embed an entry there: a pack's own references resolve inside it.

@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::load::LoadedPack;
 
 use super::Catalog;
+use super::entry::whole_name;
 use super::resource::Resource;
 
 /// The keys of a manifest that hold entries, which have digests of their own.
@@ -65,5 +66,5 @@ pub(super) fn partials(packs: &[LoadedPack], findings: &Findings) -> Vec<(String
             .get(file)
             .map_or(0, |source| Digest::of("partial").with(source.text().as_bytes()).number())
     };
-    all.map(|(pack, name, file)| (format!("{}{name}", pack.pack.shown), digest(*file))).collect()
+    all.map(|(pack, name, file)| (whole_name(&pack.prefix, name), digest(*file))).collect()
 }

@@ -1069,6 +1069,59 @@ fn without_the_key_a_state_ends_with_its_process() {
 }
 
 #[test]
+fn a_state_of_one_server_is_none_of_another_with_the_same_key() {
+    let named = |name: &str| {
+        let folder = Folder::of(&EDITED.replace("name: edited", &format!("name: {name}")));
+        let server = folder.serve().env("FOLIO_STATE_KEY", KEY).http();
+        (folder, server)
+    };
+    let (ours, theirs, again) = (named("ours"), named("theirs"), named("ours"));
+    let (_, state) = first_round(&ours.1.able(MODERN, all()), "same", json!({}));
+    let answers = || json!({ "n": accept(json!({ "n": "7" })) });
+    let refused = round(&theirs.1.able(MODERN, all()), "same", json!({}), (answers(), &state));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not one of this call"), "{refused}");
+    let answer = round(&again.1.able(MODERN, all()), "same", json!({}), (answers(), &state));
+    assert_eq!(text(&answer["result"]), "7", "{answer}");
+}
+
+/// Whatever an entry is written in belongs to it: a file that another entry reads too, the body of a prompt file, a
+/// resource.
+#[test]
+fn an_edit_of_any_file_of_an_entry_is_noticed_between_two_rounds() {
+    let asks = "run: [{ id: q, ask: { n: { elicit: { message: N?, schema: { n: {} } } } } }]";
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: s }}\ninclude: [\"*.md\"]\nprompts:\n  one: {{ {asks}, text: {{ file: shared.txt }} }}\n  two: {{ {asks}, text: {{ file: shared.txt }} }}\nresources:\n  page: {{ uri: \"page://p\", {asks}, result: {{ text: before }} }}\n"
+    );
+    let body = format!("---\n{asks}\n---\nbefore");
+    let folder = Folder::new(&[("folio.yaml", &manifest), ("shared.txt", "before"), ("file.md", &body)]);
+    let server = folder.http();
+    let client = server.able(MODERN, all());
+    let requests = [
+        ("prompts/get", json!({ "name": "one" })),
+        ("prompts/get", json!({ "name": "two" })),
+        ("prompts/get", json!({ "name": "file" })),
+        ("resources/read", json!({ "uri": "page://p" })),
+    ];
+    let states = requests.clone().map(|(method, params)| client.result(method, params)["requestState"].clone());
+    for (path, text) in [
+        ("shared.txt", "after"),
+        ("file.md", &body.replace("before", "after")),
+        ("folio.yaml", &manifest.replace("before", "after")),
+    ] {
+        let mark = server.log.mark();
+        folder.rename_over(path, text);
+        server.log.reloaded_after(mark);
+    }
+    for ((method, mut params), state) in requests.into_iter().zip(states) {
+        params["requestState"] = state;
+        params["inputResponses"] = json!({ "n": accept(json!({ "n": "7" })) });
+        let result = client.result(method, params.clone());
+        assert_eq!(result["resultType"], "input_required", "{params} goes on in what it did not begin with: {result}");
+    }
+}
+
+#[test]
 fn a_key_file_holds_a_key_a_line_and_a_short_one_is_refused_without_being_told() {
     let folder = Folder::of(ASKING);
     let started = |keys: &str| {

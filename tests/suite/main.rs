@@ -11,6 +11,7 @@
     missing_docs
 )]
 
+mod acceptance;
 mod api;
 mod check;
 mod harness;

@@ -231,7 +231,7 @@ fn keeps_what_it_negotiated(version: &str) {
     let mark = server.log.mark();
     let tools = "tools:\n  t: { description: T, result: { text: x } }\n";
     folder.write("folio.yaml", format!("{}{tools}", with_prompt("p")));
-    assert!(server.log.reloaded_after(mark).contains("+1 tool"));
+    assert!(server.log.reloaded_after(mark).ends_with(": +t"));
     assert_eq!(before.code("tools/list", json!({})), -32601);
     before.assert_silent();
     let after = server.session(version);
