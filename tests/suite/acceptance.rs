@@ -244,16 +244,16 @@ fn what_needs_a_restart_says_so_at_its_place() {
 #[test]
 fn a_token_whose_variable_is_not_set_is_refused_also_on_this_machine() {
     let folder = Folder::of(&with_token("FOLIO_A"));
-    let path = folder.path().to_str().unwrap();
-    for value in [None, Some(""), Some("  "), Some("${FOLIO_A}")] {
-        let mut command = std::process::Command::new(FOLIO);
-        command.args(["serve", path, "--http=127.0.0.1:0"]).env_remove("FOLIO_A").env_remove("FOLIO_LOG");
-        let output =
-            value.into_iter().fold(&mut command, |command, value| command.env("FOLIO_A", value)).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{value:?}: {said}");
+    let refused = |value: Option<&str>| {
+        let serve = folder.serve().flag("--http=127.0.0.1:0");
+        let server = value.into_iter().fold(serve, |serve, value| serve.env("FOLIO_A", value)).stdio();
+        let status = server.wait(PATIENCE).expect("it is served");
+        eventually("the report", || server.log.text().contains("is not set"));
+        let said = server.log.text();
+        assert_eq!(status.code(), Some(1), "{value:?}: {said}");
         assert!(said.contains("error[unset]: `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"), "{said}");
-    }
+    };
+    [None, Some(""), Some("  "), Some("${FOLIO_A}")].into_iter().for_each(refused);
     // Nobody asks for it over a pipe.
     assert_eq!(folder.serve().stdio().modern().names("prompts"), ["p"]);
     let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
@@ -261,7 +261,7 @@ fn a_token_whose_variable_is_not_set_is_refused_also_on_this_machine() {
     assert!(checked.out.contains("folio.yaml:6:16: warning: `FOLIO_A` is not set"), "{checked:?}");
     let default = with_token("FOLIO_A").replace("FOLIO_A: { secret: true }", "FOLIO_A: { default: \"${FOLIO_X}\" }");
     folder.write("folio.yaml", default);
-    assert_eq!(folio_in(folder.path(), &["serve", "--http=127.0.0.1:0"]).code, Some(1));
+    refused(None);
 }
 
 #[test]
