@@ -122,6 +122,14 @@ impl BlockPlan {
         Some(BlockPlan { piece: piece?, annotations, meta: keys.meta.clone(), when, each })
     }
 
+    /// The URI of the resource that is read for it each time.
+    pub(super) fn reads(&self) -> Option<&Template<Uri>> {
+        match &self.piece {
+            Piece::Read(uri) if self.when.is_none() && self.each.is_none() => Some(uri),
+            _ => None,
+        }
+    }
+
     /// Makes the block, or the blocks, or none.
     ///
     /// # Errors

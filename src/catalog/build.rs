@@ -16,6 +16,7 @@ use crate::yaml::{At, Spanned};
 
 use super::Catalog;
 use super::apps;
+use super::complete::{self, Served};
 use super::entry::{Home, names};
 use super::face::Lists;
 use super::lint;
@@ -183,6 +184,7 @@ impl Builder {
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
         self.check_references(&lists, findings);
+        self.check_completions(&router, findings);
         let answered = |uri: &str| {
             let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
             resource.map(|resource| resource.face(uri.to_owned()).mime_type)
@@ -203,6 +205,20 @@ impl Builder {
             resources: self.resources.iter().flat_map(Resource::listed).chain(files).collect(),
             skills,
             resource_templates: self.resources.iter().filter_map(Resource::listed_template).collect(),
+        }
+    }
+
+    /// Checks what completes arguments by way of resources.
+    fn check_completions(&self, router: &Router<usize>, findings: &mut Findings) {
+        let served = Served { resources: &self.resources, router };
+        for prompt in &self.prompts {
+            complete::check(prompt.completed(), &self.resources, findings);
+            served.check(prompt.completed(), &|argument, value| prompt.uris_with(argument, value), findings);
+        }
+        for resource in &self.resources {
+            complete::check(resource.completed(), &self.resources, findings);
+            let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
+            served.check(resource.completed(), &uri_with, findings);
         }
     }
 

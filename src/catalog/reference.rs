@@ -65,11 +65,12 @@ impl References {
         }
     }
 
-    /// Notes what the runs name that complete the arguments of an entry.
+    /// Notes the resources and runs that complete the arguments of an entry.
     pub(super) fn completions(&mut self, from: &Node, arguments: &Arguments) {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
                 self.runs(from.clone(), body.run.as_ref());
+                body.resource.iter().for_each(|name| self.entry(Node::resource(name), name.at));
             }
         }
     }
