@@ -183,7 +183,7 @@ impl Builder {
         let lists = self.lists();
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
-        self.check_references(&lists, findings);
+        self.check_references(&lists, &router, findings);
         self.check_completions(&router, findings);
         let answered = |uri: &str| {
             let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
@@ -223,14 +223,18 @@ impl Builder {
     }
 
     /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
-    fn check_references(&self, lists: &Lists, findings: &mut Findings) {
+    fn check_references(&self, lists: &Lists, router: &Router<usize>, findings: &mut Findings) {
+        let has = |uri: &str| {
+            let found = router.find(uri).and_then(|(nth, values)| Some((self.resources.get(*nth)?, values)));
+            found.map(|(resource, values)| resource.has(&values))
+        };
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
         for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
             let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
             let OwnNames { tools, prompts, resources } = own;
-            references.check(&Known { answers: &answers, uris: &uris, tools, prompts, resources }, findings);
+            references.check(&Known { answers: &answers, has: &has, uris: &uris, tools, prompts, resources }, findings);
         }
     }
 

@@ -92,7 +92,7 @@ impl Resource {
     /// What of it stands in the list of resources: itself, the files of its root, or nothing where it is a template.
     pub(super) fn listed(&self) -> Vec<face::Resource> {
         if let Content::Root(root) = &self.content {
-            return root.entries().iter().map(|entry| self.root_face(root, entry)).collect();
+            return self.readable(root).map(|entry| self.root_face(root, entry)).collect();
         }
         if !self.template.is_literal() {
             return Vec::new();
@@ -103,6 +103,12 @@ impl Resource {
             Content::Blob(bytes) => face::Resource { size: Some(bytes.len() as u64), ..face },
             _ => face,
         }]
+    }
+
+    /// The files of its root whose paths its variable takes.
+    fn readable<'r>(&'r self, root: &'r Root) -> impl Iterator<Item = &'r crate::files::Entry> {
+        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path));
+        root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
     fn root_face(&self, root: &Root, entry: &crate::files::Entry) -> face::Resource {
@@ -163,8 +169,7 @@ impl Resource {
         }
         match &self.content {
             Content::Root(root) if self.path_variable() == Some(asking.argument) => {
-                let paths = root.entries().iter().map(|entry| entry.path.clone());
-                Some(paths.filter(|path| self.inputs.takes(asking.argument, path)).collect())
+                Some(self.readable(root).map(|entry| entry.path.clone()).collect())
             }
             Content::FileTemplate { folder, literal, path } => {
                 Named { folder, literal, path, resource: self }.values(asking.argument, asking.given)

@@ -95,6 +95,9 @@ proptest! {
                 prop_assert!(desk.read(&whole).is_ok(), "{uri} offers {values:?} of {all:?}: {:?}", desk.read(&whole));
             }
         }
+        for listed in &desk.catalog.lists().resources {
+            prop_assert!(desk.read(&listed.uri).is_ok(), "{} is listed", listed.uri);
+        }
         let plain = CompletionOf::Template("b://{+path}".to_owned());
         let seen = desk.complete(plain, "path", "", &[]);
         let hidden = |path: &str| path.split('/').any(|name| name.starts_with('.'));
