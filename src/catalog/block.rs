@@ -122,6 +122,14 @@ impl BlockPlan {
         Some(BlockPlan { piece: piece?, annotations, meta: keys.meta.clone(), when, each })
     }
 
+    /// The URI of the resource that is read for it each time.
+    pub(super) fn reads(&self) -> Option<&Template<Uri>> {
+        match &self.piece {
+            Piece::Read(uri) if self.when.is_none() && self.each.is_none() => Some(uri),
+            _ => None,
+        }
+    }
+
     /// Makes the block, or the blocks, or none.
     ///
     /// # Errors
@@ -248,6 +256,7 @@ fn piece(
         let text = compiler.text_file(file)?;
         return compiler.template(&text, Exposure::Client).map(Piece::Text);
     }
+    check_mime_type(keys.mime_type.as_ref(), compiler);
     let mime_type = keys.mime_type.as_ref().map(|mime| mime.value.clone());
     if let Some(image) = &keys.image {
         return media(image, mime_type, compiler).map(Piece::Image);
@@ -263,7 +272,7 @@ fn piece(
             ResourceBody::Inline(inline) => embedded(inline, resource.at, compiler),
         };
     }
-    link(keys.resource_link.as_ref()?, compiler)
+    link(keys.resource_link.as_ref()?, compiler, references)
 }
 
 fn check_one_kind(keys: &notation::BlockBody, at: At, compiler: &mut Compiler<'_>) -> Option<()> {
@@ -301,6 +310,7 @@ fn media_file(path: &Spanned<String>, mime_type: Option<String>, compiler: &mut 
 }
 
 fn media_source(source: &MediaSource, at: At, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+    check_mime_type(source.mime_type.as_ref(), compiler);
     let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
     match (&source.file, &source.base64) {
         (Some(file), None) => media_file(file, mime_type, compiler),
@@ -343,6 +353,7 @@ fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Optio
         compiler.error(Code::MissingKey, at, "a resource written here needs a `uri`");
         return None;
     };
+    check_mime_type(inline.mime_type.as_ref(), compiler);
     let uri = compiler.template(uri, Exposure::Client);
     let body = match (&inline.text, &inline.blob, &inline.file) {
         (Some(text), None, None) => compiler.template(text, Exposure::Client).map(InlineBody::Text),
@@ -374,7 +385,11 @@ fn blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<
     }
 }
 
-fn link(written: &Spanned<ResourceLinkBody>, compiler: &mut Compiler<'_>) -> Option<Piece> {
+fn link(
+    written: &Spanned<ResourceLinkBody>,
+    compiler: &mut Compiler<'_>,
+    references: &mut References,
+) -> Option<Piece> {
     let body = match &written.value {
         ResourceLinkBody::Uri(uri) => {
             LinkBody { uri: Some(Spanned::new(uri.clone(), written.at)), ..LinkBody::default() }
@@ -385,11 +400,16 @@ fn link(written: &Spanned<ResourceLinkBody>, compiler: &mut Compiler<'_>) -> Opt
         compiler.error(Code::MissingKey, written.at, "a link needs a `uri`");
         return None;
     };
-    let uri = compiler.template(uri, Exposure::Client);
+    check_mime_type(body.mime_type.as_ref(), compiler);
+    check_icons(body.icons.as_deref(), written.at, compiler);
+    let template: Option<Template<Uri>> = compiler.template(uri, Exposure::Client);
+    if template.as_ref().is_some_and(|template| template.reads().is_empty()) {
+        references.link(uri.clone());
+    }
     let name = compiler.optional(body.name.as_ref(), Exposure::Client);
     let title = compiler.optional(body.title.as_ref(), Exposure::Client);
     let description = compiler.optional(body.description.as_ref(), Exposure::Client);
-    Some(Piece::Link(Box::new(Link { uri: uri?, name, title, description, written: body })))
+    Some(Piece::Link(Box::new(Link { uri: template?, name, title, description, written: body })))
 }
 
 /// The path of a list in scope, and the shape of its items.
@@ -469,9 +489,40 @@ pub(super) fn icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
         .collect()
 }
 
-/// Checks where icons come from.
+/// Warns of what is no MIME type: `text/markdown` is one, `markdown` none.
+pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
+    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
+    compiler
+        .warning(Code::BadValue, written.at, format!("`{}` is no MIME type", written.value))
+        .help("it has two parts, such as `text/markdown` or `image/png`");
+}
+
+/// Whether a text is a MIME type (RFC 6838), with parameters or without.
+fn is_mime_type(text: &str) -> bool {
+    let fine = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
+    let part = |part: &str| !part.is_empty() && part.chars().all(fine);
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
+}
+
+/// Whether a text is a size of an icon: `48x48`, or `any`.
+fn is_size(text: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
+    text == "any" || text.split_once('x').is_some_and(|(width, height)| number(width) && number(height))
+}
+
+/// Checks where icons come from, and what is said of them.
 pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: At, compiler: &mut Compiler<'_>) {
     for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
+        let place = |key: &str, compiler: &Compiler<'_>| {
+            compiler.findings.documents.value_at(at, &format!("/icons/{nth}/{key}"))
+        };
+        let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
+        check_mime_type(mime_type.as_ref(), compiler);
+        for size in icon.sizes.iter().flatten().filter(|size| !is_size(size)) {
+            let words = format!("`{size}` is no size of an icon");
+            compiler.warning(Code::BadValue, place("sizes", compiler), words).help("such as `48x48`, or `any`");
+        }
         match &icon.src {
             None => {
                 let place = compiler.findings.documents.value_at(at, &format!("/icons/{nth}"));

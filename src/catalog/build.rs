@@ -17,6 +17,7 @@ use crate::yaml::{At, Spanned};
 use super::Catalog;
 use super::accept::Candidate;
 use super::apps;
+use super::complete::{self, Served};
 use super::entry::{Home, names};
 use super::face::Lists;
 use super::lint;
@@ -186,7 +187,8 @@ impl Builder {
         let lists = self.lists();
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
-        self.check_references(&lists, findings);
+        self.check_references(&lists, &router, findings);
+        self.check_completions(&router, findings);
         let answered = |uri: &str| {
             let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
             resource.map(|resource| resource.face(uri.to_owned()).mime_type)
@@ -211,15 +213,33 @@ impl Builder {
         }
     }
 
+    /// Checks what completes arguments by way of resources.
+    fn check_completions(&self, router: &Router<usize>, findings: &mut Findings) {
+        let served = Served { resources: &self.resources, router };
+        for prompt in &self.prompts {
+            complete::check(prompt.completed(), &self.resources, findings);
+            served.check(prompt.completed(), &|argument, value| prompt.uris_with(argument, value), findings);
+        }
+        for resource in &self.resources {
+            complete::check(resource.completed(), &self.resources, findings);
+            let uri_with = |variable: &str, value: &str| resource.uri_with(variable, value).into_iter().collect();
+            served.check(resource.completed(), &uri_with, findings);
+        }
+    }
+
     /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
-    fn check_references(&self, lists: &Lists, findings: &mut Findings) {
+    fn check_references(&self, lists: &Lists, router: &Router<usize>, findings: &mut Findings) {
+        let has = |uri: &str| {
+            let found = router.find(uri).and_then(|(nth, values)| Some((self.resources.get(*nth)?, values)));
+            found.map(|(resource, values)| resource.has(&values))
+        };
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
         for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
             let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
             let OwnNames { tools, prompts, resources } = own;
-            references.check(&Known { answers: &answers, uris: &uris, tools, prompts, resources }, findings);
+            references.check(&Known { answers: &answers, has: &has, uris: &uris, tools, prompts, resources }, findings);
         }
     }
 

@@ -70,6 +70,12 @@ impl Home {
         whole_name(&self.prefix, name)
     }
 
+    /// The name of an entry of this pack as it is written there.
+    pub(super) fn own_name<'n>(&self, whole: &'n str) -> &'n str {
+        let below = whole.strip_prefix(&self.prefix).and_then(|rest| rest.strip_prefix('-'));
+        below.filter(|_| !self.prefix.is_empty()).unwrap_or(whole)
+    }
+
     /// Whether an entry here may embed an entry there: a pack's own references resolve inside it.
     pub(super) fn may_embed(&self, other: &Home) -> bool {
         self.served || std::ptr::eq(self, other)

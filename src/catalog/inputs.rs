@@ -118,18 +118,31 @@ impl Inputs {
 
     /// The arguments as a prompt lists them.
     pub(super) fn listed(&self) -> Vec<PromptArgument> {
-        let properties = self.schema.json().get("properties").and_then(Value::as_object);
-        let text = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
-        properties
-            .into_iter()
-            .flatten()
-            .map(|(name, schema)| PromptArgument {
-                name: name.clone(),
-                title: text(schema, "title"),
-                description: text(schema, "description"),
-                required: self.required.contains(name),
-            })
-            .collect()
+        let said = |name: &str, key: &str| self.schema.said(name, key).and_then(Value::as_str).map(str::to_owned);
+        let listed = |name: &String| PromptArgument {
+            name: name.clone(),
+            title: said(name, "title"),
+            description: said(name, "description"),
+            required: self.required.contains(name),
+        };
+        self.declared.iter().map(listed).collect()
+    }
+
+    /// The values that an argument may have, as texts, where its schema spells them out.
+    pub(super) fn choices(&self, name: &str) -> Option<Vec<String>> {
+        let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let choices = self.schema.choices(name)?;
+        Some(choices.iter().filter(|value| !value.is_null()).map(text).collect())
+    }
+
+    /// Whether an argument takes a text, as far as its schema goes.
+    pub(super) fn takes(&self, name: &str, text: &str) -> bool {
+        matches!(self.schema.coerce(name, text), Coerced::Value(value) if self.schema.allows(name, &value))
+    }
+
+    /// Whether a call without the argument is refused.
+    pub(super) fn requires(&self, name: &str) -> bool {
+        self.required.contains(name)
     }
 
     /// Binds the values of a tool's call, which are taken as they are.
@@ -159,15 +172,19 @@ impl Inputs {
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and
     /// fit; the others are null.
     pub(super) fn bind_partly(&self, given: &BTreeMap<String, String>) -> Object {
-        let violates = |name: &str, value: &Value| {
-            let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-            self.schema.violations(&alone).iter().any(|violation| violation.name.as_deref() == Some(name))
-        };
         let fitting = |name: &String| match self.schema.coerce(name, given.get(name)?) {
-            Coerced::Value(value) if !violates(name, &value) => Some(value),
+            Coerced::Value(value) if self.schema.allows(name, &value) => Some(value),
             _ => None,
         };
         self.declared.iter().map(|name| (name.clone(), fitting(name).unwrap_or(Value::Null))).collect()
+    }
+
+    /// Binds what is known of the arguments, and the defaults of the others; what is left is null.
+    pub(super) fn bind_known(&self, given: &BTreeMap<String, String>) -> Object {
+        let mut values = self.bind_partly(given);
+        values.retain(|_, value| !value.is_null());
+        self.schema.fill_defaults(&mut values);
+        self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
     }
 
     /// Binds values that arrive as texts: coerced by their declared types first.

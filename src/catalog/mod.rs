@@ -48,6 +48,7 @@ use answer::{
     RefusalKind, ResourceAnswer, TaskRule, ToolAnswer,
 };
 use block::Made;
+use complete::{Asking, ResourceValues};
 use entry::{Calling, Home};
 use face::{Lists, Object, Server};
 use inputs::Inputs;
@@ -106,7 +107,7 @@ impl Catalog {
     /// Whether anything can be completed.
     pub fn completes(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
-            || self.resources.iter().any(|resource| !resource.completions.is_empty() || resource.paths().is_some())
+            || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
     }
 
     /// Goes on counting the calls of tools with limits where an earlier catalog is.
@@ -359,47 +360,47 @@ impl Catalog {
     async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
         let waited = Waited::default();
         let calling = &Calling::new(call, self, &waited);
-        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        match &wish.of {
-            CompletionOf::Prompt(name) => {
-                let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-                let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {name}")))?;
-                if !prompt.face.arguments.iter().any(|argument| argument.name == wish.argument) {
-                    return Err(unknown(format!("`{name}` has no argument `{}`", wish.argument)));
-                }
-                match prompt.completions.get(&wish.argument) {
-                    Some(source) => {
-                        let scope = prompt.partly(&wish.context);
-                        Ok(source.complete(&wish.value, (&scope, prompt.home()), calling).await)
-                    }
-                    None => Ok(Completions::default()),
-                }
-            }
-            CompletionOf::Template(uri) => {
-                let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-                let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
-                let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
-                self.complete_variable(resource, wish, calling).await
-            }
-        }
+        let asking = Asking { argument: &wish.argument, given: &wish.context, calling };
+        let values = match &wish.of {
+            CompletionOf::Prompt(name) => self.completed_prompt(name, &wish.argument)?.values(asking).await,
+            CompletionOf::Template(uri) => self.completed_template(uri, &wish.argument)?.values(asking).await,
+        };
+        Ok(complete::fitting(&values.unwrap_or_default(), &wish.value))
     }
 
-    async fn complete_variable(
-        &self,
-        resource: &resource::Resource,
-        wish: &Completion,
-        calling: &Calling<'_>,
-    ) -> Result<Completions, Refusal> {
-        if !resource.template.variables().iter().any(|variable| variable.name == wish.argument) {
-            let words = format!("`{}` has no variable `{}`", resource.template.as_str(), wish.argument);
-            return Err(Refusal::new(RefusalKind::UnknownReference, words));
+    /// The prompt of this name, which has this argument.
+    fn completed_prompt(&self, name: &str, argument: &str) -> Result<complete::Owner<'_>, Refusal> {
+        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+        let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {name}")))?;
+        if prompt.face.arguments.iter().any(|known| known.name == argument) {
+            return Ok(prompt.completed());
         }
-        if let Some(source) = resource.completions.get(&wish.argument) {
-            let scope = resource.partly(&wish.context);
-            return Ok(source.complete(&wish.value, (&scope, &resource.home), calling).await);
+        Err(unknown(format!("`{name}` has no argument `{argument}`")))
+    }
+
+    /// The resource that is written so, or answers this URI, and has this variable.
+    fn completed_template(&self, uri: &str, variable: &str) -> Result<&resource::Resource, Refusal> {
+        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+        let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
+        let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
+        if resource.template.variables().iter().any(|known| known.name == variable) {
+            return Ok(resource);
         }
-        let paths = resource.paths().filter(|_| resource.path_variable() == Some(wish.argument.as_str()));
-        Ok(paths.map(|paths| complete::fitting(&paths, &wish.value)).unwrap_or_default())
+        Err(unknown(format!("`{}` has no variable `{variable}`", resource.template.as_str())))
+    }
+
+    /// What a resource answers to an entry of a pack whose argument is completed by it.
+    async fn values_of(&self, of: &ResourceValues, home: &Home, asking: Asking<'_>) -> Vec<String> {
+        let Some(resource) = complete::resource_of(&self.resources, of, home) else { return Vec::new() };
+        let Some(variable) = complete::variable_of(resource, of, asking.argument) else { return Vec::new() };
+        let values = resource.values(Asking { argument: variable, ..asking }).await.unwrap_or_default();
+        if !of.uri {
+            return values;
+        }
+        let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
+        values.into_iter().map(uri).collect()
     }
 
     /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where

@@ -1,18 +1,17 @@
 //! Prompts: checked, and rendered.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::action::Plan;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
-use crate::template::{Scope, Template, Text};
+use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 use super::answer::{Block, Refusal, RefusalKind};
 use super::block::{BlockPlan, Made, check_icons, icons};
-use super::complete::{Sources, completions};
+use super::complete::{Owner, Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
 use super::inputs::{Inputs, complaint};
@@ -80,9 +79,24 @@ impl Prompt {
         Some(Prompt { face, completions: sources?, inputs, plan, body: body?, home: home.clone(), digest })
     }
 
-    /// What an action sees that completes one of its arguments.
-    pub(super) fn partly(&self, given: &BTreeMap<String, String>) -> Scope {
-        self.home.scope(self.inputs.bind_partly(given))
+    /// What its arguments are completed by.
+    pub(super) fn completed(&self) -> Owner<'_> {
+        Owner { sources: &self.completions, inputs: &self.inputs, home: &self.home }
+    }
+
+    /// The URIs that it reads each time and that depend on this argument alone, with a value of it.
+    pub(super) fn uris_with(&self, argument: &str, value: &str) -> Vec<String> {
+        let Body::Messages(messages) = &self.body else { return Vec::new() };
+        let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
+        let scope = self.home.scope(self.inputs.bind_known(&given));
+        let alone = |path: &Vec<String>| match path.as_slice() {
+            [name] => name == argument,
+            [head, name, ..] => matches!(head.as_str(), "env" | "server") || (head == "arguments" && name == argument),
+            [] => false,
+        };
+        let uris = messages.iter().filter_map(|(_, block)| block.reads());
+        let uris = uris.filter(|uri| uri.reads().iter().all(alone) && !uri.reads().is_empty());
+        uris.filter_map(|uri| Some(uri.render(&scope).ok()?.0)).collect()
     }
 
     /// What it takes.

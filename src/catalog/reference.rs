@@ -33,6 +33,8 @@ impl Node {
 #[derive(Debug, Default)]
 pub(super) struct References {
     uris: Vec<Spanned<String>>,
+    /// URIs of links, which may lead to other servers.
+    links: Vec<Spanned<String>>,
     named: Vec<(Node, At)>,
     /// What the run of each entry names, and where.
     runs: BTreeMap<Node, Vec<(Node, At)>>,
@@ -42,6 +44,11 @@ impl References {
     /// Notes that a URI of this server is read.
     pub(super) fn resource(&mut self, uri: Spanned<String>) {
         self.uris.push(uri);
+    }
+
+    /// Notes that a URI is linked to.
+    pub(super) fn link(&mut self, uri: Spanned<String>) {
+        self.links.push(uri);
     }
 
     /// Notes that an entry of the same pack is named.
@@ -65,11 +72,12 @@ impl References {
         }
     }
 
-    /// Notes what the runs name that complete the arguments of an entry.
+    /// Notes the resources and runs that complete the arguments of an entry.
     pub(super) fn completions(&mut self, from: &Node, arguments: &Arguments) {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
                 self.runs(from.clone(), body.run.as_ref());
+                body.resource.iter().for_each(|name| self.entry(Node::resource(name), name.at));
             }
         }
     }
@@ -79,6 +87,7 @@ impl References {
         for uri in self.uris.iter().filter(|uri| !(known.answers)(uri)) {
             missing("resource with the URI", (uri, uri.at), known.uris, findings);
         }
+        self.warn_of_links(known, findings);
         for (node, at) in &self.named {
             let names = known.of(node.kind);
             if !names.contains(&node.name) {
@@ -86,6 +95,20 @@ impl References {
             }
         }
         self.check_circles(findings);
+    }
+
+    /// Warns of files that are not there, which may yet appear, and of links to nothing, which may be another server's.
+    fn warn_of_links(&self, known: &Known<'_>, findings: &mut Findings) {
+        let mut warn = |uri: &Spanned<String>, words: String| {
+            let fault = findings.report.warning(Code::UnknownReference, uri.at.span(), words);
+            fault.did_you_mean(uri, uri.at.span(), known.uris.iter().map(String::as_str));
+        };
+        for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.has)(uri) == Some(false)) {
+            warn(uri, format!("there is no file that `{}` names", **uri));
+        }
+        for uri in self.links.iter().filter(|uri| (known.has)(uri).is_none() && known.is_near(uri)) {
+            warn(uri, format!("there is no resource with the URI `{}`", **uri));
+        }
     }
 
     fn check_circles(&self, findings: &mut Findings) {
@@ -127,6 +150,8 @@ impl References {
 pub(super) struct Known<'a> {
     /// Whether something answers a URI.
     pub(super) answers: &'a dyn Fn(&str) -> bool,
+    /// Whether what a URI names is there, as far as it can be told; `None` where nothing answers it in any pack.
+    pub(super) has: &'a dyn Fn(&str) -> Option<bool>,
     /// The URIs without variables.
     pub(super) uris: &'a [String],
     /// The pack's own names of its tools.
@@ -138,6 +163,12 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
+    /// Whether a URI that is none of this server is of a scheme that it uses, and so probably means something of it.
+    fn is_near(&self, uri: &str) -> bool {
+        let scheme = |uri: &str| uri.split(':').next().map(str::to_ascii_lowercase);
+        self.uris.iter().any(|known| scheme(known) == scheme(uri)) && !self.uris.iter().any(|known| known == uri)
+    }
+
     fn of(&self, kind: &str) -> &[String] {
         match kind {
             "tool" => self.tools,

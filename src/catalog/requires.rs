@@ -4,23 +4,27 @@ use serde_json::{Map, Value, json};
 
 use crate::action::Client;
 use crate::compile::Compiler;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, nearest};
 use crate::yaml::{At, Spanned};
 
 use super::answer::{Refusal, RefusalKind};
 use super::face::Object;
 
-/// The capabilities that clients declare, and what may stand in each; nothing where anything may.
+/// The capabilities that clients declare, and what may stand in each; nothing where the names are not MCP's own.
 const CAPABILITIES: &[(&str, &[&str])] = &[
     ("sampling", &["context", "tools"]),
     ("elicitation", &["form", "url"]),
     ("roots", &["listChanged"]),
     ("extensions", &[]),
     ("experimental", &[]),
-    ("tasks", &[]),
 ];
+/// What 2025-11-25 has among the capabilities, and 2026-07-28 among the extensions.
+const TASKS: &str = "tasks";
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// The extensions of MCP itself.
+const EXTENSIONS: &[&str] = &[TASKS_EXTENSION, "io.modelcontextprotocol/ui", "io.modelcontextprotocol/skills"];
 
-/// Capabilities without which a tool does nothing.
+/// Capabilities without which a tool does nothing, as clients declare them.
 pub(super) struct Requires(Object);
 
 impl Requires {
@@ -33,7 +37,7 @@ impl Requires {
         for (name, value) in &written.value {
             check(name, value, written.at, compiler);
         }
-        Some(Requires(written.value.clone()))
+        Some(Requires(as_declared(written.value.clone())))
     }
 
     /// Refuses a client that has not declared them. Where there is none, nobody is refused.
@@ -47,6 +51,17 @@ impl Requires {
         let words = format!("`{name}` needs a client with {}, and this one has not declared it", names.join(" and "));
         Err(Refusal::new(RefusalKind::Needs, words).with_data(Value::Object(missing)))
     }
+}
+
+/// What is required, in the form in which a client declares it: `tasks` is an extension.
+fn as_declared(mut required: Object) -> Object {
+    if required.remove(TASKS).is_some() {
+        let extensions = required.entry("extensions").or_insert_with(|| json!({}));
+        if let Some(extensions) = extensions.as_object_mut() {
+            extensions.entry(TASKS_EXTENSION).or_insert_with(|| json!({}));
+        }
+    }
+    required
 }
 
 fn cloned((key, value): (&String, &Value)) -> (String, Value) {
@@ -65,11 +80,23 @@ fn has(declared: &Object, key: &str, required: &Object) -> bool {
             one.insert("form".to_owned(), json!({}));
         }
     }
-    wanted.iter().all(|(inner, value)| match there.get(inner) {
-        Some(Value::Bool(there)) => *there || value == &Value::Bool(false),
-        Some(_) => true,
-        None => value == &Value::Bool(false),
-    })
+    holds_all(&there, &wanted)
+}
+
+fn holds_all(there: &Object, wanted: &Object) -> bool {
+    wanted.iter().all(|(name, value)| holds(there.get(name), value))
+}
+
+/// Whether a setting is as it is wanted. One that is wanted to be `false` may be absent, and a list may hold more.
+fn holds(there: Option<&Value>, wanted: &Value) -> bool {
+    match (there, wanted) {
+        (there, Value::Bool(false)) => there.is_none_or(|there| there == wanted),
+        (Some(Value::Bool(there)), Value::Bool(_) | Value::Object(_) | Value::Null) => *there,
+        (Some(Value::Object(there)), Value::Object(wanted)) => holds_all(there, wanted),
+        (Some(Value::Object(_)), Value::Bool(true) | Value::Null) => true,
+        (Some(Value::Array(there)), Value::Array(wanted)) => wanted.iter().all(|one| there.contains(one)),
+        (there, wanted) => there == Some(wanted),
+    }
 }
 
 fn named(key: &str, value: &Value) -> String {
@@ -78,28 +105,90 @@ fn named(key: &str, value: &Value) -> String {
 }
 
 fn check(name: &str, value: &Value, at: At, compiler: &mut Compiler<'_>) {
-    let Some((_, known)) = CAPABILITIES.iter().find(|(known, _)| *known == name) else {
+    let known = CAPABILITIES.iter().find_map(|(known, inner)| (*known == name).then_some(*inner));
+    let Some(known) = known.or((name == TASKS).then_some(&[])) else {
         let place = compiler.key(at, name);
+        let names = CAPABILITIES.iter().map(|(known, _)| *known).chain([TASKS]);
         compiler.error(Code::UnknownKey, place, format!("no client has a capability `{name}`")).did_you_mean(
             name,
             place.span(),
-            CAPABILITIES.iter().map(|(known, _)| *known),
+            names,
         );
         return;
     };
     let Some(settings) = value.as_object() else {
-        let place = compiler.findings.documents.value_at(at, &format!("/{name}"));
+        let place = compiler.findings.documents.value_at(at, &pointer(&[name]));
         compiler.error(Code::WrongType, place, "a capability is a map").help(format!("write `{name}: {{}}`"));
         return;
     };
-    for inner in settings.keys().filter(|inner| !known.is_empty() && !known.contains(&inner.as_str())) {
-        let place = compiler.findings.documents.key_at(at, &format!("/{name}/{inner}"));
+    match name {
+        "extensions" | "experimental" => check_identifiers(name, settings, at, compiler),
+        TASKS => check_tasks(settings, at, compiler),
+        _ => check_settings(name, (settings, known), at, compiler),
+    }
+}
+
+fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: At, compiler: &mut Compiler<'_>) {
+    for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
+        let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
         compiler.error(Code::UnknownKey, place, format!("`{name}` has no `{inner}`")).did_you_mean(
             inner,
             place.span(),
             known.iter().copied(),
         );
     }
+}
+
+/// Clients of 2025-11-25 say in `tasks` which of their own requests may be tasks, of which this server makes none.
+fn check_tasks(settings: &Object, at: At, compiler: &mut Compiler<'_>) {
+    for inner in settings.keys() {
+        let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS, inner]));
+        compiler
+            .error(Code::UnknownKey, place, format!("`{TASKS}` has no `{inner}`"))
+            .help(format!("write `{TASKS}: {{}}`: it is the extension `{TASKS_EXTENSION}`, which has no settings"));
+    }
+}
+
+/// Checks names that are not of the protocol itself, whose settings are maps.
+fn check_identifiers(name: &str, settings: &Object, at: At, compiler: &mut Compiler<'_>) {
+    if settings.is_empty() {
+        let words = format!("`{name}` names nothing that a client must have");
+        compiler
+            .warning(Code::Unused, compiler.key(at, name), words)
+            .help(format!("such as `{TASKS_EXTENSION}: {{}}`"));
+    }
+    for (identifier, value) in settings {
+        if !value.is_object() {
+            let place = compiler.findings.documents.value_at(at, &pointer(&[name, identifier]));
+            let help = format!("write `{identifier}: {{}}`");
+            compiler.error(Code::WrongType, place, format!("the settings of `{identifier}` are a map")).help(help);
+        }
+        if name == "extensions" {
+            check_extension(identifier, at, compiler);
+        }
+    }
+}
+
+fn check_extension(identifier: &str, at: At, compiler: &mut Compiler<'_>) {
+    let place = compiler.findings.documents.key_at(at, &pointer(&["extensions", identifier]));
+    if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
+        let own = format!("io.modelcontextprotocol/{identifier}");
+        let words = format!("no client has an extension `{identifier}`: its identifier has a prefix");
+        let fault = compiler.error(Code::UnknownKey, place, words);
+        match nearest(&own, EXTENSIONS.iter().copied()) {
+            Some(near) => fault.help(format!("did you mean `{near}`?")).fix(place.span(), near),
+            None => fault.help("such as `com.example/name`"),
+        };
+    } else if !EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
+        let words = format!("MCP has no extension `{identifier}` that folio knows");
+        let fault = compiler.warning(Code::UnknownKey, place, words);
+        fault.did_you_mean(identifier, place.span(), EXTENSIONS.iter().copied());
+    }
+}
+
+/// The pointer that goes through these keys.
+fn pointer(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 #[cfg(test)]
@@ -124,6 +213,22 @@ mod tests {
             (json!({ "roots": { "listChanged": true } }), json!({ "roots": { "listChanged": true } }), true),
             (json!({ "extensions": { "a/b": {} } }), json!({ "extensions": { "a/b": { "x": 1 } } }), true),
             (json!({ "extensions": { "a/b": {} } }), json!({ "extensions": {} }), false),
+            (json!({ "extensions": { "a/b": { "x": 1 } } }), json!({ "extensions": { "a/b": {} } }), false),
+            (json!({ "extensions": { "a/b": { "x": 1 } } }), json!({ "extensions": { "a/b": { "x": 1 } } }), true),
+            (
+                json!({ "extensions": { "a/b": { "x": [1] } } }),
+                json!({ "extensions": { "a/b": { "x": [2, 1] } } }),
+                true,
+            ),
+            (
+                json!({ "extensions": { "a/b": { "x": [3] } } }),
+                json!({ "extensions": { "a/b": { "x": [2, 1] } } }),
+                false,
+            ),
+            (json!({ "elicitation": { "form": { "a": true } } }), json!({ "elicitation": { "form": {} } }), false),
+            (json!({ "sampling": { "tools": true } }), json!({ "sampling": { "tools": {} } }), true),
+            (json!({ "sampling": { "tools": false } }), json!({ "sampling": {} }), true),
+            (json!({ "experimental": { "x": {} } }), json!({ "experimental": { "x": {} } }), true),
         ] {
             let (required, declared) = (required.as_object().unwrap(), declared.as_object().unwrap());
             let key = required.keys().next().unwrap();

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod arguments;
+mod completion;
 mod hostile;
 mod prompts;
 mod resources;

@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions};
 
 use super::error::{FileError, shown};
 use super::folder::Stat;
+use super::glob::Globs;
 use super::path::join;
 use super::walk::{Item, Kind, Tree};
 
@@ -75,8 +76,7 @@ impl Disk {
         }
     }
 
-    /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is neither a regular
-    /// file nor a folder of ours.
+    /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is gone.
     fn kind(&self, entry: &DirEntry, path: &str) -> Option<(Kind, Option<Stat>)> {
         let mut kind = entry.file_type().ok()?;
         if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
@@ -84,10 +84,17 @@ impl Disk {
             kind = entry.metadata().ok()?.file_type();
         }
         if kind.is_symlink() {
-            let stat = self.stat(path).ok()?;
-            return Some((if stat.is_dir { Kind::LinkToFolder } else { Kind::File }, Some(stat)));
+            return Some(match self.stat(path) {
+                Ok(stat) if stat.is_dir => (Kind::LinkToFolder, Some(stat)),
+                Ok(stat) => (Kind::LinkToFile, Some(stat)),
+                Err(_) => (Kind::Neither, None),
+            });
         }
-        if kind.is_dir() { Some((Kind::Folder, None)) } else { kind.is_file().then_some((Kind::File, None)) }
+        Some(match kind {
+            kind if kind.is_dir() => (Kind::Folder, None),
+            kind if kind.is_file() => (Kind::File, None),
+            _ => (Kind::Neither, None),
+        })
     }
 }
 
@@ -97,12 +104,16 @@ impl Tree for Disk {
         described(&meta).ok_or_else(|| FileError::NotAFile { path: shown(path) })
     }
 
-    fn list(&self, folder: &str, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
+    fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
         for entry in self.beneath(folder, |path| self.dir.read_dir(path))? {
             let entry = entry.map_err(|source| FileError::from_io(folder, source))?;
             let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            if name.starts_with('.') {
+            let Some(name) = name.to_str() else {
+                let path = join(folder, &name.to_string_lossy());
+                each(Item { path: &path, kind: Kind::Neither, stat: &|| None });
+                continue;
+            };
+            if !globs.sees(name) {
                 continue;
             }
             let path = join(folder, name);

@@ -8,7 +8,7 @@ use super::error::FileError;
 use super::glob::Globs;
 use super::memory::Memory;
 use super::path::slashed;
-use super::walk::{self, Tree};
+use super::walk::{self, Found, Tree};
 
 /// A folder, and with it all that it holds and nothing else. Cheap to clone.
 ///
@@ -93,10 +93,15 @@ impl Folder {
 
     /// Lists the regular files that `globs` match, sorted by path, or fails when there are more than `limit`.
     ///
-    /// Hidden names, names that are no UTF-8, links that leave the folder and folders that may not be read are left
+    /// Hidden names until it is said otherwise, names that are no UTF-8, links that leave the folder and folders that may not be read are left
     /// out. A link to a folder is followed, but within what it leads to, such links are not: so a walk always ends.
     pub fn walk(&self, globs: &Globs, limit: usize) -> Result<Vec<Entry>, FileError> {
-        Ok(walk::walk(self.tree(), globs, limit)?.files)
+        Ok(self.find(globs, limit)?.files)
+    }
+
+    /// The same, with the folders that were gone through and what was left out on the way.
+    pub fn find(&self, globs: &Globs, limit: usize) -> Result<Found, FileError> {
+        walk::walk(self.tree(), globs, limit)
     }
 
     /// Lists the folders, absolute and sorted, in which a file that `globs` match exists or could appear: those that

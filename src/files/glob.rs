@@ -7,7 +7,8 @@ const LONGEST: usize = 1024;
 
 /// Which files are meant: those that one pattern includes and none excludes.
 ///
-/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is all beneath it. Hidden names never match.
+/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is all beneath it. Hidden names do not match, and
+/// links are followed, until it is said otherwise.
 #[derive(Debug, Clone)]
 pub struct Globs {
     include: GlobSet,
@@ -16,6 +17,10 @@ pub struct Globs {
     entered: GlobSet,
     /// Folders beneath which `exclude` matches everything.
     pruned: GlobSet,
+    /// Whether hidden names match.
+    hidden: bool,
+    /// Whether a walk follows links.
+    pub(super) links: bool,
 }
 
 /// A pattern that is none.
@@ -40,13 +45,38 @@ impl Globs {
             pruned: lenient(exclude.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned))),
             include: strict(&include, false)?,
             exclude: strict(&exclude, true)?,
+            hidden: false,
+            links: true,
         })
+    }
+
+    /// The same for every file that is really there: hidden ones match, and what only a link leads to does not.
+    #[must_use]
+    pub fn of_all_names(self) -> Self {
+        Self { hidden: true, links: false, ..self }
     }
 
     /// Says whether a walk would list a file of this relative path. Only the plain spelling matches: a path with
     /// `.`, `..`, an empty part or a hidden one never does, so that nothing excluded is reached by another name.
     pub fn matches(&self, path: &str) -> bool {
-        is_plain(path) && self.matches_plain(path)
+        is_plain(path) && path.split('/').all(|name| self.sees(name)) && self.matches_plain(path)
+    }
+
+    /// Whether a name may be part of a path that matches.
+    pub(super) fn sees(&self, name: &str) -> bool {
+        self.hidden || !name.starts_with('.')
+    }
+
+    /// The pattern of exactly this text.
+    pub fn escaped(text: &str) -> String {
+        let mut pattern = String::with_capacity(text.len());
+        for character in text.chars() {
+            if is_special(character) || matches!(character, ']' | '}' | '!' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
+        pattern
     }
 
     /// Says whether the text is a pattern, rather than the name of one file.

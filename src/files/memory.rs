@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{FileError, shown};
 use super::folder::Stat;
+use super::glob::Globs;
 use super::path::{join, slashed};
 use super::walk::{Item, Kind, Tree};
 
@@ -76,9 +77,9 @@ impl Tree for Memory {
         Ok(Stat { size: bytes.len() as u64, modified: None, is_dir: false })
     }
 
-    fn list(&self, folder: &str, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
+    fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
         let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound { path: shown(folder) })?;
-        for (name, is_dir) in names.iter().filter(|(name, _)| !name.starts_with('.')) {
+        for (name, is_dir) in names.iter().filter(|(name, _)| globs.sees(name)) {
             let path = join(folder, name);
             let kind = if *is_dir { Kind::Folder } else { Kind::File };
             each(Item { path: &path, kind, stat: &|| self.stat(&path).ok() });

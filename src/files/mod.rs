@@ -17,6 +17,7 @@ pub use folder::{Entry, Folder, Stat, rfc3339};
 pub use glob::{GlobError, Globs};
 pub use mime::{mime_by_name, mime_of};
 pub use path::normalize;
+pub use walk::Found;
 
 #[cfg(test)]
 mod tests;

@@ -30,9 +30,9 @@ pub(super) fn slashed(relative: &Path) -> Result<String, FileError> {
     Ok(parts.join("/"))
 }
 
-/// Says whether `path` is spelled as [`slashed`] spells it and holds no hidden name.
+/// Says whether `path` is spelled as [`slashed`] spells it.
 pub(super) fn is_plain(path: &str) -> bool {
-    !path.contains('\0') && path.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
+    !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// `name` in `folder`, joined with `/`.

@@ -9,8 +9,8 @@ const NAMES: usize = 1_000_000;
 pub(super) trait Tree {
     /// Describes a regular file or a folder.
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
-    /// Shows each name of a folder that is not hidden.
-    fn list(&self, folder: &str, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError>;
+    /// Shows each name of a folder that `globs` see.
+    fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError>;
     /// Where a path leads when links are resolved, if that is beneath the root.
     fn real(&self, path: &str) -> Option<String>;
 }
@@ -27,14 +27,22 @@ pub(super) struct Item<'a> {
 pub(super) enum Kind {
     File,
     Folder,
+    LinkToFile,
     LinkToFolder,
+    /// What cannot be read as either: a link that leads nowhere or out, a socket, a name that is no UTF-8.
+    Neither,
 }
 
 /// What a walk came by.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) files: Vec<Entry>,
-    pub(super) folders: Vec<String>,
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The files that match, sorted by path.
+    pub files: Vec<Entry>,
+    /// The paths of the folders in which a match exists or could appear, sorted; an empty one for the folder walked.
+    pub folders: Vec<String>,
+    /// The paths of what would match and is no file, or cannot be read, sorted. Links are among them, where
+    /// none is followed.
+    pub left_out: Vec<String>,
 }
 
 /// A folder yet to be listed, and whether a link led to it.
@@ -48,9 +56,9 @@ pub(super) fn walk(tree: &dyn Tree, globs: &Globs, limit: usize) -> Result<Found
     let root = Ahead { folder: String::new(), linked: false };
     let mut walk = Walk { tree, globs, limit, seen: 0, ahead: vec![root], found: Found::default() };
     while let Some(here) = walk.ahead.pop() {
-        let listed = tree.list(&here.folder, &mut |item| walk.meet(&here, &item));
-        if here.folder.is_empty() {
-            listed?;
+        match tree.list(&here.folder, globs, &mut |item| walk.meet(&here, &item)) {
+            Err(_) if !here.folder.is_empty() => walk.found.left_out.push(here.folder.clone()),
+            listed => listed?,
         }
         check(walk.found.files.len(), limit, "matching files")?;
         check(walk.seen, NAMES, "files to look at")?;
@@ -59,6 +67,7 @@ pub(super) fn walk(tree: &dyn Tree, globs: &Globs, limit: usize) -> Result<Found
     let mut found = walk.found;
     found.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     found.folders.sort_unstable();
+    found.left_out.sort_unstable();
     Ok(found)
 }
 
@@ -85,8 +94,17 @@ impl Walk<'_> {
         match item.kind {
             Kind::File => self.meet_file(item),
             Kind::Folder => self.meet_folder(item.path, here.linked),
+            Kind::Neither => self.leave_out(item.path),
+            Kind::LinkToFile | Kind::LinkToFolder if !self.globs.links => self.leave_out(item.path),
+            Kind::LinkToFile => self.meet_file(item),
             Kind::LinkToFolder if here.linked || self.is_loop(here, item.path) => {}
             Kind::LinkToFolder => self.meet_folder(item.path, true),
+        }
+    }
+
+    fn leave_out(&mut self, path: &str) {
+        if self.globs.matches_plain(path) && self.globs.could_match_in(path) {
+            self.found.left_out.push(path.to_owned());
         }
     }
 

@@ -38,7 +38,8 @@ pub struct Argument {
     /// The one value that it may have.
     #[serde(rename = "const")]
     pub constant: Option<Value>,
-    /// Where the values that complete it come from.
+    /// Where the values that complete it come from. Without it, what an `enum` or a boolean may be completes it, and
+    /// so do the files that the path of a resource can name: `uri: "page://{name}"` with `file: "docs/{{name}}.md"`.
     pub complete: Option<Spanned<Complete>>,
     /// Whether its value may begin with `-` where it begins an argv element.
     pub allow_dash: Option<bool>,
@@ -183,19 +184,35 @@ pub enum TypeName {
 }
 
 by_kind! {
-    /// A list of values, or where they come from.
+    /// A list of values, or where they come from. What the argument would not take is left out.
     pub enum Complete {
         "list" => List(Vec<Spanned<Scalar>>),
         "map" => From(Box<CompleteBody>),
     }
 }
 
-/// Where the values come from: exactly one of `glob`, `run`.
+/// Where the values come from: exactly one of `glob`, `resource`, `run`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompleteBody {
-    /// The paths of files, relative to this file.
+    /// The paths of files, relative to this file: `{ glob: "docs/*.md" }` offers `docs/a.md`.
     pub glob: Option<Spanned<String>>,
+    /// The folder in which `glob` looks, and from which its paths are told: `{ glob: "*.md", base: docs }` offers
+    /// `a.md`. It is a path of the pack, relative to this file.
+    pub base: Option<Spanned<String>>,
+    /// Whether the paths of `glob` are told without their extension: `{ glob: "*.md", base: docs, stem: true }`
+    /// offers `a`.
+    pub stem: Option<bool>,
+    /// What a resource of this manifest answers: `{ resource: docs }` offers, for an argument that goes into
+    /// `docs://{{path page}}`, exactly those pages that `docs` lists. The resource has a `root`, a `file` with
+    /// variables in its path, or a `complete` of its own.
+    pub resource: Option<Spanned<String>>,
+    /// The variable of that resource's URI, where it has several; that with the argument's own name, or else the
+    /// only one, until told otherwise: `{ resource: source, variable: path }`.
+    pub variable: Option<Spanned<String>>,
+    /// Whether the whole URI is offered instead of the variable's value, for an argument that is a URI:
+    /// `{ resource: docs, uri: true }` offers `docs://a.md`.
+    pub uri: Option<bool>,
     /// What an action puts out: a list, or one value a line.
     pub run: Option<Spanned<Run>>,
     /// A JMESPath to the values in what it put out.

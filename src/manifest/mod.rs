@@ -168,7 +168,10 @@ impl Grant {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skills {
     /// The folder; each folder in it with a SKILL.md is a skill, which is served by the skills extension of MCP and, file
-    /// by file, as resources under `skill://`. One that breaks a rule of the Agent Skills format is left out.
+    /// by file, as resources under `skill://`. One that breaks a rule of the Agent Skills format is left out. Hidden
+    /// folders and files count as any other: `skills/.curated/review/SKILL.md` is `skill://.curated/review/SKILL.md`.
+    /// What is no part of a skill: links, `.git` and its like, `node_modules`, `.env`, `.netrc`, `.npmrc`, `.DS_Store`
+    /// and swap files.
     #[schemars(with = "String", extend("x-required" = true))]
     pub dir: Option<Spanned<String>>,
 }

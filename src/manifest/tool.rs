@@ -40,7 +40,8 @@ pub struct Tool {
     /// How many calls of it may run at once.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub concurrency: Option<Spanned<u32>>,
-    /// What the client must be capable of, as MCP writes it: `{ sampling: {} }`. It is refused to any other.
+    /// What the client must be capable of, as MCP writes it: `{ sampling: { tools: {} } }`, `{ tasks: {} }`,
+    /// `{ extensions: { com.example/maps: {} } }`. It is refused to any other.
     pub requires: Option<Spanned<Map<String, Value>>>,
     /// Whether it runs as a task.
     pub task: Option<Spanned<Task>>,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{check, secret};
+use super::{check, property, secret};
 
 /// How many references and branches are followed to find a type.
 const MOST_STEPS: usize = 64;
@@ -39,25 +39,13 @@ pub(super) fn coerce_within(root: &Value, schema: &Value, text: &str) -> Coerced
 /// Fills in the defaults of the top-level properties that are absent.
 pub fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
+    for (name, written) in properties.into_iter().flatten() {
         if !arguments.contains_key(name)
-            && let Some(default) = default_of(schema, property)
+            && let Some(default) = property::said(schema, written, "default")
         {
             arguments.insert(name.clone(), default.clone());
         }
     }
-}
-
-fn default_of<'v>(root: &'v Value, property: &'v Value) -> Option<&'v Value> {
-    let mut current = Some(property);
-    for _ in 0..MOST_STEPS {
-        let schema = current?.as_object()?;
-        if let Some(default) = schema.get("default") {
-            return Some(default);
-        }
-        current = secret::referred(root, schema);
-    }
-    None
 }
 
 /// What a schema says about the kind of its value, references and branches included.

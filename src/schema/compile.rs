@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::coerce::{self, Coerced};
 use super::explain::{self, Explainer};
-use super::{Refs, SchemaFault, Violation, bundle, check, pattern, plain, secret, words};
+use super::{Refs, SchemaFault, Violation, bundle, check, pattern, plain, property, secret, words};
 
 /// How deeply a value may nest; what JSON parsers take at most.
 const MAX_VALUE_DEPTH: usize = 128;
@@ -23,6 +23,8 @@ pub struct Schema {
     draft: Draft,
     secrets: HashSet<String>,
     validator: OnceLock<Option<Validator>>,
+    /// The same without `required`, once a value is to be held against one property alone.
+    optional: OnceLock<Option<Validator>>,
 }
 
 impl Schema {
@@ -38,6 +40,7 @@ impl Schema {
                 root: OnceLock::new(),
                 draft: Draft::Draft202012,
                 validator: OnceLock::new(),
+                optional: OnceLock::new(),
             });
         }
         let bundled = bundle::gather(&json, refs)?;
@@ -47,6 +50,7 @@ impl Schema {
             root: OnceLock::from(bundled.json),
             draft: bundled.draft,
             validator: OnceLock::new(),
+            optional: OnceLock::new(),
         };
         if !bundled.plain {
             let validator = pattern::build(schema.root(), schema.draft).map_err(|error| {
@@ -77,6 +81,17 @@ impl Schema {
             && self.validator().is_some_and(|validator| validator.is_valid(value))
     }
 
+    /// Whether the top-level property `name` may have a value, whatever the others have.
+    pub fn allows(&self, name: &str, value: &Value) -> bool {
+        let property = self.property(name).and_then(Value::as_object);
+        if let Some(fits) = property.and_then(|property| plain::fits(property, value)) {
+            return fits;
+        }
+        let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
+        check::nests_within(value, MAX_VALUE_DEPTH)
+            && self.optional().is_some_and(|validator| validator.is_valid(&alone))
+    }
+
     /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         if !check::nests_within(value, MAX_VALUE_DEPTH) {
@@ -98,11 +113,25 @@ impl Schema {
     /// The value that a text means, by the type declared for the top-level property `name`.
     /// A property that is not declared is a text.
     pub fn coerce(&self, name: &str, text: &str) -> Coerced {
-        let property = self.root().get("properties").and_then(|properties| properties.get(name));
-        match property {
+        match self.property(name) {
             Some(property) => coerce::coerce_within(self.root(), property, text),
             None => Coerced::Value(Value::String(text.to_owned())),
         }
+    }
+
+    /// What stands under a keyword in the schema of the top-level property `name`, or behind its `$ref`.
+    pub fn said(&self, name: &str, keyword: &str) -> Option<&Value> {
+        property::said(self.root(), self.property(name)?, keyword)
+    }
+
+    /// The values that the top-level property `name` may have, where its schema, or one behind its `$ref`, spells
+    /// them out.
+    pub fn choices(&self, name: &str) -> Option<Vec<&Value>> {
+        property::choices(self.root(), self.property(name)?)
+    }
+
+    fn property(&self, name: &str) -> Option<&Value> {
+        self.root().get("properties")?.get(name)
     }
 
     /// Fills in the defaults of the top-level properties that are absent.
@@ -112,6 +141,15 @@ impl Schema {
 
     fn root(&self) -> &Value {
         self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
+    }
+
+    fn optional(&self) -> Option<&Validator> {
+        let optional = || {
+            let mut schema = Map::clone(&self.json);
+            schema.remove("required");
+            pattern::build(&Value::Object(schema), self.draft).ok()
+        };
+        self.optional.get_or_init(optional).as_ref()
     }
 
     fn validator(&self) -> Option<&Validator> {

@@ -15,6 +15,7 @@ mod lint;
 mod pattern;
 mod plain;
 mod pointer;
+mod property;
 mod secret;
 mod words;
 

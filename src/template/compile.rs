@@ -30,6 +30,15 @@ pub struct Template<S: Slot> {
     slot: PhantomData<S>,
 }
 
+/// A part of a template that is nothing but text and plain variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// Text.
+    Text(&'t str),
+    /// The path of a variable.
+    Variable(&'t [String]),
+}
+
 /// How a template is filled.
 #[derive(Debug)]
 enum Body {
@@ -160,6 +169,17 @@ impl<S: Slot> Template<S> {
             },
             Body::Tree(_) => None,
         }
+    }
+
+    /// Its parts in order, where it is nothing but text and plain variables.
+    pub fn parts(&self) -> Option<Vec<Part<'_>>> {
+        let Body::Pieces(pieces) = &self.body else { return None };
+        let parts = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => Some(Part::Text(text)),
+            Piece::Hole { term: Term::Path(path), .. } => Some(Part::Variable(path)),
+            Piece::Hole { .. } => None,
+        });
+        parts.collect()
     }
 
     /// The text that it was made from.

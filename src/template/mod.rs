@@ -30,7 +30,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use compile::Template;
+pub use compile::{Part, Template};
 pub use engine::Engine;
 pub use fault::{Fault, Place};
 pub use helper::{HelperDoc, helpers, is_helper};

@@ -160,6 +160,83 @@ fn the_specifications_own_examples_are_among_the_entries() {
     }
 }
 
+/// The first value that completes each of these names, each seeing those before it; a text where nothing does.
+fn filled(client: &Client, reference: &Value, names: &[String]) -> Value {
+    let mut known = json!({});
+    for name in names {
+        let offered = completed(client, reference.clone(), name, "", known.clone());
+        known[name] = json!(offered.first().map_or("1", String::as_str));
+    }
+    known
+}
+
+/// Whether a request failed because something that was offered does not exist, or is not taken.
+fn leads_nowhere(client: &Client, method: &str, params: Value) -> Option<Value> {
+    let error = client.request(method, params)["error"].clone();
+    let code = error["code"].as_i64();
+    code.is_some_and(|code| code != -32603).then_some(error)
+}
+
+fn check_prompts(client: &Client) -> usize {
+    let mut offered = 0;
+    for entry in client.list("prompts") {
+        let name = entry["name"].as_str().unwrap();
+        let arguments = entry["arguments"].as_array().cloned().unwrap_or_default();
+        let names: Vec<String> = arguments.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+        let base = filled(client, &prompt(name), &names);
+        for argument in &names {
+            for value in completed(client, prompt(name), argument, "", base.clone()) {
+                let mut given = base.clone();
+                given[argument] = json!(value);
+                let params = json!({ "name": name, "arguments": given });
+                let error = leads_nowhere(client, "prompts/get", params);
+                assert!(error.is_none(), "`{value}` is offered for `{argument}` of {name}: {error:?}");
+                offered += 1;
+            }
+        }
+    }
+    offered
+}
+
+fn check_templates(client: &Client) -> usize {
+    let mut offered = 0;
+    for uri in templates_of(client) {
+        let parsed = folio::uri::UriTemplate::parse(&uri).unwrap();
+        let names: Vec<String> = parsed.variables().iter().map(|variable| variable.name.clone()).collect();
+        let base = filled(client, &template(&uri), &names);
+        for variable in &names {
+            for value in completed(client, template(&uri), variable, "", base.clone()) {
+                let known = |name: &str| {
+                    if name == variable { Some(value.clone()) } else { base[name].as_str().map(str::to_owned) }
+                };
+                let read = json!({ "uri": parsed.expand(&known) });
+                let error = leads_nowhere(client, "resources/read", read);
+                assert!(error.is_none(), "`{value}` is offered for `{variable}` of {uri}: {error:?}");
+                offered += 1;
+            }
+        }
+    }
+    offered
+}
+
+#[test]
+fn whatever_an_example_offers_to_complete_is_there() {
+    if !has_git() {
+        return;
+    }
+    let mut offered = 0;
+    for name in EXAMPLES {
+        let server = Serve::of(&example(name)).stdio();
+        let client = server.modern();
+        let declared = client.result("server/discover", Value::Null)["capabilities"].clone();
+        if declared.get("completions").is_some() {
+            offered += if declared.get("prompts").is_some() { check_prompts(&client) } else { 0 };
+            offered += if declared.get("resources").is_some() { check_templates(&client) } else { 0 };
+        }
+    }
+    assert!(offered > 20, "only {offered} values are offered in all");
+}
+
 #[test]
 fn hello_says_hello_in_every_version_on_both_wires() {
     let on_http = Serve::of(&example("hello")).http();

@@ -168,6 +168,40 @@ fn a_task_is_refused_before_it_begins() {
     assert_eq!(begun["result"]["resultType"], "task", "{begun}");
 }
 
+/// What a tool may require, a capability that meets it, and one that does not.
+fn required() -> [(&'static str, Value, Value); 8] {
+    let extension = |name: &str, settings: Value| json!({ "extensions": { name: settings } });
+    let tasks = "io.modelcontextprotocol/tasks";
+    [
+        ("tasks: {}", extension(tasks, json!({})), json!({ "tasks": {} })),
+        ("extensions: { io.modelcontextprotocol/tasks: {} }", extension(tasks, json!({})), extension("a/b", json!({}))),
+        ("extensions: { a/b: { depth: 2 } }", extension("a/b", json!({ "depth": 2 })), extension("a/b", json!({}))),
+        ("experimental: { maps: {} }", json!({ "experimental": { "maps": {} } }), json!({ "experimental": {} })),
+        ("roots: { listChanged: true }", json!({ "roots": { "listChanged": true } }), json!({ "roots": {} })),
+        ("sampling: { context: {} }", json!({ "sampling": { "context": {} } }), json!({ "sampling": {} })),
+        ("elicitation: { url: {} }", json!({ "elicitation": { "url": {} } }), json!({ "elicitation": {} })),
+        ("elicitation: {}", json!({ "elicitation": {} }), json!({ "elicitation": { "url": {} } })),
+    ]
+}
+
+#[test]
+fn whatever_can_be_required_is_met_by_a_client_that_has_it() {
+    for (written, has, lacks) in required() {
+        let tool = format!("{{ description: A, requires: {{ {written} }}, result: {{ text: asked }} }}");
+        let folder = Folder::of(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n  ask: {tool}\n"));
+        for version in ["2025-11-25", MODERN] {
+            let fine = ask(&folder, version, has.clone());
+            assert_eq!(text_of(&fine["result"]["content"][0]), "asked", "{written} in {version}");
+            let refused = ask(&folder, version, lacks.clone());
+            let error = refused["error"]["code"] == -32021 || refused["result"]["isError"] == true;
+            assert!(error, "{written} in {version}: {refused}");
+        }
+    }
+    let refused = ask(&Folder::of(&NEEDY.replace("sampling: { tools: {} }", "tasks: {}")), MODERN, json!({}));
+    let missing = json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    assert_eq!(refused["error"]["data"]["requiredCapabilities"], missing, "in the words of the protocol: {refused}");
+}
+
 #[test]
 fn over_http_a_missing_capability_is_a_bad_request() {
     let folder = Folder::of(NEEDY);

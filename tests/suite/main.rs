@@ -21,6 +21,7 @@ mod architecture;
 mod asking;
 mod batch;
 mod cli;
+mod completion;
 mod conversation;
 mod examples;
 mod hostile;

@@ -7,6 +7,7 @@ use crate::harness::*;
 
 const MATTER: &str = "---\nname: git-flow\ndescription: How we use Git\nlicense: MIT\nmetadata: { version: \"1.0\" }\n---\nSee [it](templates/commit.md).\n";
 const COMMIT: &str = "# Commit\n";
+const HIDDEN: &str = "Squash before you merge.\r\n";
 const BYTES: &[u8] = &[0x89, b'P', b'N', b'G', 0, 1];
 
 /// One skill with files and folders in it, one below a folder that is none, and one that is left out.
@@ -16,7 +17,7 @@ fn desk() -> Folder {
         ("skills/git-flow/SKILL.md", MATTER),
         ("skills/git-flow/templates/commit.md", COMMIT),
         ("skills/git-flow/templates/a b?.txt", "odd"),
-        ("skills/git-flow/.hidden", "not served"),
+        ("skills/git-flow/.hidden/.rules", HIDDEN),
         ("skills/team/refunds/SKILL.md", "---\nname: refunds\ndescription: Refunds\n---\n"),
         ("skills/broken/SKILL.md", "---\nname: another\ndescription: Wrong\n---\n"),
         ("skills/README.md", "Not of any skill"),
@@ -42,6 +43,7 @@ fn git_flow() -> Value {
             "name": "git-flow", "description": "How we use Git", "license": "MIT", "metadata": { "version": "1.0" }
         },
         "resources": [
+            file("skill://git-flow/.hidden/.rules", HIDDEN.as_bytes()),
             file("skill://git-flow/SKILL.md", MATTER.as_bytes()),
             file("skill://git-flow/assets/logo.png", BYTES),
             file("skill://git-flow/templates/a%20b%3F.txt", b"odd"),
@@ -112,6 +114,7 @@ fn a_folder_of_a_skill_shows_what_stands_in_it_and_only_that() {
     let folder = desk();
     everywhere(&folder, &json!({}), |client| {
         let expected = [
+            (".hidden", "inode/directory"),
             ("git-flow", "text/markdown"),
             ("assets", "inode/directory"),
             ("empty", "inode/directory"),
@@ -131,11 +134,11 @@ fn a_folder_of_a_skill_shows_what_stands_in_it_and_only_that() {
 #[test]
 fn a_folder_with_many_files_is_read_a_page_at_a_time() {
     let folder = desk();
-    folder.write("folio.yaml", "folio: 1\nserver: { name: s, pageSize: 3 }\nskills: { dir: skills }\n");
+    folder.write("folio.yaml", "folio: 1\nserver: { name: s, pageSize: 4 }\nskills: { dir: skills }\n");
     let server = folder.stdio();
     let client = server.modern();
     let first = client.result("resources/directory/read", json!({ "uri": "skill://git-flow" }));
-    assert_eq!(first["resources"].as_array().unwrap().len(), 3);
+    assert_eq!(first["resources"].as_array().unwrap().len(), 4);
     let rest = json!({ "uri": "skill://git-flow", "cursor": first["nextCursor"] });
     let rest = client.result("resources/directory/read", rest);
     assert_eq!(rest["resources"][0]["name"], "templates");
@@ -152,6 +155,7 @@ fn see_resources(client: &Client) {
     let listed = client.list("resources");
     let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
     let expected = [
+        "skill://git-flow/.hidden/.rules",
         "skill://git-flow/SKILL.md",
         "skill://git-flow/assets/logo.png",
         "skill://git-flow/templates/a%20b%3F.txt",
@@ -160,12 +164,19 @@ fn see_resources(client: &Client) {
     ];
     assert_eq!(uris, expected);
     let shown = ("git-flow", "How we use Git", "text/markdown");
-    assert_eq!(listed[0]["name"], shown.0);
-    assert_eq!(listed[0]["description"], shown.1);
-    assert_eq!(listed[0]["mimeType"], shown.2);
+    assert_eq!(listed[1]["name"], shown.0);
+    assert_eq!(listed[1]["description"], shown.1);
+    assert_eq!(listed[1]["mimeType"], shown.2);
+    assert_eq!(client.read_text("skill://git-flow/.hidden/.rules"), HIDDEN);
     assert_eq!(client.read_text("skill://git-flow/SKILL.md"), MATTER);
     assert_eq!(client.read_text("skill://git-flow/templates/a%20b%3F.txt"), "odd");
-    for none in ["skill://broken/SKILL.md", "skill://README.md", "skill://git-flow/.hidden", "skill://git-flow"] {
+    for none in [
+        "skill://broken/SKILL.md",
+        "skill://README.md",
+        "skill://git-flow/.hidden",
+        "skill://git-flow",
+        "skill://git-flow/./SKILL.md",
+    ] {
         let code = if client.is_modern() { -32602 } else { -32002 };
         assert_eq!(client.code("resources/read", json!({ "uri": none })), code, "{none}");
     }
@@ -205,10 +216,10 @@ fn a_skill_that_is_edited_added_or_mended_is_served_as_it_is() {
     folder.write("skills/git-flow/templates/commit.md", "# COMMIT\n");
     let updated = client.wait_for("notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], "skill://git-flow/templates/commit.md");
-    assert_eq!(skill("git-flow")["skill"]["resources"][3]["digest"], digest(b"# COMMIT\n"));
+    assert_eq!(skill("git-flow")["skill"]["resources"][4]["digest"], digest(b"# COMMIT\n"));
     folder.write("skills/git-flow/new/deep.md", "x");
     client.wait_for("notifications/resources/list_changed");
-    assert_eq!(skill("git-flow")["skill"]["resources"][2], file("skill://git-flow/new/deep.md", b"x"));
+    assert_eq!(skill("git-flow")["skill"]["resources"][3], file("skill://git-flow/new/deep.md", b"x"));
     folder.write("skills/broken/SKILL.md", "---\nname: broken\ndescription: Mended\n---\n");
     client.wait_for("notifications/resources/list_changed");
     assert_eq!(skill("broken")["skill"]["frontmatter"]["description"], "Mended");
@@ -242,6 +253,90 @@ fn a_skill_cannot_lead_out_of_its_folder() {
     assert_eq!(client.list("skills")[0], git_flow());
     for uri in ["skill://git-flow/out.txt", "skill://git-flow/etc/passwd", "skill://git-flow/../../secret.txt"] {
         assert_eq!(client.code("resources/read", json!({ "uri": uri })), -32602, "{uri}");
+    }
+}
+
+#[test]
+fn a_skill_in_a_hidden_folder_is_found_listed_and_read() {
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nOf {name}\n");
+    let folder = Folder::new(&[
+        ("folio.yaml", "folio: 1\nserver: { name: s }\nskills: { dir: .agents/skills }\n"),
+        (".agents/skills/.curated/review/SKILL.md", &skill("review")),
+        (".agents/skills/.curated/review/.github/checks.yml", "on: push\n"),
+        (".agents/skills/.curated/.git/hooks/SKILL.md", &skill("hooks")),
+        (".agents/skills/.curated/node_modules/left-pad/SKILL.md", &skill("left-pad")),
+        (".agents/skills/.curated/review/.git", "gitdir: ../elsewhere\n"),
+        (".agents/skills/.curated/review/node_modules/a/index.js", "1"),
+        (".agents/skills/.curated/review/.env", "TOKEN=1\n"),
+        (".agents/skills/.curated/review/.SKILL.md.swp", "b0VIM"),
+    ]);
+    everywhere(&folder, &json!({}), |client| {
+        let uris = ["skill://.curated/review/.github/checks.yml", "skill://.curated/review/SKILL.md"];
+        let expected = json!([file(uris[0], b"on: push\n"), file(uris[1], skill("review").as_bytes())]);
+        let skills = client.list("skills");
+        assert_eq!((skills.len(), &skills[0]["resources"]), (1, &expected), "{skills:?}");
+        let got = client.result("skills/get", json!({ "uri": uris[1] }));
+        assert_eq!(got["skill"], skills[0]);
+        assert_eq!(client.read_text(uris[1]), skill("review"));
+        assert_eq!(client.read_text(uris[0]), "on: push\n");
+        let expected = [(".github", "inode/directory"), ("review", "text/markdown")];
+        assert_eq!(children(client, "skill://.curated/review"), pairs(&expected));
+        let listed: Vec<Value> = client.list("resources").iter().map(|one| one["uri"].clone()).collect();
+        assert_eq!(listed, uris);
+    });
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    folder.write(".agents/skills/.new/plan/SKILL.md", skill("plan"));
+    client.wait_for("notifications/resources/list_changed");
+    assert_eq!(client.read_text("skill://.new/plan/SKILL.md"), skill("plan"));
+}
+
+/// Whoever acts on a skill holds its files against its manifest, and reads no other: nothing may be missing from it.
+#[test]
+fn a_manifest_names_every_file_that_can_be_read_once_and_only_those() {
+    let folder = desk();
+    for path in ["a/.b/c d.md", ".x", "..dots", "%41.txt", "é/ü.txt", "a/SKILL.md.bak", "deep/er/.and/deeper"] {
+        folder.write(&format!("skills/git-flow/{path}"), format!("\u{feff}of {path}\r\n"));
+    }
+    everywhere(&folder, &json!({}), |client| {
+        let skills = client.list("skills");
+        let manifest = skills[0]["resources"].as_array().unwrap();
+        let mut named: Vec<&str> = manifest.iter().map(|file| file["uri"].as_str().unwrap()).collect();
+        let listed = client.list("resources");
+        let readable = listed.iter().map(|one| one["uri"].as_str().unwrap());
+        assert_eq!(named, readable.filter(|uri| uri.starts_with("skill://git-flow/")).collect::<Vec<_>>());
+        named.dedup();
+        assert_eq!(named.len(), files_beneath(&folder.at("skills/git-flow")), "{named:?}");
+        for file in manifest {
+            let contents = client.result("resources/read", json!({ "uri": file["uri"] }))["contents"][0].clone();
+            let bytes = match contents["text"].as_str() {
+                Some(text) => text.as_bytes().to_vec(),
+                None => base64(contents["blob"].as_str().unwrap()),
+            };
+            assert_eq!((&file["digest"], &file["size"]), (&json!(digest(&bytes)), &json!(bytes.len())), "{file}");
+        }
+    });
+}
+
+fn files_beneath(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { files_beneath(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn a_link_among_skills_is_left_out_and_said() {
+    let folder = desk();
+    let link = |to: &str, from: &str| std::os::unix::fs::symlink(folder.at(to), folder.at(from)).unwrap();
+    link("skills/git-flow", "skills/same");
+    link("skills/README.md", "skills/git-flow/inside.md");
+    link("nowhere", "skills/git-flow/templates/dead");
+    let server = folder.stdio();
+    assert_eq!(server.modern().list("skills")[0], git_flow());
+    assert_eq!(server.modern().list("skills").len(), 2);
+    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    for path in ["same", "git-flow/inside.md", "git-flow/templates/dead"] {
+        let words = format!("`{path}` is left out: it is a link, or cannot be read");
+        assert!(checked.out.contains(&words), "{checked:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::catalog::block::{annotations, bare, check_icons, icons};
+use crate::catalog::block::{annotations, bare, check_icons, check_mime_type, icons};
 use crate::catalog::complete::completions;
 use crate::catalog::entry::{RunKeys, check_limits, digest};
 use crate::catalog::inputs::{Inputs, check_argument, check_name, is_taken};
@@ -32,6 +32,7 @@ impl Resource {
     ) -> Option<Resource> {
         let Building { compiler, references, home, name, before } = building;
         check_icons(written.icons.as_deref(), written.at, compiler);
+        check_mime_type(written.mime_type.as_ref(), compiler);
         let template = uri(written, compiler)?;
         let inputs = variables(written, &template, compiler);
         let sources = completions(&written.arguments, inputs.as_ref(), compiler);

@@ -3,8 +3,8 @@
 //! What is not here: how they are checked (`build`).
 
 mod build;
+mod named;
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,13 +21,14 @@ use crate::uri::UriTemplate;
 
 use super::answer::{Body, Contents, Refusal, RefusalKind};
 use super::block::{Made, contents};
-use super::complete::Sources;
+use super::complete::{Asking, Owner, Sources};
 use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
 use super::inputs::{Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::refused;
+use named::{Named, names};
 
 /// How large a file may be that is read as a resource.
 const MAX_RESOURCE: u64 = 64 << 20;
@@ -91,7 +92,7 @@ impl Resource {
     /// What of it stands in the list of resources: itself, the files of its root, or nothing where it is a template.
     pub(super) fn listed(&self) -> Vec<face::Resource> {
         if let Content::Root(root) = &self.content {
-            return root.entries().iter().map(|entry| self.root_face(root, entry)).collect();
+            return self.readable(root).map(|entry| self.root_face(root, entry)).collect();
         }
         if !self.template.is_literal() {
             return Vec::new();
@@ -102,6 +103,12 @@ impl Resource {
             Content::Blob(bytes) => face::Resource { size: Some(bytes.len() as u64), ..face },
             _ => face,
         }]
+    }
+
+    /// The files of its root whose paths its variable takes.
+    fn readable<'r>(&'r self, root: &'r Root) -> impl Iterator<Item = &'r crate::files::Entry> {
+        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path));
+        root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
     fn root_face(&self, root: &Root, entry: &crate::files::Entry) -> face::Resource {
@@ -154,21 +161,52 @@ impl Resource {
         }
     }
 
-    /// What an action sees that completes one of its variables.
-    pub(super) fn partly(&self, given: &BTreeMap<String, String>) -> Scope {
-        self.home.scope(self.inputs.bind_partly(given))
-    }
-
-    /// The files of its root, for completion.
-    pub(super) fn paths(&self) -> Option<Vec<String>> {
+    /// The values of a variable with which its URI names something, where that can be told: by `complete`, by the files
+    /// of its root, or by those that its path can name.
+    pub(super) async fn values(&self, asking: Asking<'_>) -> Option<Vec<String>> {
+        if let Some(values) = self.completed().values(asking).await {
+            return Some(values);
+        }
         match &self.content {
-            Content::Root(root) => Some(root.entries().iter().map(|entry| entry.path.clone()).collect()),
+            Content::Root(root) if self.path_variable() == Some(asking.argument) => {
+                Some(self.readable(root).map(|entry| entry.path.clone()).collect())
+            }
+            Content::FileTemplate { folder, literal, path } => {
+                Named { folder, literal, path, resource: self }.values(asking.argument, asking.given)
+            }
             _ => None,
         }
     }
 
+    /// What its variables are completed by, where that is written.
+    pub(super) fn completed(&self) -> Owner<'_> {
+        Owner { sources: &self.completions, inputs: &self.inputs, home: &self.home }
+    }
+
+    /// The variables that something completes.
+    pub(super) fn completed_variables(&self) -> impl Iterator<Item = &str> {
+        let names = self.template.variables().iter().map(|variable| variable.name.as_str());
+        names.filter(|name| self.completions.contains_key(*name) || self.completes_itself(name))
+    }
+
+    /// Its URI with this value of the one variable that it needs.
+    pub(super) fn uri_with(&self, variable: &str, value: &str) -> Option<String> {
+        let mut others = self.template.variables().iter().filter(|other| other.name != variable);
+        let alone = others.all(|other| !self.inputs.requires(&other.name));
+        alone.then(|| self.template.expand(&|name| (name == variable).then(|| value.to_owned())))
+    }
+
+    /// Whether the files that it has are values of the variable.
+    pub(super) fn completes_itself(&self, variable: &str) -> bool {
+        match &self.content {
+            Content::Root(_) => self.path_variable() == Some(variable),
+            Content::FileTemplate { path, .. } => names(path, variable),
+            _ => false,
+        }
+    }
+
     /// The name of the variable that holds the path in its root.
-    pub(super) fn path_variable(&self) -> Option<&str> {
+    fn path_variable(&self) -> Option<&str> {
         self.template.variables().first().map(|variable| variable.name.as_str())
     }
 
@@ -176,6 +214,21 @@ impl Resource {
     pub(super) fn admits(&self, values: &IndexMap<String, String>) -> bool {
         match (&self.content, values.values().next()) {
             (Content::Root(root), Some(path)) => root.admits(path),
+            _ => true,
+        }
+    }
+
+    /// Whether a URI of it names a file that is there; of what is made anew there is no telling, and so it is taken.
+    pub(super) fn has(&self, values: &IndexMap<String, String>) -> bool {
+        let path = values.values().next().map(String::as_str).unwrap_or_default();
+        let is_file = |stat: crate::files::Stat| !stat.is_dir;
+        match &self.content {
+            // The folder of a variable that is not set has nothing, which is said elsewhere.
+            Content::Root(root) if root.entries().is_empty() => true,
+            Content::Root(root) => root.admits(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file),
+            Content::FileTemplate { folder, literal, path } => {
+                self.template_stat((folder, literal, path), values).is_some_and(is_file)
+            }
             _ => true,
         }
     }

@@ -9,7 +9,7 @@ use crate::catalog::face::{self, Annotations, Object};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::digest::sha256;
-use crate::files::{Entry, Folder, Globs, mime_of, rfc3339};
+use crate::files::{Entry, Folder, Found, Globs, mime_of, rfc3339};
 use crate::manifest;
 use crate::yaml::{At, Spanned};
 
@@ -20,6 +20,21 @@ use super::{Children, File, MAX_SKILL, Skills, uri};
 const MANY: usize = 200_000;
 /// How many files a skill may have.
 const MAX_FILES: usize = 512;
+/// What tools and systems put beside the files of a skill, and files that hold secrets by their very names.
+const NOT_OF_A_SKILL: &[&str] = &[
+    "**/.git",
+    "**/.git/**",
+    "**/.hg/**",
+    "**/.jj/**",
+    "**/.svn/**",
+    "**/node_modules/**",
+    "**/.DS_Store",
+    "**/._*",
+    "**/.*.sw?",
+    "**/.env",
+    "**/.netrc",
+    "**/.npmrc",
+];
 
 /// The skills of all packs, as they are found.
 #[derive(Default)]
@@ -37,7 +52,7 @@ struct Dir<'a> {
     path: PathBuf,
     /// Where it is named.
     at: At,
-    entries: Vec<Entry>,
+    found: Found,
     home: &'a Arc<Home>,
 }
 
@@ -76,6 +91,7 @@ impl Collected {
                 .warning(Code::Glob, dir.at, "there is no skill in this folder")
                 .help("a skill is a folder in it with a file SKILL.md");
         }
+        dir.warn_of_links(compiler);
         self.list(&dir, matters, &contents);
     }
 
@@ -97,7 +113,7 @@ impl Collected {
 
     fn list(&mut self, dir: &Dir<'_>, matters: Matters, contents: &Contents) {
         let outermost = |path: &str| matters.keys().any(|folder| is_in(path, folder));
-        for entry in dir.entries.iter().filter(|entry| outermost(&entry.path)) {
+        for entry in dir.found.files.iter().filter(|entry| outermost(&entry.path)) {
             let Some(content) = contents.get(&entry.path) else { continue };
             let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
             let matter = matters.get(folder).filter(|_| name == "SKILL.md");
@@ -106,8 +122,8 @@ impl Collected {
             let path = PathBuf::from(&entry.path);
             self.files.push(File { face, home: dir.home.clone(), folder: dir.folder.clone(), path });
         }
-        for folder in dir.folders().filter(|folder| outermost(&format!("{folder}/"))) {
-            self.children.entry(folder).or_default();
+        for folder in dir.found.folders.iter().filter(|folder| outermost(&format!("{folder}/"))) {
+            self.children.entry(folder.clone()).or_default();
         }
         for (folder, matter) in matters {
             let files = dir.files_of(&folder).filter_map(|entry| Some((entry, contents.get(&entry.path)?)));
@@ -144,23 +160,25 @@ impl Collected {
 impl Dir<'_> {
     /// The folders in it that have a SKILL.md.
     fn skill_folders(&self, compiler: &mut Compiler<'_>) -> Vec<String> {
-        if self.entries.iter().any(|entry| entry.path == "SKILL.md") {
+        if self.found.files.iter().any(|entry| entry.path == "SKILL.md") {
             compiler
                 .warning(Code::Skill, self.at, "this folder has a SKILL.md itself: the skill is left out")
                 .help("name the folder above it, in which the skill is a folder");
         }
-        self.entries.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
+        self.found.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
     }
 
     fn files_of(&self, folder: &str) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(move |entry| is_in(&entry.path, folder))
+        self.found.files.iter().filter(move |entry| is_in(&entry.path, folder))
     }
 
-    /// Every folder in it, even an empty one.
-    fn folders(&self) -> impl Iterator<Item = String> {
-        let all = every_file().and_then(|globs| self.folder.folders_under(&globs).ok()).unwrap_or_default();
-        let below = move |path: PathBuf| path.strip_prefix(self.folder.path()).ok()?.to_str().map(str::to_owned);
-        all.into_iter().filter_map(below).filter(|path| !path.is_empty())
+    /// Says what the author may miss: a skill is made of the files that are really there.
+    fn warn_of_links(&self, compiler: &mut Compiler<'_>) {
+        for path in &self.found.left_out {
+            compiler
+                .warning(Code::Skill, self.at, format!("`{path}` is left out: it is a link, or cannot be read"))
+                .help("put the files themselves there");
+        }
     }
 
     /// Holds a skill against the rules and limits, and reads its files. `None` where it is left out.
@@ -226,14 +244,12 @@ fn open<'a>(written: &Spanned<manifest::Skills>, home: &'a Arc<Home>, compiler: 
         compiler.error(Code::NotFound, dir.at, format!("there is no folder `{}`", dir.value));
         return None;
     };
-    let globs = every_file()?;
-    for watched in folder.folders_under(&globs).unwrap_or_default() {
-        compiler.findings.reads.folder(watched);
-    }
-    match folder.walk(&globs, MANY) {
-        Ok(entries) => {
-            entries.iter().for_each(|entry| compiler.findings.reads.file(folder.path().join(&entry.path)));
-            Some(Dir { folder, path, at: dir.at, entries, home })
+    match folder.find(&every_file()?, MANY) {
+        Ok(found) => {
+            let below = found.folders.iter().filter(|below| !below.is_empty());
+            below.for_each(|below| compiler.findings.reads.folder(folder.path().join(below)));
+            found.files.iter().for_each(|entry| compiler.findings.reads.file(folder.path().join(&entry.path)));
+            Some(Dir { folder, path, at: dir.at, found, home })
         }
         Err(error) => {
             compiler.error(Code::Unreadable, dir.at, error.to_string());
@@ -243,7 +259,7 @@ fn open<'a>(written: &Spanned<manifest::Skills>, home: &'a Arc<Home>, compiler: 
 }
 
 fn every_file() -> Option<Globs> {
-    Globs::new(&["**/*"], &[]).ok()
+    Globs::new(&["**/*"], NOT_OF_A_SKILL).ok().map(Globs::of_all_names)
 }
 
 fn is_in(path: &str, folder: &str) -> bool {

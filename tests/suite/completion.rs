@@ -1,0 +1,292 @@
+//! Completion offers what can be used: whatever it offers is taken, and what it leads to can be read.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// Prompts and templates over one folder of pages, of which some are not served.
+const DESK: &str = r#"folio: 1
+server: { name: desk }
+prompts:
+  triage:
+    description: Triage
+    arguments:
+      page: { complete: { resource: docs } }
+      link: { complete: { resource: docs, uri: true } }
+      name: { complete: { glob: "**/*.md", base: docs, stem: true } }
+      file: { complete: { glob: "*.md", base: docs } }
+      short: { maxLength: 4, complete: { glob: "*.md", base: docs } }
+      lang: { complete: { resource: translated } }
+      title: { complete: { resource: translated, variable: page } }
+      kind: { complete: { resource: issue } }
+    messages:
+      - user: { resource: "docs://{{path page}}" }
+      - user: "{{link}}{{name}}{{file}}{{short}}{{lang}}{{title}}{{kind}}"
+resources:
+  docs: { uri: "docs://{+page}", root: docs, include: ["**/*.md"], exclude: ["draft-*", "old/**"] }
+  page: { uri: "page://{name}", file: "docs/{{name}}.md" }
+  deep: { uri: "deep://{+path}", file: "docs/{{path}}" }
+  translated: { uri: "tr://{lang}/{page}", file: "text/{{lang}}/{{page}}.txt" }
+  numbered: { uri: "no://{n}", arguments: { n: { type: integer, minimum: 2 } }, file: "numbers/{{n}}.txt" }
+  chosen: { uri: "chosen://{n}", arguments: { n: { complete: ["2"] } }, file: "numbers/{{n}}.txt" }
+  issue: { uri: "issue://{kind}", arguments: { kind: { enum: [bug, idea] } }, text: "{{kind}}" }
+"#;
+
+fn desk() -> Folder {
+    let folder = Folder::of(DESK);
+    let docs =
+        ["policy.md", "how-to/restart.md", "draft-new.md", "old/was.md", ".hidden.md", "a b%20?.md", "c:d.md", "x.txt"];
+    for path in docs {
+        folder.write(&format!("docs/{path}"), path);
+    }
+    for path in ["text/en/start.txt", "text/en/end.txt", "text/de/start.txt", "numbers/1.txt", "numbers/2.txt"] {
+        folder.write(path, path);
+    }
+    folder.write("numbers/02.txt", "no number is written so");
+    folder.write("outside.md", "outside");
+    symlink(folder.at("outside.md"), folder.at("docs/out.md")).unwrap();
+    folder
+}
+
+fn of(client: &Client, reference: Value, argument: &str, typed: &str, known: Value) -> Vec<String> {
+    let params = json!({
+        "ref": reference,
+        "argument": { "name": argument, "value": typed },
+        "context": { "arguments": known },
+    });
+    let mut values: Vec<String> =
+        serde_json::from_value(client.result("completion/complete", params)["completion"]["values"].clone()).unwrap();
+    values.sort();
+    values
+}
+
+fn prompt(name: &str) -> Value {
+    json!({ "type": "ref/prompt", "name": name })
+}
+
+fn template(uri: &str) -> Value {
+    json!({ "type": "ref/resource", "uri": uri })
+}
+
+#[test]
+fn a_resource_completes_arguments_with_what_it_lists() {
+    let folder = desk();
+    everywhere(&folder, &json!({}), |client| {
+        let triage = |argument: &str, typed: &str| of(client, prompt("triage"), argument, typed, json!({}));
+        let listed = client.list("resources");
+        let names: Vec<&str> = listed.iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(triage("page", ""), names);
+        assert_eq!(names, ["a b%20?.md", "c:d.md", "how-to/restart.md", "policy.md"]);
+        for page in &names {
+            let said = client.result("prompts/get", json!({ "name": "triage", "arguments": { "page": page } }));
+            assert_eq!(text_of(&said["messages"][0]["content"]["resource"]).as_str(), page.to_owned());
+        }
+        let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
+        assert_eq!(triage("link", ""), uris);
+        assert_eq!(triage("link", "docs://pol"), ["docs://policy.md"]);
+        assert_eq!(triage("kind", ""), ["bug", "idea"]);
+    });
+}
+
+#[test]
+fn a_glob_is_told_from_its_base_and_without_extensions() {
+    let folder = desk();
+    let server = folder.stdio();
+    let client = &server.modern();
+    let triage = |argument: &str| of(client, prompt("triage"), argument, "", json!({}));
+    // A link within the pack is as good as a file.
+    assert_eq!(triage("file"), ["a b%20?.md", "c:d.md", "draft-new.md", "out.md", "policy.md"]);
+    let stems = ["a b%20?", "c:d", "draft-new", "how-to/restart", "old/was", "out", "policy"];
+    assert_eq!(triage("name"), stems);
+    assert!(triage("short").is_empty(), "what the argument refuses is offered: {:?}", triage("short"));
+}
+
+#[test]
+fn the_path_of_a_file_completes_its_variables() {
+    let folder = desk();
+    everywhere(&folder, &json!({}), |client| {
+        let all = |uri: &str, variable: &str, known: Value| of(client, template(uri), variable, "", known);
+        assert_eq!(all("page://{name}", "name", json!({})), ["a b%20?", "c:d", "draft-new", "policy"]);
+        let deep = ["a b%20?.md", "c:d.md", "draft-new.md", "how-to/restart.md", "old/was.md", "policy.md", "x.txt"];
+        assert_eq!(all("deep://{+path}", "path", json!({})), deep);
+        assert_eq!(all("tr://{lang}/{page}", "lang", json!({})), ["de", "en"]);
+        assert_eq!(all("tr://{lang}/{page}", "page", json!({})), ["end", "start"]);
+        assert_eq!(all("tr://{lang}/{page}", "page", json!({ "lang": "de" })), ["start"]);
+        assert_eq!(all("tr://{lang}/{page}", "lang", json!({ "page": "end", "lang": "de" })), ["en"]);
+        assert_eq!(all("tr://{lang}/{page}", "page", json!({ "lang": "../docs" })), Vec::<String>::new());
+        assert_eq!(all("no://{n}", "n", json!({})), ["2"]);
+        assert_eq!(all("chosen://{n}", "n", json!({})), ["2"]);
+        let typed = of(client, template("page://{name}"), "name", "poli", json!({}));
+        assert_eq!(typed, ["policy"]);
+        let triage = |argument: &str, known: Value| of(client, prompt("triage"), argument, "", known);
+        assert_eq!(triage("lang", json!({})), ["de", "en"]);
+        assert_eq!(triage("title", json!({ "lang": "de" })), ["start"]);
+    });
+}
+
+#[test]
+fn a_file_completes_as_soon_as_it_is_there() {
+    let folder = desk();
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    folder.write("docs/zebra.md", "zebra");
+    client.wait_for("notifications/resources/list_changed");
+    assert_eq!(of(&client, prompt("triage"), "page", "zeb", json!({})), ["zebra.md"]);
+    assert_eq!(of(&client, template("page://{name}"), "name", "zeb", json!({})), ["zebra"]);
+}
+
+#[test]
+fn what_stands_behind_a_reference_completes_and_describes() {
+    let folder = Folder::new(&[
+        (
+            "folio.yaml",
+            r##"folio: 1
+server: { name: s }
+prompts:
+  p:
+    description: P
+    arguments:
+      tone: { $ref: "defs.yaml#/$defs/tone" }
+      own: { $ref: "defs.yaml#/$defs/tone", description: Its own words }
+      again: { $ref: "#/properties/tone" }
+      twice: { allOf: [{ $ref: "defs.yaml#/$defs/alias" }] }
+      flag: { $ref: "defs.yaml#/$defs/flag" }
+      way: { oneOf: [{ const: mail, title: By mail }, { const: call }] }
+      open: { anyOf: [{ const: any }, { type: string }] }
+    text: "{{tone}}{{own}}{{again}}{{twice}}{{flag}}{{way}}{{open}}"
+"##,
+        ),
+        (
+            "defs.yaml",
+            r##"$defs:
+  tone: { title: Tone, description: How it is said, enum: [warm, cool] }
+  alias: { $ref: "#/$defs/tone" }
+  flag: { type: boolean, description: Whether }
+"##,
+        ),
+    ]);
+    everywhere(&folder, &json!({}), |client| {
+        let all = |argument: &str| of(client, prompt("p"), argument, "", json!({}));
+        for argument in ["tone", "own", "again", "twice"] {
+            assert_eq!(all(argument), ["cool", "warm"], "{argument}");
+        }
+        assert_eq!(all("flag"), ["false", "true"]);
+        assert_eq!(all("way"), ["call", "mail"]);
+        assert!(all("open").is_empty());
+        let listed = client.list("prompts")[0]["arguments"].clone();
+        let words: Vec<&Value> = listed.as_array().unwrap().iter().map(|one| &one["description"]).take(5).collect();
+        let said = "How it is said";
+        assert_eq!(json!(words), json!([said, "Its own words", said, said, "Whether"]), "{listed}");
+    });
+}
+
+/// What `check` says of the argument `a` of a prompt beside some resources.
+fn said(complete: &str) -> Vec<Value> {
+    let folder = desk();
+    let head = DESK.split_once("prompts:").unwrap().0;
+    let resources = DESK.split_once("resources:").unwrap().1;
+    let prompts = format!("prompts:\n  p: {{ description: P, arguments: {{ a: {complete} }}, text: '{{{{a}}}}' }}\n");
+    let more = "  plain: { uri: 'plain://x', text: x }\n  made: { uri: 'made://{x}', text: '{{x}}' }\n  \
+        one: { uri: 'one://{x}', arguments: { x: { complete: { resource: two } } }, text: '{{x}}' }\n  \
+        two: { uri: 'two://{x}', arguments: { x: { complete: { resource: one } } }, text: '{{x}}' }\n";
+    let more = if complete.contains("one") { more } else { more.split_once("  one:").unwrap().0 };
+    folder.write("folio.yaml", format!("{head}{prompts}resources:{resources}{more}"));
+    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
+#[test]
+fn a_source_that_can_offer_nothing_is_said() {
+    for (complete, words) in [
+        ("{ complete: { resource: dosc } }", "there is no resource `dosc`"),
+        ("{ complete: { resource: plain } }", "nothing completes a variable of `plain`"),
+        ("{ complete: { resource: made } }", "nothing completes a variable of `made`"),
+        ("{ complete: { resource: translated } }", "`translated` has several variables: say which is meant"),
+        ("{ complete: { resource: docs, variable: pgae } }", "`docs` has no variable `pgae` that something completes"),
+        (
+            "{ complete: { resource: translated, variable: page, uri: true } }",
+            "a whole URI of `translated` needs `lang` too",
+        ),
+        ("{ complete: { resource: one } }", "`one` is completed by itself in the end"),
+        ("{ complete: { resource: docs, stem: true } }", "`stem` belongs to `glob`, and there is none"),
+        ("{ complete: { glob: '*.md', uri: true } }", "`uri` belongs to `resource`, and there is none"),
+        (
+            "{ complete: { glob: '*.md', resource: docs } }",
+            "`complete` is a list, or exactly one of `glob`, `resource`, `run`",
+        ),
+        ("{ complete: { glob: '*.md', base: dosc } }", "there is no folder `dosc`"),
+        ("{ complete: { glob: '../*.md', base: docs } }", "this glob leaves its `base`"),
+        ("{ complete: { glob: '*.rst', base: docs } }", "no file matches this glob, so it offers nothing"),
+        ("{ enum: [x, y], complete: [x, z] }", "`z` is never offered: `a` does not take it"),
+    ] {
+        let report = said(complete);
+        assert!(report.iter().any(|fault| fault["message"] == words), "{complete}: {report:#?}");
+    }
+    let meant = said("{ complete: { resource: dosc } }");
+    assert!(meant[0]["help"].as_str().unwrap().contains("did you mean `docs`"), "{meant:#?}");
+    assert_eq!(said("{ complete: { resource: docs } }"), Vec::<Value>::new());
+}
+
+/// The warnings of a manifest whose globs offer pages.
+fn warned(entries: &str) -> Vec<(String, String)> {
+    let folder = desk();
+    folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\n{entries}"));
+    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    let words = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
+    report.iter().map(|fault| (words(fault, "message"), words(fault, "help"))).collect()
+}
+
+#[test]
+fn a_glob_that_offers_what_cannot_be_read_is_said() {
+    let asks = |glob: &str| {
+        format!(
+            "prompts: {{ p: {{ arguments: {{ page: {{ complete: {{ {glob} }} }} }}, messages: [{{ user: {{ resource: 'docs://{{{{path page}}}}' }} }}] }} }}\n\
+            resources: {{ docs: {{ uri: 'docs://{{+page}}', root: docs, include: ['*.md'], exclude: ['draft-*', 'out.md'] }} }}\n"
+        )
+    };
+    let mend = "`complete: { resource: docs }` offers those that can be read".to_owned();
+    let said = |path: &str, uri: &str| format!("`{path}` is offered, and `{uri}` cannot be read");
+    let from_here = said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md");
+    assert_eq!(warned(&asks("glob: 'docs/*.md'")), [(from_here, mend.clone())]);
+    let draft = said("draft-new.md", "docs://draft-new.md");
+    assert_eq!(warned(&asks("glob: '*.md', base: docs")), [(draft, mend)]);
+    assert_eq!(warned(&asks("glob: 'p*.md', base: docs")), []);
+    let own = |glob: &str| {
+        format!(
+            "resources: {{ page: {{ uri: 'page://{{name}}', arguments: {{ name: {{ complete: {{ {glob} }} }} }}, file: 'docs/{{{{name}}}}.md' }} }}\n"
+        )
+    };
+    let twice = said("docs/policy.md", "page://docs%2Fpolicy.md");
+    let without = "leave out `complete`, and the files that can be read complete it".to_owned();
+    assert_eq!(warned(&own("glob: 'docs/p*.md'")), [(twice, without)]);
+    assert_eq!(warned(&own("glob: 'p*.md', base: docs, stem: true")), []);
+}
+
+#[test]
+fn a_pack_completes_by_its_own_resources() {
+    let prompts =
+        "prompts: { p: { description: P, arguments: { a: { complete: { resource: docs } } }, text: '{{a}}' } }\n";
+    let folder = Folder::new(&[
+        (
+            "folio.yaml",
+            &format!(
+                "folio: 1\nserver: {{ name: s }}\npacks: {{ in: {{ path: in }} }}\n{prompts}resources: {{ docs: {{ uri: 'a://{{+x}}', root: a }} }}\n"
+            ),
+        ),
+        ("a/outer.md", ""),
+        (
+            "in/folio.yaml",
+            &format!(
+                "folio: 1\nserver: {{ name: i }}\n{prompts}resources: {{ docs: {{ uri: 'b://{{+x}}', root: b }} }}\n"
+            ),
+        ),
+        ("in/b/inner.md", ""),
+    ]);
+    let server = folder.stdio();
+    let client = &server.modern();
+    assert_eq!(of(client, prompt("p"), "a", "", json!({})), ["outer.md"]);
+    assert_eq!(of(client, prompt("in-p"), "a", "", json!({})), ["inner.md"]);
+}
