@@ -83,6 +83,11 @@ impl UriTemplate {
         &self.variables
     }
 
+    /// The text by which two literals are one URI: the case of the scheme does not count.
+    pub fn key(&self) -> Cow<'_, str> {
+        folded(&self.text)
+    }
+
     /// Says whether it has no variables, and so is the URI of one resource.
     pub fn is_literal(&self) -> bool {
         self.variables.is_empty()
@@ -94,6 +99,14 @@ impl UriTemplate {
             Some(Part::Literal(range)) => self.text.get(range.clone()).unwrap_or_default(),
             _ => "",
         }
+    }
+
+    /// What stands before, between and after its variables.
+    pub fn literal_parts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(range) => self.text.get(range.clone()),
+            Part::Expression { .. } => None,
+        })
     }
 
     /// What stands after its last variable.
