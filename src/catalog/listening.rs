@@ -9,9 +9,10 @@ use serde_json::Map;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
-use crate::manifest;
+use crate::manifest::{self, TraceKey};
 use crate::notation;
 use crate::template::{Fixed, Scope, Template, Text};
+use crate::world::HandOn;
 use crate::yaml::Spanned;
 
 use super::block::{check_icons, icons};
@@ -38,6 +39,12 @@ pub struct Listening {
     pub session_idle: Option<Duration>,
     /// How often a session's client is asked whether it is there.
     pub ping: Option<Duration>,
+}
+
+/// What of a caller's trace goes along beside `traceparent`.
+pub(super) fn hand_on(pack: &LoadedPack) -> HandOn {
+    let written = pack.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
+    HandOn { state: written.contains(&TraceKey::Tracestate), baggage: written.contains(&TraceKey::Baggage) }
 }
 
 /// Checks what the server is called.
