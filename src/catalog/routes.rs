@@ -1,6 +1,6 @@
 //! Which entry answers a URI: of the pack that takes in others, before any of theirs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -103,40 +103,58 @@ pub(super) struct WrittenUri {
     pub(super) at: At,
 }
 
-/// Warns of every URI of a pack that an entry of an earlier pack answers, in whole or in part.
+/// Warns of every URI of a pack that an entry of an earlier pack answers, in whole or in part, as far as that is found.
 pub(super) fn warn_of_overlaps(written: &[WrittenUri], findings: &mut Findings) {
-    for later in written.iter().filter(|later| later.pack > 0) {
-        let before = written.iter().filter(|earlier| earlier.pack < later.pack);
-        let Some((earlier, witness)) =
-            before.filter_map(|earlier| Some((earlier, shared(&earlier.template, &later.template)?))).next()
-        else {
-            continue;
-        };
-        let words = match later.template.is_literal() {
-            true => format!("`{witness}` of this pack is never answered"),
-            false => format!("this pack does not answer every URI of `{}`: not `{witness}`", later.template.as_str()),
-        };
-        findings
-            .report
-            .warning(Code::Duplicate, later.at.span(), words)
-            .note(earlier.at.span(), "this entry answers it, as its pack comes first")
-            .help("let the two have different schemes, or different beginnings");
+    let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
+    for pack in 1..=last {
+        let earlier: Vec<&WrittenUri> = written.iter().filter(|one| one.pack < pack).collect();
+        let later: Vec<&WrittenUri> = written.iter().filter(|one| one.pack == pack).collect();
+        for (later, (earlier, witness)) in overlaps(&earlier, &later) {
+            let words = match later.template.is_literal() {
+                true => format!("`{witness}` of this pack is never answered"),
+                false => format!("`{witness}` is not answered by `{}` of this pack", later.template.as_str()),
+            };
+            findings
+                .report
+                .warning(Code::Duplicate, later.at.span(), words)
+                .note(earlier.at.span(), "but by this entry, as its pack comes first")
+                .help("let the two have different schemes, or different beginnings");
+        }
     }
 }
 
-/// A URI that both answer, where one is found. Two literals that are equal are an error elsewhere.
-fn shared(one: &UriTemplate, other: &UriTemplate) -> Option<String> {
-    if one.is_literal() && other.is_literal() {
-        return None;
+/// What of `later` is answered by which of `earlier`, with a URI that both would answer: one for each, in the order
+/// written. Two literals that are equal are an error elsewhere.
+fn overlaps<'w>(
+    earlier: &[&'w WrittenUri],
+    later: &[&'w WrittenUri],
+) -> Vec<(&'w WrittenUri, (&'w WrittenUri, String))> {
+    let (before, own) = (router(earlier), router(later));
+    let mut found: BTreeMap<usize, (&WrittenUri, String)> = BTreeMap::new();
+    for (nth, one) in later.iter().enumerate() {
+        let shared = samples(&one.template).find_map(|uri| Some((*before.find(&uri)?.0, uri)));
+        let shared = shared.and_then(|(by, uri)| Some((*earlier.get(by)?, uri)));
+        found.extend(shared.map(|shared| (nth, shared)));
     }
-    let samples = |of: &UriTemplate, with: &UriTemplate| -> Vec<String> {
-        if of.is_literal() {
-            return vec![of.as_str().to_owned()];
+    for one in earlier {
+        for (nth, uri) in samples(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
+            found.entry(nth).or_insert((one, uri));
         }
-        let parts = with.literal_parts().map(|part| part.trim_matches('/').to_owned());
-        let values = ["x".to_owned(), "x/x".to_owned()].into_iter().chain(parts.filter(|part| !part.is_empty()));
-        values.map(|value| of.expand(&|_: &str| Some(value.clone()))).collect()
+    }
+    let later_of = |(nth, shared): (usize, _)| Some((*later.get(nth)?, shared));
+    let are_two_literals = |(later, (earlier, _)): &(&WrittenUri, (&WrittenUri, String))| {
+        later.template.is_literal() && earlier.template.is_literal()
     };
-    let both = |uri: &String| one.matches(uri).is_some() && other.matches(uri).is_some();
-    samples(other, one).into_iter().chain(samples(one, other)).find(both)
+    found.into_iter().filter_map(later_of).filter(|overlap| !are_two_literals(overlap)).collect()
+}
+
+fn router(written: &[&WrittenUri]) -> Router<usize> {
+    Router::new(written.iter().enumerate().map(|(nth, one)| (one.template.clone(), nth)))
+}
+
+/// URIs that a template answers: of a literal the only one.
+fn samples(template: &UriTemplate) -> impl Iterator<Item = String> {
+    let values: &[&str] = if template.is_literal() { &[""] } else { &["x", "x/x"] };
+    let expanded = values.iter().map(|value| template.expand(&|_: &str| Some((*value).to_owned())));
+    expanded.filter(|uri| template.matches(uri).is_some())
 }

@@ -101,14 +101,6 @@ impl UriTemplate {
         }
     }
 
-    /// What stands before, between and after its variables.
-    pub fn literal_parts(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Literal(range) => self.text.get(range.clone()),
-            Part::Expression { .. } => None,
-        })
-    }
-
     /// What stands after its last variable.
     pub(super) fn literal_suffix(&self) -> &str {
         match self.parts.as_slice() {

@@ -1,5 +1,8 @@
 //! What of a call's values becomes the command line and the environment of a program.
 
+use folio::catalog::build;
+use folio::diagnostic::lines;
+use folio::load::{Place, Surroundings, load};
 use serde_json::{Value, json};
 
 use crate::harness::{Client, Folder, everywhere, text_of};
@@ -96,5 +99,18 @@ fn what_the_system_cannot_carry_is_refused_by_the_name_of_its_argument() {
         assert!(client.call("one", json!({ "diff": fits }))["isError"] != true);
         assert!(folder.at("started").exists());
         folder.remove("started");
+    }
+}
+
+#[test]
+fn a_script_that_no_shell_can_be_given_is_a_fault_of_the_manifest() {
+    for (length, fits) in [(131_071, true), (131_072, false)] {
+        let text = "#".repeat(length);
+        let folder = Folder::of(&format!(
+            "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, run: {{ script: {{ shell: sh, text: \"{text}\" }} }} }}\n"
+        ));
+        let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::Process));
+        assert_eq!(built.catalog.is_some(), fits, "{length}");
+        assert!(fits || lines(&built.report).contains("at most 131071 bytes [too-large]"), "{length}");
     }
 }
