@@ -1,25 +1,24 @@
 //! `exec`: a program with its argv elements, and no shell.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::process::{self, Setting};
+use super::process::{self, Prepared, Setting};
 use super::{Act, Doing, Failure, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{Scalar, by_kind};
-use crate::template::{Argv, Scope, Shape, Template, truthy};
+use crate::template::{Argv, Element as TextElement, Scope, Shape, Template, truthy};
 use crate::world::find_program;
 use crate::yaml::{At, Spanned};
 
 by_kind! {
     /// One element of argv (a template), or elements that depend on an argument.
     pub enum Element {
-        /// Always exactly one element, whatever its value holds.
+        /// Exactly one element, whatever its value holds; none where it is exactly one `{{…}}` whose value is absent.
         "scalar" => Template(Scalar),
         "map" => Choice(Choice),
     }
@@ -96,19 +95,21 @@ impl Act for Exec {
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
         let program = match &self.program {
             Program::Literal(program) => program.clone(),
-            Program::Template(template) => template.render(doing.scope)?.into_text(),
+            Program::Template(template) => {
+                template.render(doing.scope)?.map(TextElement::into_text).unwrap_or_default()
+            }
         };
-        let mut command = self.setting.command(&program, doing)?;
-        command.args = self.arguments(doing.scope)?;
-        let finished = doing.world.run(command).await?;
+        let mut prepared = self.setting.prepare(&program, doing)?;
+        self.arguments(doing.scope, &mut prepared)?;
+        let finished = prepared.run(doing).await?;
         let shown = program.rsplit('/').next().unwrap_or(&program);
         self.setting.outcome(shown, finished, doing.max_output)
     }
 }
 
 impl Exec {
-    fn arguments(&self, scope: &Scope) -> Result<Vec<OsString>, Failure> {
-        let mut argv = Argument { elements: Vec::new(), after_dashes: false, allow_dash: &self.allow_dash };
+    fn arguments(&self, scope: &Scope, prepared: &mut Prepared) -> Result<(), Failure> {
+        let mut argv = Argument { prepared, after_dashes: false, allow_dash: &self.allow_dash };
         for part in &self.elements {
             match part {
                 Part::One(template) => argv.push(template, scope)?,
@@ -121,13 +122,13 @@ impl Exec {
                 Part::Each { name, then } => argv.push_each(name, then, scope)?,
             }
         }
-        Ok(argv.elements)
+        Ok(())
     }
 }
 
 /// The elements so far. Once `--` has stood there, nothing is an option any more.
 struct Argument<'a> {
-    elements: Vec<OsString>,
+    prepared: &'a mut Prepared,
     after_dashes: bool,
     allow_dash: &'a BTreeSet<String>,
 }
@@ -150,16 +151,18 @@ impl Argument<'_> {
 
     /// `item_of` is the argument whose item `{{this}}` is.
     fn push_item(&mut self, template: &Template<Argv>, scope: &Scope, item_of: Option<&str>) -> Result<(), Failure> {
-        let element = template.render(scope)?;
+        // What is exactly one value that is absent is no element.
+        let Some(element) = template.render(scope)? else { return Ok(()) };
+        let named = |variable| if variable == "this" { item_of.unwrap_or(variable) } else { variable };
         if let Some(variable) = element.foreign_dash().filter(|_| !self.after_dashes) {
-            let argument = if variable == "this" { item_of.unwrap_or(variable) } else { variable };
+            let argument = named(variable);
             if !self.allow_dash.contains(argument.trim_start_matches("arguments.")) {
                 return Err(Failure::Dash { argument: argument.to_owned() });
             }
         }
         self.after_dashes |= template.source() == "--";
-        self.elements.push(element.into_text().into());
-        Ok(())
+        let longest = element.longest().map(|variable| named(variable).to_owned());
+        self.prepared.arg(element.into_text(), longest.as_deref())
     }
 }
 

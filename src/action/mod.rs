@@ -3,6 +3,7 @@
 //! A row of `actions!` gives an action its key in the manifest, its schema and hover text, its checks and its work.
 //! What is not here: how a program is started and a request sent (world/), and what becomes of an outcome (catalog/).
 
+mod arg_max;
 mod ask;
 mod call;
 mod checkpoint;

@@ -37,6 +37,8 @@ pub struct Doing<'a> {
     pub resume: Option<&'a Checkpoint>,
     /// How long the client has been waited for.
     pub waited: &'a Waited,
+    /// Whether a step of another entry gave the arguments: then they may hold what a step found.
+    pub of_step: bool,
     /// Whether the run stops behind the step that its plan names, to go on apart from the request.
     pub detach: bool,
 }
@@ -103,6 +105,16 @@ pub enum Failure {
     Nul {
         /// The argument.
         argument: String,
+    },
+    /// A value that no program can be given.
+    #[error("`{argument}` is too long for a program: {place} may have at most {limit} bytes; `stdin` takes more")]
+    TooLong {
+        /// The argument, or what else made it so long.
+        argument: String,
+        /// What is limited.
+        place: &'static str,
+        /// The most bytes.
+        limit: usize,
     },
     /// JSON that was cut.
     #[error("the JSON was cut: {missing} bytes over the limit of {limit}")]

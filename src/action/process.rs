@@ -1,16 +1,19 @@
 //! What `exec` and `script` have in common: where a program runs, what it reads, and what becomes of what it printed.
 
+use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::arg_max::ArgMax;
 use super::later;
 use super::outcome::{Body, Doing, Failure, Outcome, body_of};
 use super::step::Beside;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{EnvValue, Shape, Template, Text};
-use crate::world::{Captured, Command, Finished, strip_escapes};
+use crate::world::{Captured, Command, Finished, WorldError, strip_escapes};
 use crate::yaml::Spanned;
 
 /// The keys beside it.
@@ -38,6 +41,47 @@ pub(super) fn shape() -> Shape {
     Shape::object([("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)])
 }
 
+/// A command that holds no more than the system can carry.
+pub(super) struct Prepared {
+    command: Command,
+    size: ArgMax,
+}
+
+impl Prepared {
+    /// Adds an element to the command line; `longest` is the variable that has the greatest part in it.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn arg(&mut self, element: impl Into<OsString>, longest: Option<&str>) -> Result<(), Failure> {
+        let element = element.into();
+        self.size.add(element.len(), longest)?;
+        self.command.args.push(element);
+        Ok(())
+    }
+
+    /// Adds a variable to the environment; `longest` is the one of the template that has the greatest part in it.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn variable(&mut self, name: &str, value: String, longest: Option<&str>) -> Result<(), Failure> {
+        self.size.add(name.len() + 1 + value.len(), longest)?;
+        self.command.env.push((name.to_owned(), value));
+        Ok(())
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// It did not come to its end.
+    pub(super) async fn run(self, doing: &Doing<'_>) -> Result<Finished, Failure> {
+        let Prepared { command, size } = self;
+        doing.world.run(command).await.map_err(|error| match error {
+            WorldError::NotStarted { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => size.too_many(),
+            other => other.into(),
+        })
+    }
+}
+
 impl Setting {
     pub(super) fn compile(beside: &Beside<'_>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Setting> {
         if let Some(sandbox) = beside.sandbox {
@@ -57,18 +101,21 @@ impl Setting {
     }
 
     /// The command, but for its program's arguments.
-    pub(super) fn command(&self, program: &str, doing: &Doing<'_>) -> Result<Command, Failure> {
-        let mut command = Command::new(program, self.folder(doing)?);
+    pub(super) fn prepare(&self, program: &str, doing: &Doing<'_>) -> Result<Prepared, Failure> {
+        let mut prepared = Prepared { command: Command::new(program, self.folder(doing)?), size: ArgMax::default() };
         for (name, template) in &self.env {
-            command.env.push((name.clone(), template.render(doing.scope)?.0));
+            let value = template.render(doing.scope)?;
+            let longest = value.longest().map(str::to_owned);
+            prepared.variable(name, value.text, longest.as_deref())?;
         }
+        let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
             command.stdin = Some(stdin.render(doing.scope)?.0.into_bytes());
         }
         command.timeout = doing.timeout;
         command.max_output = doing.max_output;
         command.cancel = doing.cancel.clone();
-        Ok(command)
+        Ok(prepared)
     }
 
     fn folder(&self, doing: &Doing<'_>) -> Result<PathBuf, Failure> {

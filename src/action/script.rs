@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::arg_max::MAX_STRING;
 use super::exec::warn_if_missing;
 use super::process::{self, Setting};
 use super::{Act, Doing, Failure, Outcome, Written};
@@ -97,6 +98,7 @@ impl Act for Script {
         let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, compiler));
         let text = text.flatten()?;
         refuse_templates(&text, compiler)?;
+        refuse_length(&text, compiler)?;
         let (program, options) = shell?;
         Some(Script { program, options, text: text.value, setting: setting? })
     }
@@ -106,15 +108,17 @@ impl Act for Script {
     }
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        let mut command = self.setting.command(&self.program, doing)?;
-        command.args.clone_from(&self.options);
-        command.args.push(self.text.as_str().into());
+        let mut prepared = self.setting.prepare(&self.program, doing)?;
+        for option in &self.options {
+            prepared.arg(option, None)?;
+        }
+        prepared.arg(&self.text, None)?;
         for (name, value) in doing.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
             if let Some(value) = variable(name, value)? {
-                command.env.push((name.clone(), value));
+                prepared.variable(name, value, Some(name))?;
             }
         }
-        let finished = doing.world.run(command).await?;
+        let finished = prepared.run(doing).await?;
         self.setting.outcome(&self.program, finished, doing.max_output)
     }
 }
@@ -171,6 +175,17 @@ fn refuse_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
     } else {
         fault.help("values are environment variables of the arguments' names");
     }
+    None
+}
+
+/// The text is one argument of its shell.
+fn refuse_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
+    if text.len() < MAX_STRING {
+        return Some(());
+    }
+    compiler
+        .error(Code::TooLarge, text.at, format!("a script may have at most {} bytes", MAX_STRING - 1))
+        .help("make it a file of the pack, and run that with `exec`");
     None
 }
 

@@ -10,7 +10,7 @@ use crate::compile::{Compiler, Exposure, MAX_FILE};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
 use crate::notation::{self, EmbeddedBody, LinkBody, MediaSource, ResourceBody, ResourceLinkBody, TextOrFile};
-use crate::template::{Condition, Scope, Shape, Template, Text, Uri};
+use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Text, Uri};
 use crate::yaml::{At, Spanned};
 
 use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, RefusalKind, Text as TextBlock};
@@ -44,7 +44,7 @@ struct Bytes {
 
 enum Source {
     File(Folder, PathBuf),
-    Base64(Template<Text>),
+    Base64(BlobPlan),
 }
 
 struct Inline {
@@ -55,8 +55,14 @@ struct Inline {
 
 enum InlineBody {
     Text(Template<Text>),
-    Blob(String),
+    Blob(BlobPlan),
     File(Folder, PathBuf),
+}
+
+/// Bytes that are written as base64.
+enum BlobPlan {
+    Fixed(Base64Text),
+    Template(Template<Base64>),
 }
 
 struct Link {
@@ -184,7 +190,7 @@ impl Bytes {
         meta: Option<Object>,
     ) -> Result<Media, Refusal> {
         let (data, guessed) = match &self.source {
-            Source::Base64(text) => (text.render(scope).map_err(refused)?.0.trim().to_owned(), otherwise.to_owned()),
+            Source::Base64(blob) => (blob.make(scope)?, otherwise.to_owned()),
             Source::File(folder, path) => {
                 let bytes = read(folder, path)?;
                 let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
@@ -195,12 +201,27 @@ impl Bytes {
     }
 }
 
+impl BlobPlan {
+    fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<BlobPlan> {
+        let template: Template<Base64> = compiler.template(text, Exposure::Client)?;
+        let fixed = template.literal().and_then(Base64Text::read);
+        Some(fixed.map_or_else(|| BlobPlan::Template(template), BlobPlan::Fixed))
+    }
+
+    fn make(&self, scope: &Scope) -> Result<String, Refusal> {
+        match self {
+            BlobPlan::Fixed(fixed) => Ok(fixed.0.clone()),
+            BlobPlan::Template(template) => Ok(template.render(scope).map_err(refused)?.0),
+        }
+    }
+}
+
 impl Inline {
     fn make(&self, scope: &Scope) -> Result<Contents, Refusal> {
         let uri = self.uri.render(scope).map_err(refused)?.0;
         let (body, guessed) = match &self.body {
             InlineBody::Text(text) => (Body::Text(text.render(scope).map_err(refused)?.0), "text/plain".to_owned()),
-            InlineBody::Blob(blob) => (Body::Blob(blob.clone()), "application/octet-stream".to_owned()),
+            InlineBody::Blob(blob) => (Body::Blob(blob.make(scope)?), "application/octet-stream".to_owned()),
             InlineBody::File(folder, path) => contents(read(folder, path)?, &path.to_string_lossy()),
         };
         Ok(Contents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
@@ -315,23 +336,13 @@ fn media_source(source: &MediaSource, at: At, mime_type: Option<String>, compile
     match (&source.file, &source.base64) {
         (Some(file), None) => media_file(file, mime_type, compiler),
         (None, Some(base64)) => {
-            let text = compiler.template(base64, Exposure::Client)?;
-            check_base64(base64, compiler)?;
-            Some(Bytes { source: Source::Base64(text), mime_type })
+            BlobPlan::compile(base64, compiler).map(|blob| Bytes { source: Source::Base64(blob), mime_type })
         }
         _ => {
             compiler.error(Code::Conflict, at, "this takes exactly one of `file`, `base64`");
             None
         }
     }
-}
-
-fn check_base64(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
-    if !text.contains("{{") && STANDARD.decode(bare(text)).is_err() {
-        compiler.error(Code::BadValue, text.at, "this is not base64");
-        return None;
-    }
-    Some(())
 }
 
 /// Base64 may be written in lines.
@@ -374,8 +385,7 @@ fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Optio
 fn blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<InlineBody> {
     match &blob.value {
         TextOrFile::Text(text) => {
-            check_base64(&Spanned::new(text.clone(), blob.at), compiler)?;
-            Some(InlineBody::Blob(bare(text)))
+            BlobPlan::compile(&Spanned::new(text.clone(), blob.at), compiler).map(InlineBody::Blob)
         }
         TextOrFile::File(file) => {
             let file = compiler.file_of(file, blob.at)?;

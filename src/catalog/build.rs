@@ -11,7 +11,8 @@ use crate::diagnostic::{Code, Report};
 use crate::load::{Loaded, LoadedPack, Written};
 use crate::manifest::Skills;
 use crate::notation::Named;
-use crate::uri::{Router, UriTemplate};
+use crate::uri::UriTemplate;
+use crate::world::HandOn;
 use crate::yaml::{At, Spanned};
 
 use super::Catalog;
@@ -19,12 +20,13 @@ use super::accept::Candidate;
 use super::apps;
 use super::complete::{self, Served};
 use super::entry::{Home, names};
-use super::face::Lists;
+use super::face::{self, Lists};
 use super::lint;
-use super::listening::{Listening, listening, server};
+use super::listening::{Listening, hand_on, listening, server};
 use super::prompt::{Building, Prompt};
 use super::reference::{Known, Node, References};
 use super::resource::Resource;
+use super::routes::{Listed, Route, Routes, WrittenUri, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};
 use super::skill::Collected;
 use super::told::Redactor;
@@ -72,8 +74,10 @@ struct Builder {
     uris: IndexMap<String, At>,
     /// What is blocked or faulty has a name all the same.
     own_names: Vec<OwnNames>,
-    /// The URIs of all that was written, faulty, blocked or not, with the number of their pack.
-    written_uris: Vec<(usize, UriTemplate)>,
+    /// The URIs of all that was written, faulty, blocked or not.
+    written_uris: Vec<WrittenUri>,
+    /// The packs, in the order in which they answer.
+    homes: Vec<Arc<Home>>,
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, At>,
     references: Vec<References>,
@@ -86,6 +90,7 @@ struct Settings {
     limits: ServerLimits,
     keys: Vec<(String, u64)>,
     partials: Vec<(String, u64)>,
+    hand_on: HandOn,
 }
 
 /// The names that the entries of one pack have inside it.
@@ -108,7 +113,9 @@ impl Builder {
             own.resources.extend(file.resources.keys().map(|name| name.value.clone()));
             let uris = file.resources.values().filter_map(|resource| resource.uri.as_ref());
             let pack_number = self.own_names.len();
-            self.written_uris.extend(uris.filter_map(|uri| Some((pack_number, UriTemplate::parse(uri).ok()?))));
+            self.written_uris.extend(uris.filter_map(|uri| {
+                Some(WrittenUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.at })
+            }));
             self.file(file, pack, (&home, &mut references), findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
@@ -117,6 +124,7 @@ impl Builder {
         pack.skills.iter().for_each(|written| self.skills(written, &home, &mut compiler));
         self.own_names.push(own);
         self.references.push(references);
+        self.homes.push(home);
     }
 
     fn file(
@@ -169,14 +177,16 @@ impl Builder {
                 }
                 None => {
                     self.uris.insert(uri.to_owned(), at);
-                    self.written_uris.extend(UriTemplate::parse(uri).map(|uri| (self.own_names.len(), uri)));
+                    let pack = self.own_names.len();
+                    let template = UriTemplate::parse(uri);
+                    self.written_uris.extend(template.map(|template| WrittenUri { pack, template, at }));
                 }
             }
         }
     }
 
     /// Checks what can be told only when every entry is known, and makes the catalog.
-    fn finish(self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
+    fn finish(mut self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
         let first = packs.first()?;
         let base = std::path::Path::new("");
         let mut compiler = Compiler::new(findings, &first.pack, base);
@@ -184,38 +194,45 @@ impl Builder {
         compiler.names = names(&first.pack);
         let listening = listening(first, &mut compiler);
         let limits = server_limits(first, &mut compiler);
-        let lists = self.lists();
-        let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
-        let router = Router::new(routes);
-        self.check_references(&lists, &router, findings);
-        self.check_completions(&router, findings);
-        let answered = |uri: &str| {
-            let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
-            resource.map(|resource| resource.face(uri.to_owned()).mime_type)
+        let skills = self.skills.listed();
+        let routes =
+            Routes::new(std::mem::take(&mut self.homes), &self.resources, std::mem::take(&mut self.skills).finish());
+        let lists = self.lists(skills, &routes);
+        self.check_references(&lists, &routes, findings);
+        self.check_completions(&routes, findings);
+        warn_of_overlaps(&self.written_uris, findings);
+        let answered = |uri: &str| match routes.find(uri)? {
+            Route::Resource(nth, _) => self.resources.get(nth).map(|resource| resource.face(uri.to_owned()).mime_type),
+            Route::Skill(_) => None,
         };
         packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let said = said?;
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
         let (keys, partials) = (written::keys(first, findings), written::partials(packs, findings));
-        let settings = Settings { server: said, listening: listening?, limits, keys, partials };
-        self.catalog(packs, settings, lists, router)
+        let settings =
+            Settings { server: said, listening: listening?, limits, hand_on: hand_on(first), keys, partials };
+        self.catalog(packs, settings, lists, routes)
     }
 
-    fn lists(&self) -> Lists {
-        let (skills, files) = self.skills.listed();
+    fn lists(&self, (skills, files): (Vec<face::Skill>, Vec<face::Resource>), routes: &Routes) -> Lists {
+        let own = self.resources.iter().enumerate().flat_map(|(nth, resource)| {
+            let of_served = resource.home.is_served();
+            resource.listed().into_iter().map(move |face| Listed { face, resource: Some(nth), of_served })
+        });
+        let files = files.into_iter().map(|face| Listed { face, resource: None, of_served: false });
         Lists {
             tools: self.tools.iter().map(|tool| tool.face.clone()).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.face.clone()).collect(),
-            resources: self.resources.iter().flat_map(Resource::listed).chain(files).collect(),
+            resources: routes.answered(own.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(Resource::listed_template).collect(),
         }
     }
 
     /// Checks what completes arguments by way of resources.
-    fn check_completions(&self, router: &Router<usize>, findings: &mut Findings) {
-        let served = Served { resources: &self.resources, router };
+    fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
+        let served = Served { resources: &self.resources, routes };
         for prompt in &self.prompts {
             complete::check(prompt.completed(), &self.resources, findings);
             served.check(prompt.completed(), &|argument, value| prompt.uris_with(argument, value), findings);
@@ -228,22 +245,22 @@ impl Builder {
     }
 
     /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
-    fn check_references(&self, lists: &Lists, router: &Router<usize>, findings: &mut Findings) {
-        let has = |uri: &str| {
-            let found = router.find(uri).and_then(|(nth, values)| Some((self.resources.get(*nth)?, values)));
-            found.map(|(resource, values)| resource.has(&values))
+    fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
+        let has = |uri: &str| match routes.find(uri)? {
+            Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.has(&values)),
+            Route::Skill(_) => None,
         };
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
         for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
-            let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
-            let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
+            let written = self.written_uris.iter().filter(|written| in_reach(written.pack));
+            let answers = |uri: &str| written.clone().any(|written| written.template.matches(uri).is_some());
             let OwnNames { tools, prompts, resources } = own;
             references.check(&Known { answers: &answers, has: &has, uris: &uris, tools, prompts, resources }, findings);
         }
     }
 
-    fn catalog(self, packs: &[LoadedPack], settings: Settings, lists: Lists, router: Router<usize>) -> Option<Catalog> {
+    fn catalog(self, packs: &[LoadedPack], settings: Settings, lists: Lists, routes: Routes) -> Option<Catalog> {
         let secrets = Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()));
         let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
             names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
@@ -254,14 +271,14 @@ impl Builder {
             server: settings.server,
             listening: settings.listening,
             limits: settings.limits,
+            hand_on: settings.hand_on,
             lists,
             tools: self.tools,
             tool_names,
             prompts: self.prompts,
             prompt_names,
             resources: self.resources,
-            skills: self.skills.finish(),
-            router,
+            routes,
             secrets,
             keys: settings.keys,
             partials: settings.partials,
@@ -318,7 +335,8 @@ fn unique_uri(
     compiler: &mut Compiler<'_>,
 ) -> bool {
     let at = written.uri.as_ref().map_or(written.at, |uri| uri.at);
-    match uris.get(built.template.as_str()) {
+    let key = built.template.key();
+    match uris.get(key.as_ref()) {
         Some(first) => {
             compiler
                 .error(Code::Duplicate, at, format!("a second resource has the URI `{}`", built.template.as_str()))
@@ -326,7 +344,7 @@ fn unique_uri(
             false
         }
         None => {
-            uris.insert(built.template.as_str().to_owned(), at);
+            uris.insert(key.into_owned(), at);
             true
         }
     }

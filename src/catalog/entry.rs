@@ -33,7 +33,6 @@ pub(super) struct Home {
     pub(super) names: Names,
     /// What the names of its tools and prompts begin with.
     prefix: String,
-    /// Whether it is the pack that is served, whose entries may embed those of every other.
     served: bool,
     /// A digest of what all its entries may use.
     digest: u64,
@@ -76,9 +75,9 @@ impl Home {
         below.filter(|_| !self.prefix.is_empty()).unwrap_or(whole)
     }
 
-    /// Whether an entry here may embed an entry there: a pack's own references resolve inside it.
-    pub(super) fn may_embed(&self, other: &Home) -> bool {
-        self.served || std::ptr::eq(self, other)
+    /// Whether it is the pack that is served, whose entries may name those of every other.
+    pub(super) fn is_served(&self) -> bool {
+        self.served
     }
 
     pub(super) fn scope(&self, arguments: Map<String, Value>) -> Scope {
@@ -110,6 +109,7 @@ impl Home {
             entries: &desk,
             resume: calling.resume,
             waited: calling.waited,
+            of_step: calling.depth > 0,
             detach: calling.depth == 0 && calling.call.detach,
         };
         plan.run(&doing).await.map_err(failed)

@@ -32,6 +32,16 @@ pub(super) struct Inputs {
     within: Vec<String>,
 }
 
+/// A call whose arguments may go to its entry: those that must be inside the client's roots are.
+pub(super) struct Confined<'a> {
+    /// The arguments; each path is the one that it leads to.
+    pub(super) arguments: Object,
+    /// The call on its way.
+    pub(super) calling: Calling<'a>,
+    /// The roots, where they were needed.
+    pub(super) roots: Option<Vec<String>>,
+}
+
 impl Inputs {
     /// Takes arguments as `arguments:` declares them, and puts them in scope, whatever is wrong with them.
     pub(super) fn of(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
@@ -59,25 +69,18 @@ impl Inputs {
         !self.within.is_empty()
     }
 
-    /// Checks that what must be inside the client's roots is, and asks for them where something is given. Gives the
-    /// call on its way, and the roots where they were needed.
+    /// Resolves what must be inside the client's roots, which are asked for where something is given.
     ///
     /// # Errors
     /// What is outside of them, and a client that cannot be asked, or has yet to answer.
-    pub(super) async fn confined<'a>(
-        &self,
-        arguments: &Object,
-        calling: &Calling<'a>,
-    ) -> Result<(Calling<'a>, Option<Vec<String>>), Refusal> {
-        if self.within.is_empty() || !within::is_given(&self.within, arguments) {
-            return Ok((*calling, None));
+    pub(super) async fn confined<'a>(&self, arguments: Object, calling: &Calling<'a>) -> Result<Confined<'a>, Refusal> {
+        if !within::is_given(&self.within, &arguments) {
+            return Ok(Confined { arguments, calling: *calling, roots: None });
         }
         let roots = calling.roots().await?;
-        let complaints = within::outside(&self.within, arguments, &roots);
-        if complaints.is_empty() {
-            return Ok((calling.behind_roots(), Some(roots)));
-        }
-        Err(Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))
+        let arguments = within::resolve(&self.within, arguments, &roots)
+            .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
+        Ok(Confined { arguments, calling: calling.behind_roots(), roots: Some(roots) })
     }
 
     /// Takes arguments as a whole JSON Schema declares them, and puts them in scope, whatever is wrong with it.
@@ -170,9 +173,10 @@ impl Inputs {
     }
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and
-    /// fit; the others are null.
+    /// fit; the others are null. So are those that must be inside the client's roots: nobody asks for these here.
     pub(super) fn bind_partly(&self, given: &BTreeMap<String, String>) -> Object {
-        let fitting = |name: &String| match self.schema.coerce(name, given.get(name)?) {
+        let given = |name: &String| given.get(name).filter(|_| !self.within.contains(name));
+        let fitting = |name: &String| match self.schema.coerce(name, given(name)?) {
             Coerced::Value(value) if self.schema.allows(name, &value) => Some(value),
             _ => None,
         };

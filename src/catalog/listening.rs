@@ -9,9 +9,10 @@ use serde_json::Map;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Purpose, Span};
 use crate::load::{LoadedPack, is_unexpanded};
-use crate::manifest;
+use crate::manifest::{self, TraceKey};
 use crate::notation;
 use crate::template::{Fixed, Scope, Template, Text};
+use crate::world::HandOn;
 use crate::yaml::Spanned;
 
 use super::access::{Access, Token, normal_origin};
@@ -46,6 +47,12 @@ impl Listening {
         let place = self.places.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
         place.or(self.at)
     }
+}
+
+/// What of a caller's trace goes along beside `traceparent`.
+pub(super) fn hand_on(pack: &LoadedPack) -> HandOn {
+    let written = pack.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
+    HandOn { state: written.contains(&TraceKey::Tracestate), baggage: written.contains(&TraceKey::Baggage) }
 }
 
 /// Checks what the server is called.

@@ -25,6 +25,7 @@ mod requires;
 mod resource;
 mod result;
 mod root;
+mod routes;
 mod server_limits;
 mod skill;
 mod told;
@@ -41,7 +42,8 @@ use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::action::{Client, ListKind, Plan, Waited};
-use crate::uri::{Router, check_uri};
+use crate::uri::check_uri;
+use crate::world::HandOn;
 
 use answer::{
     Block, Call, Completion, CompletionOf, Completions, Contents, Embedded, Message, PromptAnswer, Refusal,
@@ -53,6 +55,7 @@ use entry::{Calling, Home};
 use face::{Lists, Object, Server};
 use inputs::Inputs;
 use resource::{Reading, not_found};
+use routes::{Route, Routes};
 
 pub use accept::{Candidate, Endpoint, NotAccepted, Started, Usage};
 pub use access::{Access, Token, normal_origin};
@@ -68,14 +71,14 @@ pub struct Catalog {
     server: Server,
     listening: Listening,
     limits: ServerLimits,
+    hand_on: HandOn,
     lists: Lists,
     tools: Vec<tool::Tool>,
     tool_names: HashMap<String, usize>,
     prompts: Vec<prompt::Prompt>,
     prompt_names: HashMap<String, usize>,
     resources: Vec<resource::Resource>,
-    skills: skill::Skills,
-    router: Router<usize>,
+    routes: Routes,
     secrets: told::Redactor,
     /// What of the served manifest is no entry, with digests of what was written.
     keys: Vec<(String, u64)>,
@@ -97,6 +100,11 @@ impl Catalog {
     /// What the whole server may use at once.
     pub fn limits(&self) -> ServerLimits {
         self.limits
+    }
+
+    /// What of a caller's trace goes along to programs and requests beside `traceparent`.
+    pub fn hand_on(&self) -> HandOn {
+        self.hand_on
     }
 
     /// Every list that a client can ask for.
@@ -137,12 +145,12 @@ impl Catalog {
 
     /// Whether skills are served, though there may be none at the moment.
     pub fn serves_skills(&self) -> bool {
-        self.skills.are_served()
+        self.routes.skills.are_served()
     }
 
     /// What stands in a folder of the skills, by its URI.
     pub fn directory(&self, uri: &str) -> Option<&[face::Resource]> {
-        self.skills.folder(uri)
+        self.routes.skills.folder(uri)
     }
 
     /// The JSON Schema of a tool's arguments.
@@ -236,17 +244,25 @@ impl Catalog {
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.reading(uri, &Calling::new(call, self, &waited)).await;
+        let calling = Calling::new(call, self, &waited);
+        let answer = self.reading(uri, self.routes.find(uri), &calling).await;
         let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
         answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
         Ok(answer)
     }
 
-    async fn reading(&self, uri: &str, calling: &Calling<'_>) -> Result<ResourceAnswer, Refusal> {
-        if let Some(file) = self.skills.file(uri) {
-            return file.read(uri);
-        }
-        let (resource, values) = self.route(uri)?;
+    async fn reading(
+        &self,
+        uri: &str,
+        route: Option<Route<'_>>,
+        calling: &Calling<'_>,
+    ) -> Result<ResourceAnswer, Refusal> {
+        let (resource, values) = match route {
+            Some(Route::Skill(file)) => return file.read(uri),
+            Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
+            None => (None, IndexMap::new()),
+        };
+        let resource = resource.ok_or_else(|| unanswered(uri))?;
         let contents = match resource.read(uri, values, calling).await? {
             Reading::Contents(contents) => contents,
             Reading::Made(made) => self.embedded((uri, &resource.home), made, calling).await?,
@@ -256,32 +272,16 @@ impl Catalog {
 
     /// Reads a resource for an entry of a pack.
     async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
-        if self.owner(uri).is_some_and(|owner| !home.may_embed(owner)) {
-            return Err(not_found(uri, &format!("Resource not found: {uri}")));
-        }
-        Ok(self.reading(uri, calling).await?.contents)
+        let route = self.routes.find_for(home, uri);
+        Ok(self.reading(uri, route, calling).await?.contents)
     }
 
-    /// The entry that answers a URI, and the values of its variables.
-    fn route(&self, uri: &str) -> Result<(&resource::Resource, IndexMap<String, String>), Refusal> {
-        if let Some((nth, values)) = self.router.find(uri)
-            && let Some(resource) = self.resources.get(*nth)
-        {
-            return Ok((resource, values));
+    /// The resource that answers a URI to clients, and the values of its variables; `None` where none does.
+    fn resource(&self, uri: &str) -> Option<(&resource::Resource, IndexMap<String, String>)> {
+        match self.routes.find(uri)? {
+            Route::Resource(nth, values) => Some((self.resources.get(nth)?, values)),
+            Route::Skill(_) => None,
         }
-        match check_uri(uri) {
-            Ok(()) => Err(not_found(uri, &format!("Resource not found: {uri}"))),
-            Err(fault) => {
-                let words = format!("`{}` is no URI: {}", crate::diagnostic::one_line(uri), fault.message);
-                Err(Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri })))
-            }
-        }
-    }
-
-    /// What belongs to the pack that answers a URI.
-    fn owner(&self, uri: &str) -> Option<&Home> {
-        let of_skill = self.skills.file(uri).map(|file| &*file.home);
-        of_skill.or_else(|| self.route(uri).ok().map(|(resource, _)| &*resource.home))
     }
 
     /// Blocks whose resources are read.
@@ -329,9 +329,11 @@ impl Catalog {
 
     /// A link with what the catalog knows of the resource that it names.
     fn described(&self, link: face::Resource) -> face::Resource {
-        let of_skill = self.skills.file(&link.uri).map(|file| file.face.clone());
-        let routed = || self.route(&link.uri).ok().map(|(resource, _)| resource.face(link.uri.clone()));
-        let known = of_skill.or_else(routed);
+        let known = match self.routes.find(&link.uri) {
+            Some(Route::Skill(file)) => Some(file.face.clone()),
+            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.face(link.uri.clone())),
+            None => None,
+        };
         let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
         let Some(known) = known else {
             let name = if link.name.is_empty() { last() } else { link.name.clone() };
@@ -383,7 +385,7 @@ impl Catalog {
     fn completed_template(&self, uri: &str, variable: &str) -> Result<&resource::Resource, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
         let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-        let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
+        let resource = written.or_else(|| self.resource(uri).map(|(resource, _)| resource));
         let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
         if resource.template.variables().iter().any(|known| known.name == variable) {
             return Ok(resource);
@@ -406,11 +408,13 @@ impl Catalog {
     /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where
     /// nothing answers it.
     pub fn fingerprint(&self, uri: &str) -> Option<u64> {
-        if let Some(file) = self.skills.file(uri) {
-            return Some(file.fingerprint());
+        match self.routes.find(uri)? {
+            Route::Skill(file) => Some(file.fingerprint()),
+            Route::Resource(nth, values) => {
+                let resource = self.resources.get(nth)?;
+                resource.admits(&values).then(|| resource.fingerprint(&values))
+            }
         }
-        let (resource, values) = self.route(uri).ok()?;
-        resource.admits(&values).then(|| resource.fingerprint(&values))
     }
 
     /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
@@ -445,6 +449,17 @@ impl Catalog {
         let tools = self.tools.iter().filter_map(tool::Tool::plan);
         let prompts = self.prompts.iter().filter_map(prompt::Prompt::plan);
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::Resource::plan))
+    }
+}
+
+/// Nothing answers what may not even be a URI.
+fn unanswered(uri: &str) -> Refusal {
+    match check_uri(uri) {
+        Ok(()) => not_found(uri, &format!("Resource not found: {uri}")),
+        Err(fault) => {
+            let words = format!("`{}` is no URI: {}", crate::diagnostic::one_line(uri), fault.message);
+            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri }))
+        }
     }
 }
 

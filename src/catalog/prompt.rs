@@ -14,7 +14,7 @@ use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Owner, Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
-use super::inputs::{Inputs, complaint};
+use super::inputs::{Confined, Inputs, complaint};
 use super::reference::References;
 use super::told::refused;
 
@@ -125,7 +125,7 @@ impl Prompt {
     ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
         let arguments = self.inputs.bind_texts(given).map_err(wrong)?;
-        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
+        let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let mut scope = self.home.scope(arguments);
         if let Some(plan) = &self.plan {
             let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;

@@ -25,7 +25,9 @@ pub(super) fn failed(failure: Failure) -> Refusal {
     let kind = match &failure {
         Failure::World(WorldError::Cancelled) => RefusalKind::Cancelled,
         Failure::World(WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
-        Failure::Render(_) | Failure::Dash { .. } | Failure::Nul { .. } => RefusalKind::BadArguments,
+        Failure::Render(_) | Failure::Dash { .. } | Failure::Nul { .. } | Failure::TooLong { .. } => {
+            RefusalKind::BadArguments
+        }
         Failure::Said { code: Some(code), .. } => RefusalKind::Own(*code),
         Failure::Needs(_) => RefusalKind::Needs,
         Failure::Asks(_) => RefusalKind::Asks,

@@ -20,7 +20,7 @@ use super::complete::warn_on_tool;
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object};
 use super::header;
-use super::inputs::{Inputs, argument_of, complaint};
+use super::inputs::{Confined, Inputs, argument_of, complaint};
 use super::limit::Limit;
 use super::prompt::Building;
 use super::requires::Requires;
@@ -130,7 +130,7 @@ impl Tool {
     }
 
     async fn make(&self, arguments: Object, calling: &Calling<'_>) -> Result<Given, Refusal> {
-        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
+        let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let scope = self.home.scope(arguments);
         let Some(plan) = &self.plan else {
             calling.begins()?;

@@ -1,121 +1,117 @@
 //! Arguments that must be paths inside the client's roots.
 
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
-use serde_json::{Map, Value};
-use url::Url;
+use serde_json::Value;
 
-/// Says what is wrong with the arguments that must be inside the roots; nothing where they all are.
-pub(super) fn outside(names: &[String], arguments: &Map<String, Value>, roots: &[String]) -> Vec<String> {
+use crate::files::{WithinError, resolve_within};
+use crate::uri::path_of_file_uri;
+
+use super::face::Object;
+
+/// Puts in the place of each of these arguments the path that it leads to, with every link followed.
+///
+/// # Errors
+/// What is wrong with all that lead outside of the roots, or are no paths.
+pub(super) fn resolve(names: &[String], mut arguments: Object, roots: &[String]) -> Result<Object, Vec<String>> {
     let roots: Vec<PathBuf> = roots.iter().filter_map(|root| path_of(root)).collect();
     let mut complaints = Vec::new();
     for name in names {
-        for value in texts(arguments.get(name)) {
-            match path_of(value) {
-                None => complaints.push(format!("`{name}` must be an absolute path or a `file:` URI")),
-                Some(path) if !roots.iter().any(|root| is_inside(&path, root)) => {
-                    complaints.push(format!("`{name}` must be inside one of the client's roots"));
-                }
-                Some(_) => {}
+        let Some(argument) = arguments.get_mut(name) else { continue };
+        let items: &mut [Value] = match argument {
+            Value::Array(items) => items,
+            one => std::slice::from_mut(one),
+        };
+        for item in items.iter_mut().filter(|item| !item.is_null()) {
+            match resolved(item, &roots) {
+                Ok(path) => *item = path.into(),
+                Err(fault) => complaints.push(format!("`{name}` {fault}")),
             }
         }
     }
-    complaints
+    if complaints.is_empty() { Ok(arguments) } else { Err(complaints) }
 }
 
 /// Whether an argument that must be inside the roots is given at all.
-pub(super) fn is_given(names: &[String], arguments: &Map<String, Value>) -> bool {
-    names.iter().any(|name| texts(arguments.get(name)).next().is_some())
-}
-
-fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
-    let one = value.and_then(Value::as_str);
-    let many = value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    one.into_iter().chain(many)
-}
-
-/// The path that is written or that a `file:` URI names, without `.` and `..`.
-fn path_of(written: &str) -> Option<PathBuf> {
-    if written.contains('\0') {
-        return None;
-    }
-    let path = match written.strip_prefix("file:") {
-        Some(_) => Url::parse(written).ok()?.to_file_path().ok()?,
-        None => PathBuf::from(written),
+pub(super) fn is_given(names: &[String], arguments: &Object) -> bool {
+    let given = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
     };
-    path.is_absolute().then(|| plain(&path))
+    names.iter().filter_map(|name| arguments.get(name)).any(given)
 }
 
-/// A path without `.` and `..`, read as text.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
+fn resolved(value: &Value, roots: &[PathBuf]) -> Result<String, WithinError> {
+    let path = value.as_str().and_then(path_of).ok_or(WithinError::NotAbsolute)?;
+    resolve_within(&path, roots)
 }
 
-/// Inside by what is written and, as far as it is there, by where links lead.
-fn is_inside(path: &Path, root: &Path) -> bool {
-    if !path.starts_with(root) {
-        return false;
-    }
-    let Ok(root) = fs::canonicalize(root) else { return true };
-    let there = path.ancestors().find_map(|part| fs::canonicalize(part).ok());
-    there.is_none_or(|there| there.starts_with(&root) || root.starts_with(&there))
+/// The path that is written, or that a `file:` URI names.
+fn path_of(written: &str) -> Option<PathBuf> {
+    let is_uri = written.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    if is_uri { path_of_file_uri(written) } else { Some(PathBuf::from(written)) }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 
-    fn is_fine(value: &str, roots: &[&str]) -> bool {
+    fn one(value: Value, roots: &[&str]) -> Result<Value, Vec<String>> {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
-        let arguments = Map::from_iter([("p".to_owned(), json!(value))]);
-        outside(&["p".to_owned()], &arguments, &roots).is_empty()
+        let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
+        let resolved = resolve(&["p".to_owned(), "absent".to_owned()], arguments, &roots)?;
+        assert_eq!(resolved.get("q"), Some(&json!("../q")));
+        Ok(resolved.get("p").cloned().unwrap())
+    }
+
+    #[test]
+    fn a_path_or_a_file_uri_becomes_a_path() {
+        for inside in ["/srv/a/b c", "file:///srv/a/b%20c", "FILE://localhost/srv/./a//b c/."] {
+            assert_eq!(one(json!(inside), &["file:///other", "file:///srv/a"]), Ok(json!("/srv/a/b c")), "{inside}");
+        }
+        assert_eq!(one(json!(null), &[]), Ok(json!(null)));
+        assert_eq!(one(json!([]), &[]), Ok(json!([])));
+        assert_eq!(one(json!(["file:/a/b", null, "/a"]), &["file:///a"]), Ok(json!(["/a/b", null, "/a"])));
     }
 
     #[test]
     fn a_path_is_inside_by_whole_names_and_by_no_detour() {
-        for inside in ["/srv/a", "/srv/a/b", "file:///srv/a/b%20c", "/srv/a/x/../y"] {
-            assert!(is_fine(inside, &["file:///other", "file:///srv/a"]), "{inside}");
+        for out in [
+            "/srv/ab",
+            "/srv",
+            "a",
+            "../a",
+            "",
+            "/srv/a/x/../y",
+            "/srv/a/../b",
+            "file:///srv/a/%2e%2e/b",
+            "file:///srv/a%2F..%2Fb",
+            "file:///srv/a/b?c",
+            "file://elsewhere/srv/a",
+            "https://x/srv/a",
+            "/srv/a\0",
+        ] {
+            assert!(one(json!(out), &["file:///srv/a"]).is_err(), "{out}");
         }
-        for out in
-            ["/srv/ab", "/srv", "a", "../a", "/srv/a/../b", "file:///srv/a/%2e%2e/b", "https://x/srv/a", "/srv/a\0"]
-        {
-            assert!(!is_fine(out, &["file:///srv/a"]), "{out}");
-        }
-        assert!(!is_fine("/srv/a", &[]));
+        assert!(one(json!("/srv/a"), &[]).is_err());
+        assert!(one(json!("/srv/a"), &["file:///srv/a?x", "https:///srv/a", "srv/a"]).is_err());
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_out_is_outside() {
-        let folder = tempfile::tempdir().unwrap();
-        let (root, other) = (folder.path().join("root"), folder.path().join("other"));
-        fs::create_dir_all(&root).unwrap();
-        fs::create_dir_all(&other).unwrap();
-        std::os::unix::fs::symlink(&other, root.join("link")).unwrap();
-        let uri = Url::from_file_path(&root).unwrap().to_string();
-        assert!(is_fine(root.join("new/file").to_str().unwrap(), &[&uri]));
-        assert!(!is_fine(root.join("link").to_str().unwrap(), &[&uri]));
-        assert!(!is_fine(root.join("link/new").to_str().unwrap(), &[&uri]));
+    fn what_is_no_text_is_no_path() {
+        for odd in [json!(1), json!({ "path": "/a" }), json!([["/a"]]), json!(["/a", { "b": "/c" }]), json!(true)] {
+            assert!(one(odd.clone(), &["file:///a"]).is_err(), "{odd}");
+        }
     }
 
     #[test]
     fn every_item_of_a_list_must_be_inside() {
-        let arguments = Map::from_iter([("p".to_owned(), json!(["/a/b", "/c"]))]);
-        assert_eq!(outside(&["p".to_owned()], &arguments, &["file:///a".to_owned()]).len(), 1);
+        let complaints = one(json!(["/a/b", "/c", "/d"]), &["file:///a"]).unwrap_err();
+        assert_eq!(complaints, vec!["`p` must be inside one of the client's roots"; 2]);
     }
 }

@@ -1,6 +1,7 @@
 //! Everything beneath one folder: read, described and listed, and nothing outside of it.
 //!
-//! [`Folder`] is the only door to files: paths are relative to it and cannot leave it, whatever links say.
+//! [`Folder`] is the only door to files: paths are relative to it and cannot leave it, whatever links say. Where others
+//! open a file, [`resolve_within`] says whether it lies inside of given folders.
 //! What is not here: what the files mean (load/), and word of their changes (reload/).
 
 mod disk;
@@ -11,6 +12,7 @@ mod memory;
 mod mime;
 mod path;
 mod walk;
+mod within;
 
 pub use error::FileError;
 pub use folder::{Entry, Folder, Stat, rfc3339};
@@ -18,6 +20,7 @@ pub use glob::{GlobError, Globs};
 pub use mime::{mime_by_name, mime_of};
 pub use path::normalize;
 pub use walk::Found;
+pub use within::{WithinError, resolve_within};
 
 #[cfg(test)]
 mod tests;

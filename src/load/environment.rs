@@ -114,7 +114,7 @@ pub(super) fn handed(
         let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Private) else { continue };
         let secret = template.reads().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&scope) {
-            values.insert(name.value.clone(), rendered.0);
+            values.insert(name.value.clone(), rendered.text);
         }
         if secret {
             secrets.push(name.value.clone());

@@ -43,7 +43,9 @@ pub struct Argument {
     pub complete: Option<Spanned<Complete>>,
     /// Whether its value may begin with `-` where it begins an argv element.
     pub allow_dash: Option<bool>,
-    /// Only paths inside what is named: `roots`, the folders that the client works on.
+    /// Only paths inside what is named: `roots`, the folders that the client works on. What is given is an absolute path
+    /// or a `file:` URI without `..`, or a list of these; what templates and programs see is the absolute path to which
+    /// it leads, with every link followed.
     pub within: Option<Spanned<Within>>,
     /// A regular expression that a text must match.
     #[schemars(with = "Option<String>")]

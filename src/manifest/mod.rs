@@ -25,7 +25,7 @@ pub use argument::{Argument, Arguments, Complete, CompleteBody, KEYWORDS, Within
 pub use http::Http;
 pub use prompt::{Message, Prompt};
 pub use resource::Resource;
-pub use server::{EnvEntry, EnvVariable, Server, ServerLimits};
+pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
 pub use tool::{ContentResult, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 

@@ -37,8 +37,21 @@ pub struct Server {
     pub extensions: Option<Spanned<Map<String, Value>>>,
     /// Experimental capabilities, passed on as they are.
     pub experimental: Option<Spanned<Map<String, Value>>>,
+    /// What of a caller's trace goes along to programs and HTTP requests beside `traceparent`: `tracestate`, `baggage`,
+    /// both or none. They hold whatever the caller says, so none until told otherwise.
+    pub trace: Option<Vec<TraceKey>>,
     /// What the server may use, whoever calls it.
     pub limits: Option<Spanned<ServerLimits>>,
+}
+
+/// What a caller may say of its trace beside `traceparent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TraceKey {
+    /// What tracing systems keep of the trace.
+    Tracestate,
+    /// Whatever travels with the trace.
+    Baggage,
 }
 
 /// What the whole server may use at once. A call that would need more waits for its turn, or is refused with words

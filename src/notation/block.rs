@@ -109,7 +109,7 @@ pub struct EmbeddedBody {
     pub mime_type: Option<Spanned<String>>,
     /// Its text, a template.
     pub text: Option<Spanned<String>>,
-    /// Its bytes in base64, or `{ file: … }`.
+    /// Its bytes in base64, a template, or `{ file: … }`.
     pub blob: Option<Spanned<super::TextOrFile>>,
     /// The file that holds it, sent as it is.
     pub file: Option<Spanned<String>>,

@@ -53,7 +53,7 @@ impl Server {
         mut call: impl FnMut(Call) -> F,
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<Came<T>, ErrorData> {
-        let mut plain = self.call(context);
+        let mut plain = self.call(context, &admitted.served);
         plain.detach = request.detach;
         // What waited goes on or is refused, also where nothing asks any more.
         if !admitted.served.talks && !request.detach && request.state.is_none() {

@@ -18,7 +18,7 @@ pub(crate) async fn complete(
     let Admitted { served, era } = server.admit(Kind::Completions, context)?;
     server.allowance(era).take(Cost::Complete).map_err(error::too_early)?;
     let wish = wish(request)?;
-    let call = server.call(context);
+    let call = server.call(context, &served);
     let found = server.run(context, Box::pin(served.catalog.complete(&wish, &call))).await.map_err(error::refused)?;
     let mut info = CompletionInfo::default();
     info.has_more = Some(found.has_more || found.values.len() > CompletionInfo::MAX_VALUES);

@@ -101,9 +101,12 @@ impl Server {
         }
     }
 
-    fn call(&self, context: &RequestContext<RoleServer>) -> Call {
+    fn call(&self, context: &RequestContext<RoleServer>, served: &served::Served) -> Call {
         let said = |key: &str| context.meta.get(key).and_then(Value::as_str);
-        let trace = Trace::new(said("traceparent"), said("tracestate"), said("baggage"));
+        let hand_on = served.catalog.hand_on();
+        let trace = Trace::new(said("traceparent"))
+            .with_state(said("tracestate").filter(|_| hand_on.state))
+            .with_baggage(said("baggage").filter(|_| hand_on.baggage));
         Call::new(context.ct.clone(), trace.around(self.live.world()))
     }
 

@@ -133,7 +133,7 @@ pub(crate) fn begin(
     let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_MS);
     let (live, meta) = (server.live.clone(), admitted.served.meta.clone());
     // With the trace of the request, which the task belongs to.
-    let world = server.call(context).world;
+    let world = server.call(context, &admitted.served).world;
     let capabilities = context.client_capabilities();
     let task = tasks.manager.spawn(options, |context| {
         let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };

@@ -39,6 +39,6 @@ pub use render::{RenderError, text_of, truthy};
 pub use scope::{Fixed, Scope};
 pub use shape::{Names, Shape};
 pub use slot::{
-    Argv, Condition, Element, EnvText, EnvValue, FilePath, Header, HeaderText, Json, JsonValue, Parameter, Parameters,
-    PathText, PlainText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+    Argv, Base64, Base64Text, Condition, Element, EnvText, EnvValue, FilePath, Header, HeaderText, Json, JsonValue,
+    Parameter, Parameters, PathText, PlainText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
 };

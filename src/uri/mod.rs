@@ -5,6 +5,7 @@
 mod check;
 mod expand;
 mod fault;
+mod file;
 mod index;
 mod parse;
 mod pattern;
@@ -14,6 +15,7 @@ mod template;
 
 pub use check::check_uri;
 pub use fault::UriFault;
+pub use file::path_of_file_uri;
 pub use router::Router;
 pub use template::{Operator, UriTemplate, Variable};
 

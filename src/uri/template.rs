@@ -83,6 +83,11 @@ impl UriTemplate {
         &self.variables
     }
 
+    /// The text by which two literals are one URI: the case of the scheme does not count.
+    pub fn key(&self) -> Cow<'_, str> {
+        folded(&self.text)
+    }
+
     /// Says whether it has no variables, and so is the URI of one resource.
     pub fn is_literal(&self) -> bool {
         self.variables.is_empty()

@@ -31,7 +31,7 @@ pub use error::WorldError;
 pub use guard::{HostPolicy, is_public};
 pub use http::{Header, Request, Response};
 pub use program::find_program;
-pub use traced::Trace;
+pub use traced::{HandOn, Trace};
 
 use client::Clients;
 use family::Families;

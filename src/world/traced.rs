@@ -10,6 +10,15 @@ use super::{Command, Finished, Header, Request, Response, World, WorldError};
 const MAX_STATE: usize = 512;
 const MAX_BAGGAGE: usize = 8192;
 
+/// What of a caller's trace is handed on beside `traceparent`: both are the caller's own words, for whoever reads them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HandOn {
+    /// Whether `tracestate` is.
+    pub state: bool,
+    /// Whether `baggage` is.
+    pub baggage: bool,
+}
+
 /// Where in a trace a call stands, as the caller says. What is malformed is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
@@ -19,17 +28,23 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Takes what a caller says under `traceparent`, `tracestate` and `baggage`.
-    pub fn new(parent: Option<&str>, state: Option<&str>, baggage: Option<&str>) -> Trace {
-        let parent = parent.filter(|text| is_parent(text));
-        // Of a trace without a parent the state means nothing.
-        let state = state.filter(|text| parent.is_some() && is_list(text, MAX_STATE));
+    /// Takes what a caller says under `traceparent`.
+    pub fn new(parent: Option<&str>) -> Trace {
+        Trace { parent: parent.and_then(parent_of), ..Trace::default() }
+    }
+
+    /// Takes `tracestate` as well. Of a trace without a parent it means nothing.
+    #[must_use]
+    pub fn with_state(self, state: Option<&str>) -> Trace {
+        let state = state.filter(|text| self.parent.is_some() && is_list(text, MAX_STATE));
+        Trace { state: state.map(str::to_owned), ..self }
+    }
+
+    /// Takes `baggage` as well.
+    #[must_use]
+    pub fn with_baggage(self, baggage: Option<&str>) -> Trace {
         let baggage = baggage.filter(|text| is_list(text, MAX_BAGGAGE));
-        Trace {
-            parent: parent.map(str::to_owned),
-            state: state.map(str::to_owned),
-            baggage: baggage.map(str::to_owned),
-        }
+        Trace { baggage: baggage.map(str::to_owned), ..self }
     }
 
     /// The world in which all that is done belongs to this trace.
@@ -71,17 +86,19 @@ impl World for Traced {
     }
 }
 
-/// `00-` and what the version lays down, or a later version that begins alike.
-fn is_parent(text: &str) -> bool {
+/// What `text` says in the words of version 00; nothing where it is malformed. A later version begins alike, and what
+/// it has more is not handed on.
+fn parent_of(text: &str) -> Option<String> {
     let hex = |part: &str, length: usize| {
         part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
     let some = |part: &str| part.bytes().any(|byte| byte != b'0');
-    let parts: Vec<&str> = text.split('-').collect();
-    let [version, trace, span, flags, rest @ ..] = parts.as_slice() else { return false };
-    let version_fits = hex(version, 2) && *version != "ff" && (*version != "00" || rest.is_empty());
-    let rest_fits = rest.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    version_fits && rest_fits && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)
+    let mut parts = text.split('-');
+    let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let version_fits = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+    let rest_fits = parts.all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let ids_fit = hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2);
+    (version_fits && rest_fits && ids_fit).then(|| format!("00-{trace}-{span}-{flags}"))
 }
 
 /// A list of `key=value`, of letters that a header may hold.
@@ -104,9 +121,10 @@ mod tests {
 
     #[test]
     fn only_what_is_well_formed_is_handed_on() {
-        let parent = |text: &str| Trace::new(Some(text), None, None).parent.is_some();
-        assert!(parent(PARENT));
-        assert!(parent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-may-come"));
+        let parent = |text: &str| Trace::new(Some(text)).parent;
+        assert_eq!(parent(PARENT).as_deref(), Some(PARENT));
+        let later = "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-may-come";
+        assert_eq!(parent(later).as_deref(), Some(PARENT), "of a later version, what this one knows");
         for wrong in [
             "",
             "00",
@@ -118,9 +136,9 @@ mod tests {
             "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-\r\nx: y",
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1",
         ] {
-            assert!(!parent(wrong), "{wrong:?}");
+            assert_eq!(parent(wrong), None, "{wrong:?}");
         }
-        let list = |text: &str| Trace::new(Some(PARENT), Some(text), Some(text));
+        let list = |text: &str| Trace::new(Some(PARENT)).with_state(Some(text)).with_baggage(Some(text));
         for right in ["a=1", "a=1, b@c=2;p=3", "a=,b=2"] {
             assert_eq!(list(right).state.as_deref(), Some(right));
             assert_eq!(list(right).baggage.as_deref(), Some(right));
@@ -129,6 +147,6 @@ mod tests {
             assert_eq!(list(wrong).state, None, "{wrong:?}");
             assert_eq!(list(wrong).baggage, None, "{wrong:?}");
         }
-        assert_eq!(Trace::new(None, Some("a=1"), None), Trace::default(), "a state without a parent");
+        assert_eq!(Trace::new(None).with_state(Some("a=1")), Trace::default(), "a state without a parent");
     }
 }

@@ -434,6 +434,45 @@ fn a_page_is_opened_by_clients_that_can() {
 }
 
 #[test]
+fn nobody_is_sent_to_what_is_no_page() {
+    let folder = Folder::of(
+        r#"
+folio: 1
+server: { name: pages }
+tools:
+  page:
+    description: A page
+    arguments: { url: { required: true } }
+    run: [{ id: a, ask: { q: { elicit: { message: Visit, url: "{{url}}" } } } }]
+    result: { text: "{{steps.a.q.action}}" }
+"#,
+    );
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = folder.stdio();
+        let client = server.able(version, json!({ "elicitation": { "form": {}, "url": {} } }));
+        for wrong in [
+            "javascript:alert(1)",
+            "java\tscript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "http://desk.example/",
+            "https://desk.example@evil.example/",
+            "/page",
+        ] {
+            let result = client.talk_to("page", json!({ "url": wrong }), never);
+            assert!(failure(&result).starts_with("`url` "), "{wrong}: {result}");
+        }
+        let mut shown = String::new();
+        let answer = |_: &str, params: &Value| {
+            shown = params["url"].as_str().unwrap().to_owned();
+            json!({ "action": "accept" })
+        };
+        let result = client.talk_to("page", json!({ "url": "https://desk.example/connect?x=1" }), answer);
+        assert_eq!((text(&result).as_str(), shown.as_str()), ("accept", "https://desk.example/connect?x=1"));
+    }
+}
+
+#[test]
 fn a_client_is_never_asked_what_it_does_not_say_that_it_can() {
     let folder = Folder::of(ASKING);
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } }), json!({ "sampling": {}, "roots": {} })] {

@@ -18,6 +18,7 @@ mod harness;
 mod pages;
 
 mod architecture;
+mod argv;
 mod asking;
 mod batch;
 mod cli;
@@ -29,7 +30,9 @@ mod http;
 mod hundred_edits;
 mod limits;
 mod load;
+mod packs;
 mod readme;
+mod redirects;
 mod reference;
 mod reload;
 mod results;

@@ -78,3 +78,103 @@ fn what_is_promised_is_given_in_the_form_that_the_version_knows() {
         assert!(breach.get("structuredContent").is_none(), "{version}: {breach}");
     });
 }
+
+#[test]
+fn bytes_that_are_sent_are_base64_whoever_made_them() {
+    let folder = Folder::of(
+        r#"
+folio: 1
+server: { name: blobs }
+tools:
+  inline:
+    description: A resource
+    arguments: { data: { required: true } }
+    result: { content: [{ resource: { uri: "x://y", blob: "{{data}}" } }] }
+  image:
+    description: A picture
+    arguments: { data: { required: true } }
+    result: { content: [{ image: { base64: "{{data}}" } }] }
+  program:
+    description: A picture of a program
+    arguments: { data: { required: true } }
+    run: { exec: [printf, "%s", "{{data}}"] }
+    result: { content: [{ image: { base64: "{{result.stdout}}" } }] }
+prompts:
+  inline:
+    description: A resource
+    arguments: { data: { required: true } }
+    messages: [{ user: { resource: { uri: "x://y", blob: "{{data}}" } } }]
+"#,
+    );
+    everywhere(&folder, &json!({}), |client| {
+        let sent = |tool: &str, data: &str| {
+            let result = client.call(tool, json!({ "data": data }));
+            let block = result["content"][0].clone();
+            let bytes = [&block["data"], &block["resource"]["blob"]].into_iter().find(|bytes| bytes.is_string());
+            (result["isError"] == true, bytes.cloned().unwrap_or_else(|| block["text"].clone()))
+        };
+        for tool in ["inline", "image", "program"] {
+            for fine in ["aGk=", "aGk", "a\nGk=\n"] {
+                assert_eq!(sent(tool, fine), (false, json!("aGk=")), "{tool} {fine:?}");
+            }
+            for wrong in ["not base64!", "a", "aGk=aGk=", "data:image/png;base64,aGk=", "{{data}}", "a\u{e9}"] {
+                let (failed, words) = sent(tool, wrong);
+                assert!(failed && words.as_str().unwrap().contains("` is not base64"), "{tool} {wrong}: {words}");
+            }
+        }
+        let prompt =
+            |data: &str| client.request("prompts/get", json!({ "name": "inline", "arguments": { "data": data } }));
+        assert_eq!(prompt("aGk=")["result"]["messages"][0]["content"]["resource"]["blob"], "aGk=");
+        assert_eq!(prompt("%%")["error"]["code"], -32602);
+    });
+}
+
+#[test]
+fn no_value_makes_the_name_of_a_hidden_file() {
+    let folder = Folder::new(&[
+        (
+            "folio.yaml",
+            r#"
+folio: 1
+server: { name: files }
+resources:
+  all: { uri: "all://{+path}", file: "{{path}}" }
+  sub: { uri: "sub://{+path}", file: "docs/{{path}}" }
+  two: { uri: "two://{a}/{b}", file: "docs/{{a}}{{b}}" }
+  ends: { uri: "ends://{a}{?b}", file: "docs/{{b}}.{{a}}" }
+  after: { uri: "after://{+a}{?b}", file: "docs/{{a}}.env" }
+  known: { uri: "known://{a}", file: ".well-known/{{a}}" }
+"#,
+        ),
+        (".env", "hidden"),
+        ("docs/.env", "hidden"),
+        ("docs/sub/.env", "hidden"),
+        ("docs/.git/config", "hidden"),
+        ("docs/x.env", "shown"),
+        ("docs/sub/page", "shown"),
+        (".well-known/page", "shown"),
+        (".well-known/.page", "hidden"),
+    ]);
+    everywhere(&folder, &json!({}), |client| {
+        for uri in ["sub://x.env", "sub://sub/page", "two://x/.env", "ends://env?b=x", "after://x", "known://page"] {
+            assert_eq!(client.read_text(uri), "shown", "{uri}");
+        }
+        for uri in [
+            "all://.env",
+            "all://%2Eenv",
+            "all://docs/.env",
+            "sub://.env",
+            "sub://sub/.env",
+            "sub://.git/config",
+            "two://./env",
+            "two://.e/nv",
+            "ends://env",
+            "ends://env?b=",
+            "after://sub/",
+            "known://.page",
+        ] {
+            let answer = client.request("resources/read", json!({ "uri": uri }));
+            assert!(answer["error"]["code"].is_i64() && !answer.to_string().contains("hidden\""), "{uri}: {answer}");
+        }
+    });
+}

@@ -266,13 +266,12 @@ fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
             client.result("tools/call", json!({ "name": name, "_meta": meta }))
         };
         let printed = |name: &str, meta: &[(&str, &str)]| text_of(&call(name, meta)["content"][0]).trim().to_owned();
-        let whole = TRACED.map(|(_, value)| value).join(" ");
-        assert_eq!(printed("env", &TRACED), whole, "{version}");
+        assert_eq!(printed("env", &TRACED), TRACED[0].1, "{version}");
         assert_eq!(printed("own", &TRACED), "mine", "{version}");
         call("web", &TRACED);
-        for (name, value) in TRACED {
-            assert_eq!(api.last().header(name), Some(value), "{version}");
-        }
+        // What else a caller says of its trace is for whoever asked for it.
+        let sent = TRACED.map(|(name, _)| api.last().header(name).map(str::to_owned));
+        assert_eq!(sent, [Some(TRACED[0].1.to_owned()), None, None], "{version}");
         // What is malformed is nobody's.
         let malformed = [("traceparent", "00-x"), ("tracestate", "a=1"), ("baggage", "no list\r\nx-evil: 1")];
         assert_eq!(printed("env", &malformed), "", "{version}");
@@ -280,6 +279,22 @@ fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
         for (name, _) in TRACED {
             assert_eq!(api.last().header(name), None, "{version}");
         }
+    }
+}
+
+#[test]
+fn a_manifest_asks_for_what_else_is_said_of_a_trace() {
+    for (asked, handed_on) in [("[]", vec![0]), ("[tracestate]", vec![0, 1]), ("[baggage, tracestate]", vec![0, 1, 2])]
+    {
+        let folder = Folder::of(&format!(
+            "folio: 1\nserver: {{ name: s, trace: {asked} }}\ntools:\n  env: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$TRACEPARENT $TRACESTATE $BAGGAGE\"'] }} }}\n"
+        ));
+        let server = folder.stdio();
+        let client = server.client(MODERN);
+        let meta: Value = TRACED.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
+        let printed = text_of(&client.result("tools/call", json!({ "name": "env", "_meta": meta }))["content"][0]);
+        let expected: Vec<&str> = handed_on.into_iter().map(|nth: usize| TRACED[nth].1).collect();
+        assert_eq!(printed.trim(), expected.join(" "), "{asked}");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Verdict;
 use super::spec::Elicit;
+use super::{Verdict, page};
 use crate::action::Failure;
 use crate::action::client::{Asks, Need};
 use crate::compile::{Compiler, Exposure, shape_of};
@@ -64,7 +64,7 @@ impl Elicited {
             return None;
         }
         let way = match &elicit.url {
-            Some(url) => compiler.template(url, Exposure::Client).map(Way::Page),
+            Some(url) => page(url, compiler).map(Way::Page),
             None => form(elicit, compiler).map(Way::Form),
         };
         Some(Elicited { message: message?, way: way? })
@@ -81,7 +81,7 @@ impl Elicited {
         let message = self.message.render(scope)?.0;
         Ok(match &self.way {
             Way::Form(schema) => Asks::Form { message, schema: (**schema.json()).clone() },
-            Way::Page(url) => Asks::Page { message, url: url.render(scope)?.text },
+            Way::Page(url) => Asks::Page { message, url: page::render(url, scope)? },
         })
     }
 
@@ -137,6 +137,11 @@ pub(super) fn shape(elicit: &Elicit) -> Shape {
     let raw = raw.and_then(|raw| raw.0.get("properties")?.as_object());
     let raw = raw.into_iter().flatten().map(|(name, json)| field(name, json));
     Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
+}
+
+fn page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let template = compiler.template(url, Exposure::Client)?;
+    page::check(url, &template, compiler).map(|()| template)
 }
 
 fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {

@@ -5,6 +5,7 @@
 //! a version of the protocol (server/).
 
 mod elicit;
+mod page;
 mod sample;
 mod spec;
 

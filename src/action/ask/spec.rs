@@ -52,7 +52,7 @@ pub struct Elicit {
     pub schema: Option<Spanned<Named<Spanned<Json>>>>,
     /// The form as raw JSON Schema.
     pub requested_schema: Option<Spanned<Json>>,
-    /// A page to visit instead of a form, a template.
+    /// A page to visit instead of a form, a template: of `https`, or of `http` on this machine.
     pub url: Option<Spanned<String>>,
 }
 

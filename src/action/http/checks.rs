@@ -275,8 +275,9 @@ pub(super) fn on_error(spec: &Spec, compiler: &mut Compiler<'_>) -> Option<Vec<(
 pub(super) fn allowed(spec: &Spec, url: Option<&Template<Url>>, compiler: &mut Compiler<'_>) -> Option<HostPolicy> {
     let mut policy = HostPolicy::default();
     for host in spec.allow.iter().flatten() {
-        if policy.allow(host).is_err() {
-            compiler.error(Code::BadValue, host.at, format!("`{}` is neither a host nor `host:port`", host.value));
+        match host.contains("{{") {
+            true => allow_variable(host, &mut policy, compiler),
+            false => allow_host(host, &mut policy, compiler),
         }
     }
     let literal = match url.map(|url| (url.base(), url.source())) {
@@ -291,6 +292,39 @@ pub(super) fn allowed(spec: &Spec, url: Option<&Template<Url>>, compiler: &mut C
         policy.allow_url(&literal);
     }
     Some(policy)
+}
+
+fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
+    if policy.allow(host).is_err() {
+        compiler.error(Code::BadValue, host.at, format!("`{}` is neither a host nor `host:port`", host.value));
+    }
+}
+
+/// Allows the hosts that a variable names: whoever starts the server vouches for them.
+fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
+    let Some(template): Option<Template<Text>> = compiler.template(host, Exposure::Private) else { return };
+    let name = match template.sole() {
+        Some([env, name]) if env == "env" => Some(name),
+        _ => None,
+    };
+    let Some(name) = name else {
+        compiler
+            .error(Code::Unsafe, host.at, "`allow` takes hosts, or exactly one `{{env.NAME}}`")
+            .help("an argument may not choose which private hosts are reached");
+        return;
+    };
+    let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
+    let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
+    // The value is not shown: it may be a secret.
+    if hosts.map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
+        compiler
+            .error(
+                Code::BadValue,
+                host.at,
+                format!("the value of `{name}` holds what is neither a host nor `host:port`"),
+            )
+            .help("several are separated by commas");
+    }
 }
 
 /// Checks a shared base of requests, which is not acted on yet.

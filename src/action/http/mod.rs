@@ -29,6 +29,8 @@ pub struct Http {
     wants_json: bool,
     /// Whether the body holds a secret, which no redirect may carry elsewhere.
     secret_body: bool,
+    /// What the body reads.
+    body_reads: Vec<Vec<String>>,
 }
 
 enum Credentials {
@@ -92,6 +94,7 @@ impl Act for Http {
         let body = body?;
         let request = Http {
             secret_body: compiler.secret_in(&body.reads()).is_some(),
+            body_reads: body.reads(),
             method: method?,
             url,
             query: query?,

@@ -23,10 +23,10 @@ impl Http {
         }
         let mut request = Request::new(self.method, url);
         for (name, value) in &self.headers {
-            request.headers.extend(header(name, value, scope)?);
+            request.headers.extend(header(name, value, doing)?);
         }
         self.add_credentials(&mut request, scope)?;
-        self.add_body(&mut request, scope)?;
+        self.add_body(&mut request, doing)?;
         request.timeout = self.timeout.map_or(doing.timeout, |own| own.min(doing.timeout));
         request.max_output = doing.max_output;
         request.allow = self.allow.clone();
@@ -51,7 +51,8 @@ impl Http {
         Ok(())
     }
 
-    fn add_body(&self, request: &mut Request, scope: &Scope) -> Result<(), Failure> {
+    fn add_body(&self, request: &mut Request, doing: &Doing<'_>) -> Result<(), Failure> {
+        let scope = doing.scope;
         let (mime_type, body) = match &self.body {
             Payload::None => return Ok(()),
             Payload::Json(value) => ("application/json", value.render(scope)?.to_string()),
@@ -63,7 +64,7 @@ impl Http {
             request.headers.push(Header::new("Content-Type", mime_type));
         }
         request.body = Some(body.into_bytes());
-        request.secret_body = self.secret_body;
+        request.secret_body = self.secret_body || was_found(&self.body_reads, doing);
         Ok(())
     }
 
@@ -99,10 +100,20 @@ impl Http {
 const TAIL: usize = 2000;
 
 /// A header; none where it is exactly one value that is absent.
-fn header(name: &str, value: &Template<HeaderSlot>, scope: &Scope) -> Result<Option<Header>, Failure> {
-    let secret = value.reads().iter().any(|path| path.first().is_some_and(|head| head == "env"));
-    let Some(text) = value.render(scope)? else { return Ok(None) };
+fn header(name: &str, value: &Template<HeaderSlot>, doing: &Doing<'_>) -> Result<Option<Header>, Failure> {
+    let of_env = value.reads().iter().any(|path| path.first().is_some_and(|head| head == "env"));
+    let secret = of_env || was_found(value.reads(), doing);
+    let Some(text) = value.render(doing.scope)? else { return Ok(None) };
     Ok(Some(if secret { Header::secret(name, text.0) } else { Header::new(name, text.0) }))
+}
+
+/// Whether what is read may be what a step found, such as the token of a login: then no redirect carries it elsewhere.
+fn was_found(reads: &[Vec<String>], doing: &Doing<'_>) -> bool {
+    reads.iter().filter_map(|path| path.first()).any(|head| match head.as_str() {
+        "steps" => true,
+        "env" | "server" => false,
+        _ => doing.of_step,
+    })
 }
 
 fn add_query(url: &mut url::Url, query: &[(String, Vec<Template<Parameter>>)], scope: &Scope) -> Result<(), Failure> {

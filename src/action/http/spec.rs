@@ -48,7 +48,8 @@ pub struct Spec {
     /// What to say for a status, a template.
     #[schemars(with = "IndexMap<String, String>")]
     pub on_error: Named<Spanned<String>>,
-    /// Hosts (`host` or `host:port`) that may be private addresses.
+    /// Hosts (`host` or `host:port`) that may be private addresses, or `{{env.NAME}}` for those that a variable names,
+    /// separated by commas.
     pub allow: Option<Vec<Spanned<String>>>,
 }
 

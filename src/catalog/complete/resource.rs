@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::catalog::entry::Home;
 use crate::catalog::resource::Resource;
+use crate::catalog::routes::{Route, Routes};
 use crate::compile::Findings;
 use crate::diagnostic::Code;
-use crate::uri::Router;
 
 use super::{MOST, Owner, ResourceValues, Source};
 
@@ -105,7 +105,7 @@ fn is_circular(start: &Resource, (of, argument): (&ResourceValues, &str), resour
 #[derive(Clone, Copy)]
 pub(in crate::catalog) struct Served<'a> {
     pub(in crate::catalog) resources: &'a [Resource],
-    pub(in crate::catalog) router: &'a Router<usize>,
+    pub(in crate::catalog) routes: &'a Routes,
 }
 
 /// A file that is offered and cannot be read under the URI that is made of its path.
@@ -137,8 +137,8 @@ impl<'a> Served<'a> {
 
     fn unread(self, path: String, uris_of: &dyn Fn(&str) -> Vec<String>) -> Option<Unread<'a>> {
         uris_of(&path).into_iter().find_map(|uri| {
-            let (nth, values) = self.router.find(&uri)?;
-            let resource = self.resources.get(*nth).filter(|resource| !resource.has(&values))?;
+            let Some(Route::Resource(nth, values)) = self.routes.find(&uri) else { return None };
+            let resource = self.resources.get(nth).filter(|resource| !resource.has(&values))?;
             Some(Unread { path: path.clone(), uri, resource })
         })
     }

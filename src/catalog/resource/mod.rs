@@ -24,7 +24,7 @@ use super::block::{Made, contents};
 use super::complete::{Asking, Owner, Sources};
 use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
-use super::inputs::{Inputs, complaint};
+use super::inputs::{Confined, Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::refused;
@@ -249,7 +249,7 @@ impl Resource {
             Refusal::new(RefusalKind::BadArguments, complaint(&violations)).with_data(json!({ "uri": uri }))
         };
         let arguments = self.inputs.bind_texts(Some(given)).map_err(wrong)?;
-        let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
+        let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let scope = self.home.scope(arguments);
         if !matches!(self.content, Content::Run(..)) {
             calling.begins()?;

@@ -96,8 +96,8 @@ impl Collected {
     }
 
     /// What is listed, in order.
-    pub(in crate::catalog) fn listed(&self) -> (Vec<face::Skill>, impl Iterator<Item = face::Resource>) {
-        (self.skills.clone(), self.files.iter().map(|file| file.face.clone()))
+    pub(in crate::catalog) fn listed(&self) -> (Vec<face::Skill>, Vec<face::Resource>) {
+        (self.skills.clone(), self.files.iter().map(|file| file.face.clone()).collect())
     }
 
     /// The URIs of the files of one pack.

@@ -38,7 +38,7 @@ fn a_value_is_one_element_and_elements_come_and_go() {
     let desk = desk();
     let text = desk.text("argv", json!({ "a": "$(ls) 'b' c", "b": "-b", "on": true, "l": ["p", "q r"] }));
     assert_eq!(text, "[x$(ls) 'b' c][yes][-l][p][-l][q r][-b][--][$(ls) 'b' c]");
-    assert_eq!(desk.text("argv", json!({ "a": "-a" })), "[x-a][no][][--][-a]");
+    assert_eq!(desk.text("argv", json!({ "a": "-a" })), "[x-a][no][--][-a]");
 }
 
 #[test]

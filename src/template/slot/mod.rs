@@ -17,7 +17,7 @@ use super::render::{Mode, RenderError};
 use super::syntax::{Hole, Node};
 
 pub use path::{FilePath, PathText};
-pub use text::{Argv, Element, EnvText, EnvValue, Header, HeaderText, PlainText, Text};
+pub use text::{Argv, Base64, Base64Text, Element, EnvText, EnvValue, Header, HeaderText, PlainText, Text};
 pub use typed::{Condition, Json, JsonValue, Parameter, Parameters};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
 

@@ -441,4 +441,23 @@ proptest! {
             prop_assert!(parsed.fragment().is_none());
         }
     }
+
+    #[test]
+    fn no_values_make_a_hidden_name_or_leave_their_folder(
+        pieces in prop::collection::vec(prop::sample::select(PATH_PIECES.to_vec()), 1..6),
+        values in prop::collection::vec("[./\\\\a:]{0,4}", 3),
+    ) {
+        let text = format!("docs/{}", pieces.concat());
+        // What the text itself hides is its author's affair.
+        prop_assume!(!text.contains("/."));
+        let values = json!({ "diff": values[0], "limit": values[1], "flag": values[2] });
+        if let Ok(path) = render::<FilePath>(&text, values) {
+            let segments = path.text.split(['/', '\\']);
+            prop_assert!(segments.clone().all(|segment| !segment.starts_with('.')), "{text} made {}", path.text);
+            prop_assert!(path.text.starts_with("docs/"), "{text} made {}", path.text);
+        }
+    }
 }
+
+const PATH_PIECES: &[&str] =
+    &["{{diff}}", "{{limit}}", "{{lower diff}}", "/", ".md", "x", "-", "{{#if flag}}{{diff}}{{/if}}"];

@@ -1,7 +1,7 @@
 //! What each place does to values.
 
 use super::*;
-use crate::template::{Argv, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url, UrlBase};
+use crate::template::{Argv, Base64, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url, UrlBase};
 
 fn url(text: &str, arguments: Value) -> Result<String, String> {
     render::<Url>(text, arguments).map(|url| url.text).map_err(|error| error.to_string())
@@ -120,7 +120,8 @@ fn a_uri_encodes_values_and_takes_a_whole_one() {
 
 #[test]
 fn an_argv_element_knows_who_began_it() {
-    let element = |text: &str, diff: &str| render::<Argv>(text, json!({ "diff": diff, "flag": true })).unwrap();
+    let element =
+        |text: &str, diff: &str| render::<Argv>(text, json!({ "diff": diff, "flag": true })).unwrap().unwrap();
     assert_eq!(element("{{diff}}", "-rf").foreign_dash(), Some("diff"));
     assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").foreign_dash(), Some("diff"));
     assert_eq!(element("{{trim diff}}", " -rf").foreign_dash(), Some("diff"));
@@ -131,6 +132,29 @@ fn an_argv_element_knows_who_began_it() {
     assert_eq!(element("{{flag}}", "").foreign_dash(), None);
     assert_eq!(element("{{steps.a.json.gone}}-x", "").foreign_dash(), None);
     assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text(), "a; rm $(x)\n'\"");
+    assert_eq!(element("{{flag}}: {{diff}}", "longer than the other").longest(), Some("diff"));
+}
+
+#[test]
+fn an_argv_element_that_is_one_absent_value_is_none() {
+    let is_there = |text: &str, diff: Value| render::<Argv>(text, json!({ "diff": diff })).unwrap().is_some();
+    for text in ["{{diff}}", "{{arguments.diff}}", "{{steps.a.json.gone}}", "{{default diff limit}}"] {
+        assert!(!is_there(text, Value::Null), "{text}");
+    }
+    for text in ["x{{diff}}", "{{diff}}{{diff}}", "{{#if diff}}{{diff}}{{/if}}", ""] {
+        assert!(is_there(text, Value::Null), "{text}");
+    }
+    assert!(is_there("{{diff}}", json!("")) && is_there("{{diff}}", json!(false)));
+}
+
+#[test]
+fn bytes_are_base64_in_one_spelling() {
+    let bytes = |text: &str, diff: &str| render::<Base64>(text, json!({ "diff": diff })).map(|bytes| bytes.0);
+    for (text, diff) in [("{{diff}}", "aGk="), ("{{diff}}", " aG\nk "), ("a{{diff}}=", "Gk"), (" aG\nk=", "")] {
+        assert_eq!(bytes(text, diff).as_deref(), Ok("aGk="), "{text} {diff}");
+    }
+    assert_eq!(bytes("{{diff}}", "a!").unwrap_err().to_string(), "`diff` is not base64");
+    assert!(faults::<Base64>("a!")[0].contains("this is not base64"));
 }
 
 #[test]
@@ -196,10 +220,31 @@ fn a_file_stays_in_its_folder() {
     let path = file("docs/x/{{diff}}.md", "a/b").unwrap();
     assert_eq!((path.text.as_str(), path.folder.as_str()), ("docs/x/a/b.md", "docs/x/"));
     assert_eq!(file("./docs/../{{diff}}", "a..b").unwrap().text, "./docs/../a..b");
+    for (text, value, whole) in [
+        (".well-known/{{diff}}", "a", ".well-known/a"),
+        ("{{diff}}/.well-known", "a", "a/.well-known"),
+        ("docs/{{#if diff}}{{diff}}{{/if}}.env", "a", "docs/a.env"),
+        ("docs/{{diff}}/.well-known/x", "a", "docs/a/.well-known/x"),
+        ("docs/{{diff}}.env", "a", "docs/a.env"),
+    ] {
+        assert_eq!(file(text, value).unwrap().text, whole);
+    }
+    let left_over = file("docs/{{#if diff}}{{diff}}{{/if}}.env", "").map(drop).unwrap_err().to_string();
+    assert!(left_over.starts_with("`the path` would make a name that begins with `.`"), "{left_over}");
+    for text in ["docs/.{{diff}}", ".{{diff}}", ".a{{diff}}", "docs/{{limit}}/.x-{{diff}}"] {
+        assert!(faults::<FilePath>(text)[0].contains("may not begin with `.`"), "{text}");
+    }
     for (text, value) in [
         ("docs/{{diff}}.md", "../x"),
         ("docs/{{diff}}", ".."),
-        ("docs/.{{diff}}", "."),
+        ("docs/{{diff}}", ".env"),
+        ("{{diff}}", ".env"),
+        ("docs/{{diff}}", "a/.git/config"),
+        ("docs/{{diff}}env", "."),
+        ("docs/{{diff}}{{diff}}", "."),
+        ("docs/{{diff}}.md", ""),
+        ("docs/{{diff}}.md", "a/"),
+        ("docs/{{#if diff}}.{{diff}}{{/if}}", "env"),
         ("docs/{{diff}}", ""),
         ("docs/{{diff}}", "a\\..\\..\\b"),
         ("docs/{{diff}}", "/etc/passwd"),
