@@ -17,8 +17,10 @@ use crate::yaml::{At, Spanned};
 use super::Catalog;
 use super::accept::Candidate;
 use super::apps;
+use super::calls;
 use super::entry::{Home, names};
 use super::face::Lists;
+use super::inputs::Inputs;
 use super::lint;
 use super::listening::{Listening, listening, server};
 use super::prompt::{Building, Prompt};
@@ -71,6 +73,8 @@ struct Builder {
     uris: IndexMap<String, At>,
     /// What is blocked or faulty has a name all the same.
     own_names: Vec<OwnNames>,
+    /// What each pack is called, and the number of the one that takes it in.
+    homes: Vec<(Arc<Home>, Option<usize>)>,
     /// The URIs of all that was written, faulty, blocked or not, with the number of their pack.
     written_uris: Vec<(usize, UriTemplate)>,
     /// Where each test was declared first, by pack and name.
@@ -115,6 +119,7 @@ impl Builder {
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.skills.iter().for_each(|written| self.skills(written, &home, &mut compiler));
         self.own_names.push(own);
+        self.homes.push((home, pack.importer));
         self.references.push(references);
     }
 
@@ -187,6 +192,7 @@ impl Builder {
         let routes = self.resources.iter().enumerate().map(|(nth, resource)| (resource.template.clone(), nth));
         let router = Router::new(routes);
         self.check_references(&lists, findings);
+        self.check_calls(findings);
         let answered = |uri: &str| {
             let resource = router.find(uri).and_then(|(nth, _)| self.resources.get(*nth));
             resource.map(|resource| resource.face(uri.to_owned()).mime_type)
@@ -211,15 +217,56 @@ impl Builder {
         }
     }
 
-    /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
+    /// Checks what entries refer to: their own pack, and the packs that it takes in.
     fn check_references(&self, lists: &Lists, findings: &mut Findings) {
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
-        for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
+        for (number, references) in self.references.iter().enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
             let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
-            let OwnNames { tools, prompts, resources } = own;
+            let OwnNames { tools, prompts, resources } = &self.names_in_reach(number);
             references.check(&Known { answers: &answers, uris: &uris, tools, prompts, resources }, findings);
+        }
+    }
+
+    /// The names by which the entries of a pack can call others: its own, and those of the packs that it takes in.
+    fn names_in_reach(&self, number: usize) -> OwnNames {
+        let mut reach = OwnNames::default();
+        for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.takes_in(number, *other)) {
+            let (Some((home, _)), Some((inner, _))) = (self.homes.get(number), self.homes.get(other)) else { continue };
+            let name = |name: &String| home.own_name(&inner.whole_name(name));
+            reach.tools.extend(own.tools.iter().filter_map(name));
+            reach.prompts.extend(own.prompts.iter().filter_map(name));
+            reach.resources.extend(own.resources.iter().filter_map(name));
+        }
+        reach
+    }
+
+    /// Whether a pack is another, or takes it in, directly or around.
+    fn takes_in(&self, outer: usize, inner: usize) -> bool {
+        let importer = |pack: &usize| self.homes.get(*pack).and_then(|(_, importer)| *importer);
+        std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
+    }
+
+    /// Checks what entries are given where steps and tests name them.
+    fn check_calls(&self, findings: &mut Findings) {
+        // What is not there, and is no fault, may not do what it would.
+        let all_sound = !findings.report.has_errors();
+        for (number, (references, (home, _))) in self.references.iter().zip(&self.homes).enumerate() {
+            for call in references.calls() {
+                match self.inputs_of(&call.node, &home.whole_name(call.node.name())) {
+                    Some(inputs) => calls::check(call, inputs, findings),
+                    None if all_sound && number == 0 => calls::not_granted(call, findings),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn inputs_of(&self, node: &Node, name: &str) -> Option<&Inputs> {
+        match node.is_tool() {
+            true => self.tools.iter().find(|tool| tool.face.name == name).map(Tool::inputs),
+            false => self.prompts.iter().find(|prompt| prompt.face.name == name).map(Prompt::inputs),
         }
     }
 

@@ -70,6 +70,14 @@ impl Home {
         whole_name(&self.prefix, name)
     }
 
+    /// What entries of this pack call the one that clients know by this name.
+    pub(super) fn own_name(&self, whole: &str) -> Option<String> {
+        match self.prefix.as_str() {
+            "" => Some(whole.to_owned()),
+            prefix => Some(whole.strip_prefix(prefix)?.strip_prefix('-')?.to_owned()),
+        }
+    }
+
     /// Whether an entry here may embed an entry there: a pack's own references resolve inside it.
     pub(super) fn may_embed(&self, other: &Home) -> bool {
         self.served || std::ptr::eq(self, other)
@@ -363,7 +371,7 @@ impl RunKeys<'_> {
             compiler.findings.report.retain_from(before, |fault| fault.code != Code::NotYet);
             let words = format!("this pack may not `{grant}`: what needs it is left out of the lists");
             compiler
-                .warning(Code::NotGranted, *at, words)
+                .note(Code::NotGranted, *at, words)
                 .help(format!("grant it with `allow: [{grant}]` where the pack is taken in"));
         }
         let faulty = planned.plan.is_none() && blocked.is_empty();

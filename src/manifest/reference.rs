@@ -37,11 +37,11 @@ and the text of a script are none.
 | the arguments, by name and as `arguments.NAME` | everywhere that there are arguments; an absent one is null |
 | `env.NAME` | where it is declared under `env` |
 | `server.name`, `server.title`, `server.version` | everywhere |
+| `steps.ID`, with the fields of the step's [action](#actions) | in later steps, `when`, `result` and the text of a prompt |
 | `result` | in `result`: what `select` found, else the outcome; in the text of a prompt: the outcome of its action |
 | `this` | in `each`: the item |
 
-The outcome of `exec` and `script` has `stdout`, `stderr`, `exit` and `json`; that of `http` has `status`, `headers`, \
-`body` and `json`. A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
 ";
 
 /// How values are written that JSON has no type for.
@@ -70,9 +70,14 @@ pub(super) fn text(schema: &Value) -> String {
 }
 
 fn actions(page: &mut String) {
-    page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does |\n|---|---|\n");
+    page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | fields of its outcome |\n|---|---|---|\n");
     for row in TABLE {
-        let _ = writeln!(page, "| `{}` | {} |", row.key, cell(row.description));
+        let fields: Vec<String> = row.fields().iter().map(|field| format!("`{field}`")).collect();
+        let fields = match row.key {
+            "ask" => "the keys of its questions".to_owned(),
+            _ => fields.join(" "),
+        };
+        let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, cell(row.description));
     }
 }
 
