@@ -220,11 +220,12 @@ fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
     for element in elements {
         let texts: Vec<Spanned<String>> = match &element.value {
             Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.at)],
-            Element::Choice(choice) => {
-                choice.then.iter().chain(&choice.otherwise).flatten().map(text_of).collect()
-            }
+            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(text_of).collect(),
         };
-        texts.iter().filter(|text| !code.contains(&text.at)).for_each(|text| compiler.warn_of_dollars(text, Dollars::Word));
+        texts
+            .iter()
+            .filter(|text| !code.contains(&text.at))
+            .for_each(|text| compiler.warn_of_dollars(text, Dollars::Word));
     }
 }
 

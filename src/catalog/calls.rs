@@ -21,7 +21,11 @@ pub(super) fn check(call: &Call, inputs: &Inputs, findings: &mut Findings) {
         fault.did_you_mean(name, name.at.span(), inputs.names());
         if fault.help.is_none() {
             let names: Vec<&str> = inputs.names().collect();
-            fault.help(if names.is_empty() { "it takes none".to_owned() } else { format!("it takes `{}`", names.join("`, `")) });
+            fault.help(if names.is_empty() {
+                "it takes none".to_owned()
+            } else {
+                format!("it takes `{}`", names.join("`, `"))
+            });
         }
     }
     let (mut known, mut later) = (Object::new(), BTreeSet::new());

@@ -27,8 +27,7 @@ pub(super) fn filled(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
         return None;
     }
     let names = names(compiler.pack);
-    let template: Template<Text> =
-        compiler.with_names(names, |compiler| compiler.template(text, Exposure::Client))?;
+    let template: Template<Text> = compiler.with_names(names, |compiler| compiler.template(text, Exposure::Client))?;
     let fixed = Fixed { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
     template.render(&Scope::new(Map::new(), Arc::new(fixed))).ok().map(|text| text.0)
 }
@@ -44,7 +43,11 @@ fn refuse_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
         let written = text.get(range.clone()).unwrap_or_default().to_owned();
         let span = compiler.span_within(text.at, range.clone());
         compiler
-            .error(Code::UnknownVariable, span, format!("`{written}` has no value here: lists are made before any call"))
+            .error(
+                Code::UnknownVariable,
+                span,
+                format!("`{written}` has no value here: lists are made before any call"),
+            )
             .help("only `env` and `server` are known here; for braces as they are, write `\\{{`");
     }
     !values.is_empty()

@@ -74,7 +74,8 @@ pub fn summary(report: &Report) -> String {
     let [errors, warnings, _] = counts.map(|(severity, _)| count(severity));
     let nothing = if errors + warnings == 0 { Some("no errors, no warnings".to_owned()) } else { None };
     let counted = counts.iter().map(|(severity, noun)| (count(*severity), noun)).filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = nothing.into_iter().chain(counted.map(|(count, noun)| self::counted(count, noun))).collect();
+    let parts: Vec<String> =
+        nothing.into_iter().chain(counted.map(|(count, noun)| self::counted(count, noun))).collect();
     parts.join(", ")
 }
 

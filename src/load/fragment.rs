@@ -6,6 +6,7 @@ use super::Written;
 use super::paths::stem;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId, Span};
+use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt};
 use crate::notation::{TextOrFile, is_identifier};
 use crate::yaml::{At, Spanned, parse, parse_front_matter, read};
@@ -13,8 +14,7 @@ use crate::yaml::{At, Spanned, parse, parse_front_matter, read};
 /// Reads an included file. `None` where it holds no entries.
 pub(super) fn load(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<Written> {
     let path = &file.value;
-    if path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md")) {
-        refuse_named(file, compiler);
+    if is_readme(path) {
         return None;
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -35,16 +35,17 @@ pub(super) fn load(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Opti
     Some(written)
 }
 
-/// A README explains a folder: a glob passes over it, and whoever names it expects a prompt that will not be there.
-fn refuse_named(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) {
-    let sources = &compiler.findings.report.sources;
-    let written = sources.text_of(file.at.span());
-    if !written.to_ascii_lowercase().contains("readme.md") {
-        return;
+/// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
+pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
+        compiler
+            .error(Code::BadName, written.at, format!("`{}` is never a prompt file", written.value))
+            .help("give it another name: that is what the prompt is called");
     }
-    compiler
-        .error(Code::BadName, file.at, format!("`{}` is never a prompt file", file.value.display()))
-        .help("give it another name: that is what the prompt is called");
+}
+
+fn is_readme(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
 }
 
 fn fragment(file: FileId, written: &mut Written, compiler: &mut Compiler<'_>) -> Option<()> {
@@ -114,7 +115,11 @@ fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option
     }
     let dashes = start + first.len() - first.trim_start().len();
     compiler
-        .error(Code::Syntax, Span::new(file, dashes, dashes + 3), "front matter begins with the first character of a file")
+        .error(
+            Code::Syntax,
+            Span::new(file, dashes, dashes + 3),
+            "front matter begins with the first character of a file",
+        )
         .help("delete what stands before `---`");
     None
 }
@@ -122,7 +127,8 @@ fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option
 /// Whether a line begins an entry of a map, as the first of front matter does.
 fn is_entry(line: &str) -> bool {
     let Some((key, value)) = line.split_once(':') else { return false };
-    is_identifier(key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\''])) && (value.is_empty() || value.starts_with(' '))
+    is_identifier(key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']))
+        && (value.is_empty() || value.starts_with(' '))
 }
 
 fn skip_blank_lines(text: &str, from: usize) -> usize {

@@ -168,7 +168,9 @@ fn own_entries(manifest: &mut Manifest) -> Written {
 
 fn included(manifest: &Manifest, pack: &Pack, request: &Request<'_>, findings: &mut Findings) -> Vec<Written> {
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
-    let files = paths::files(manifest.include.as_ref(), &mut compiler);
+    let include = manifest.include.as_ref();
+    include.iter().flat_map(|paths| paths.items()).for_each(|path| fragment::refuse_readme(path, &mut compiler));
+    let files = paths::files(include, &mut compiler);
     let own = |path: &Path| request.names.iter().any(|name| Path::new(name) == path);
     files.iter().filter(|file| !own(&file.value)).filter_map(|file| fragment::load(file, &mut compiler)).collect()
 }

@@ -95,10 +95,17 @@ fn shell(before: &[Item], attached: &str) -> String {
     }
     let plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./=:+".contains(letter));
     let numeric = |word: &&str| word.parse::<f64>().is_ok();
-    let quoted: Vec<String> = words
-        .iter()
-        .map(|word| if plain(word) && !numeric(word) { (*word).to_owned() } else { format!("'{}'", word.replace('\'', "''")) })
-        .collect();
+    let quoted: Vec<String> =
+        words
+            .iter()
+            .map(|word| {
+                if plain(word) && !numeric(word) {
+                    (*word).to_owned()
+                } else {
+                    format!("'{}'", word.replace('\'', "''"))
+                }
+            })
+            .collect();
     format!("{{ command: [{}] }}", quoted.join(", "))
 }
 

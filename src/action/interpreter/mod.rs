@@ -169,7 +169,7 @@ fn known(path: &[String], compiler: &Compiler<'_>) -> String {
 }
 
 fn report(found: &Found, argv: &[Item], fed: Option<At>, compiler: &mut Compiler<'_>) {
-    let program = argv.get(found.program).map_or("", |item| item.source.rsplit('/').next().unwrap_or_default());
+    let program = argv.get(found.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
     let words = match found.role {
         Role::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         Role::Option => format!("a value could become an option of `{program}`, which takes code"),

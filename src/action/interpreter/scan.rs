@@ -75,6 +75,8 @@ struct Reading {
     options: bool,
     /// Whether an option has given code, or announced it.
     coded: bool,
+    /// Whether an option says that code comes through stdin.
+    stdin: bool,
     /// How many words were no options.
     operands: usize,
 }
@@ -92,7 +94,7 @@ impl Scan {
             return;
         }
         let Some(row) = row(self.text(range.start)) else { return };
-        let reading = Reading { row, program: range.start, options: true, coded: false, operands: 0 };
+        let reading = Reading { row, program: range.start, options: true, coded: false, stdin: false, operands: 0 };
         let words = range.start + 1..range.end;
         match row.operands {
             Operands::Embedded(flags) => self.embedded(row, flags, words),
@@ -135,7 +137,7 @@ impl Scan {
             }
         }
         let reads_stdin = match reading.row.operands {
-            Operands::File | Operands::Shell => !reading.coded,
+            Operands::File | Operands::Shell => !reading.coded && !reading.stdin,
             Operands::Joined(before) => reading.operands == before && before > 0,
             _ => false,
         };
@@ -153,6 +155,7 @@ impl Scan {
         }
         if row.operands == Operands::Shell && letters(&text).contains('s') {
             self.push(reading, reading.program, Role::Stdin);
+            reading.stdin = true;
         }
         match asked(row, &text) {
             Asked::Words(count) => {
@@ -178,7 +181,12 @@ impl Scan {
     fn operand(&mut self, reading: &mut Reading, rest: Range<usize>) -> Option<usize> {
         let at = rest.start;
         let chooses = self.words.get(at).is_some_and(|word| word.may_dash && word.text.starts_with(HOLE));
-        if chooses && reading.options {
+        let is_code = match reading.row.operands {
+            Operands::Shell => reading.coded,
+            Operands::Code => !reading.coded,
+            _ => false,
+        };
+        if chooses && reading.options && !is_code {
             self.push(reading, at, Role::Option);
         }
         reading.operands += 1;
@@ -305,7 +313,10 @@ fn letters(text: &str) -> &str {
 
 /// The letter of a short option that takes what stands behind it.
 fn telling_letter(row: &Row, text: &str) -> Option<char> {
-    letters(text).chars().skip(1).find(|&letter| [row.code, row.operand, row.attached].iter().any(|all| all.contains(letter)))
+    letters(text)
+        .chars()
+        .skip(1)
+        .find(|&letter| [row.code, row.operand, row.attached].iter().any(|all| all.contains(letter)))
 }
 
 fn asked(row: &Row, text: &str) -> Asked {

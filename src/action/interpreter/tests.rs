@@ -238,7 +238,22 @@ fn a_value_may_not_choose_the_program_behind_another() {
 
 #[test]
 fn code_that_comes_through_stdin_is_found() {
-    for command in ["bash", "sh -s -- x", "bash -e", "python3", "python3 -", "python3 -u", "node", "perl", "ruby -", "ssh host", "sudo bash", "ssh host bash -s", "xargs sh -c", "pwsh"] {
+    for command in [
+        "bash",
+        "sh -s -- x",
+        "bash -e",
+        "python3",
+        "python3 -",
+        "python3 -u",
+        "node",
+        "perl",
+        "ruby -",
+        "ssh host",
+        "sudo bash",
+        "ssh host bash -s",
+        "xargs sh -c",
+        "pwsh",
+    ] {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
     }
@@ -246,7 +261,20 @@ fn code_that_comes_through_stdin_is_found() {
         assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
         assert!(roles(command, false).is_empty(), "{command}");
     }
-    for command in ["bash -c text", "bash script.sh", "python3 -m json.tool", "python3 script.py", "node script.js", "perl -ne text", "jq .", "awk {print}", "sort", "xargs rm --", "xargs sh -c text name", "ssh host cat"] {
+    for command in [
+        "bash -c text",
+        "bash script.sh",
+        "python3 -m json.tool",
+        "python3 script.py",
+        "node script.js",
+        "perl -ne text",
+        "jq .",
+        "awk {print}",
+        "sort",
+        "xargs rm --",
+        "xargs sh -c text name",
+        "ssh host cat",
+    ] {
         assert!(roles(command, true).is_empty(), "{command}: {:?}", roles(command, true));
     }
 }
