@@ -207,8 +207,8 @@ fn check_id(id: &Spanned<String>, earlier: Option<At>, compiler: &mut Compiler<'
             .help("use letters, digits and `_`");
     } else if let Some(meaning) = taken_by(id) {
         compiler
-            .error(Code::BadName, id.at, format!("`{}` is {meaning}, and cannot name a step", id.value))
-            .help(format!("choose another name, such as `{}_step`", id.value));
+            .error(Code::BadName, id.at, format!("`{}` is taken: it is {meaning}", id.value))
+            .help(format!("choose another name for the step, such as `{}_step`", id.value));
     } else if let Some(earlier) = earlier {
         compiler
             .error(Code::Duplicate, id.at, format!("a second step is named `{}`", id.value))

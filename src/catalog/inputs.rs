@@ -253,8 +253,8 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
             .error(Code::BadName, name.at, format!("`{}` is no name of an argument", name.value))
             .help("use letters, digits and `_`, and begin with no digit");
     } else if let Some(meaning) = meaning(name) {
-        let words = format!("in templates `{}` is {meaning}, and cannot name an argument", name.value);
-        compiler.error(Code::BadName, name.at, words);
+        let words = format!("`{}` is taken: in templates it is {meaning}", name.value);
+        compiler.error(Code::BadName, name.at, words).help("choose another name for the argument");
     }
 }
 

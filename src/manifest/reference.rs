@@ -29,8 +29,9 @@ with `x-` are the author's own, wherever they stand.
 const SCOPE: &str = "
 ## Scope
 
-Templates are texts, messages and blocks, and every text inside `run` and `result`. Names, titles, descriptions, schemas \
-and the text of a script are none.
+Templates are texts, messages and blocks, and every text inside `run` and `result`. A `title`, a `description` and \
+`instructions` are filled in at load, and know `env` (no secrets) and `server` alone. Names, schemas and the text of a \
+script are none.
 
 | in scope | where |
 |---|---|
@@ -42,6 +43,17 @@ and the text of a script are none.
 | `this` | in `each`: the item |
 
 A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+";
+
+/// The severities, above the codes.
+const DIAGNOSTICS: &str = "
+## Diagnostics
+
+An error means that the manifest cannot be served; a warning that it can, and probably not as meant; a note is something \
+to know, such as a variable that is not set here. `folio check --strict` fails for warnings, and never for notes.
+
+| code | means |
+|---|---|
 ";
 
 /// How values are written that JSON has no type for.
@@ -89,7 +101,7 @@ fn helper_table(page: &mut String) {
 }
 
 fn codes(page: &mut String) {
-    page.push_str("\n## Diagnostics\n\n| code | means |\n|---|---|\n");
+    page.push_str(DIAGNOSTICS);
     for code in Code::ALL {
         let _ = writeln!(page, "| `{}` | {} |", code.as_str(), cell(code.explanation()));
     }

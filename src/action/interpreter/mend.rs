@@ -111,34 +111,16 @@ fn shell(before: &[Item], attached: &str) -> String {
 
 /// The code with environment variables in the place of values. `None` where that takes more than putting them there.
 fn rewritten(language: Language, source: &str, from: usize) -> Option<String> {
-    if source.contains("{{#") || source.contains("{{>") || source.contains("\\{{") {
+    if ["{{#", "{{>", "\\{{"].iter().any(|tag| source.contains(tag)) {
         return None;
     }
     let (mut code, mut quotes) = (String::new(), Quotes::default());
     for piece in printed(source.get(from..)?) {
         match piece {
-            Printed::Text(text) => {
-                let closed = code.ends_with(CLOSES);
-                let text = match text.strip_prefix(['"', '\'']).filter(|_| closed) {
-                    Some(rest) => {
-                        code.pop();
-                        rest
-                    }
-                    None if closed => return None,
-                    None => text,
-                };
-                quotes.read(text);
-                code.push_str(text);
-            }
-            Printed::Value(_, path) => {
-                let name = match path.as_slice() {
-                    [name] => name,
-                    [head, name] if head == "arguments" => name,
-                    _ => return None,
-                };
-                if !is_identifier(name) {
-                    return None;
-                }
+            Printed::Text(text) => push_text(&mut code, &mut quotes, text)?,
+            Printed::Value(range, path) => {
+                let value = Value { position: 0, range, path };
+                let name = value.argument().filter(|name| is_identifier(name))?;
                 match language {
                     Language::Shell => code.push_str(&quotes.shell_variable(name)),
                     _ => push_expression(&mut code, &mut quotes, &variable(language, name))?,
@@ -152,6 +134,18 @@ fn rewritten(language: Language, source: &str, from: usize) -> Option<String> {
     }
     let imports = language == Language::Python && !code.contains("import os");
     Some(if imports { format!("import os\n{code}") } else { code })
+}
+
+/// Puts text behind the code, less the quote that closes around an expression.
+fn push_text(code: &mut String, quotes: &mut Quotes, text: &str) -> Option<()> {
+    let mut text = text;
+    if code.ends_with(CLOSES) {
+        code.pop();
+        text = text.strip_prefix(['"', '\''])?;
+    }
+    quotes.read(text);
+    code.push_str(text);
+    Some(())
 }
 
 /// Stands behind an expression whose opening quote was taken away, until the closing one is.

@@ -137,7 +137,7 @@ impl Scan {
             }
         }
         let reads_stdin = match reading.row.operands {
-            Operands::File | Operands::Shell => !reading.coded && !reading.stdin,
+            Operands::File | Operands::Shell => !reading.coded && !reading.stdin && reading.operands == 0,
             Operands::Joined(before) => reading.operands == before && before > 0,
             _ => false,
         };
@@ -184,6 +184,8 @@ impl Scan {
         let is_code = match reading.row.operands {
             Operands::Shell => reading.coded,
             Operands::Code => !reading.coded,
+            Operands::Program(before) => reading.operands >= before,
+            Operands::Fed => true,
             _ => false,
         };
         if chooses && reading.options && !is_code {
@@ -206,6 +208,8 @@ impl Scan {
                 Some(at + 1)
             }
             Operands::Mixed | Operands::Code => Some(at + 1),
+            // It may be absent, and the next word the first.
+            Operands::File | Operands::Shell if !reading.coded && is_value(self.text(at)) => Some(at + 1),
             _ => {
                 self.last_operand(reading, rest);
                 None
@@ -298,6 +302,11 @@ impl Scan {
         }
         self.push(reading, reading.program, Role::Stdin);
     }
+}
+
+/// Whether a word is exactly one value.
+fn is_value(text: &str) -> bool {
+    text.len() == HOLE.len_utf8() && text.starts_with(HOLE)
 }
 
 fn is_option(text: &str, row: &Row) -> bool {
