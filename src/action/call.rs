@@ -13,7 +13,7 @@ pub struct Tool(Named);
 impl Act for Tool {
     type Spec = Reference;
 
-    fn shape(_: &Reference) -> Shape {
+    fn outcome() -> Shape {
         Shape::object([("text", Shape::Text), ("structured", Shape::Any), ("isError", Shape::Boolean)])
     }
 

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::process::{self, Prepared, Setting};
-use super::{Act, Doing, Failure, Outcome, Written};
-use crate::compile::{Compiler, Exposure};
+use super::{Act, Doing, Failure, Outcome, Written, interpreter};
+use crate::compile::{Compiler, Dollars, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{Scalar, by_kind};
 use crate::template::{Argv, Element as TextElement, Scope, Shape, Template, truthy};
@@ -65,7 +65,7 @@ impl Act for Exec {
     const BESIDE: &'static [&'static str] = process::BESIDE;
     const GRANT: Option<&'static str> = Some("exec");
 
-    fn shape(_: &Self::Spec) -> Shape {
+    fn outcome() -> Shape {
         process::shape()
     }
 
@@ -80,6 +80,10 @@ impl Act for Exec {
         let program = program(first, compiler);
         let elements: Vec<Option<Part>> = rest.iter().map(|element| part(element, compiler)).collect();
         let elements = elements.into_iter().collect::<Option<Vec<Part>>>();
+        if program.is_some() && elements.is_some() {
+            interpreter::check(&written.spec.value, written.beside.stdin, compiler);
+            warn_of_dollars(&written.spec.value, compiler);
+        }
         Some(Exec {
             program: program?,
             elements: elements?,
@@ -210,6 +214,21 @@ pub(super) fn warn_if_missing(program: &str, at: At, compiler: &mut Compiler<'_>
         compiler
             .warning(Code::MissingProgram, at, format!("there is no program `{program}` on PATH"))
             .help("install it, or name it by its whole path");
+    }
+}
+
+/// Warns of what no shell expands, but for code, which may be for one.
+fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
+    let code = interpreter::code_places(elements, compiler);
+    for element in elements {
+        let texts: Vec<Spanned<String>> = match &element.value {
+            Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.at)],
+            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(text_of).collect(),
+        };
+        texts
+            .iter()
+            .filter(|text| !code.contains(&text.at))
+            .for_each(|text| compiler.warn_of_dollars(text, Dollars::Word));
     }
 }
 

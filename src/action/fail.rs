@@ -7,7 +7,7 @@ use super::{Act, Doing, Failure, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::by_kind;
-use crate::template::{Shape, Template, Text};
+use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 by_kind! {
@@ -41,10 +41,6 @@ const INTERNAL: i64 = -32603;
 
 impl Act for Fail {
     type Spec = FailSpec;
-
-    fn shape(_: &FailSpec) -> Shape {
-        Shape::Any
-    }
 
     fn compile(written: Written<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<Fail> {
         let (message, code) = match &written.spec.value {

@@ -7,7 +7,7 @@ use super::{Act, Doing, Failure, Message, Outcome, Written};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::notation::{Json, by_kind};
-use crate::template::{Shape, Template, Text};
+use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 by_kind! {
@@ -67,10 +67,6 @@ enum Data {
 
 impl Act for Log {
     type Spec = LogSpec;
-
-    fn shape(_: &LogSpec) -> Shape {
-        Shape::Any
-    }
 
     fn compile(written: Written<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<Log> {
         let message = match &written.spec.value {

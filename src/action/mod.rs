@@ -12,6 +12,7 @@ mod entries;
 mod exec;
 mod fail;
 mod http;
+mod interpreter;
 mod later;
 mod log;
 mod notify;
@@ -43,7 +44,7 @@ pub use log::Level;
 pub use notify::ListKind;
 pub use outcome::{Body, Doing, Failure, Outcome, Waited};
 pub use plan::{Ended, Limits, Plan};
-pub use run::{Mention, Planned, Run};
+pub use run::{Given, Mention, Planned, Run};
 pub use select::Selection;
 pub use step::{Beside, StepKeys};
 
@@ -56,8 +57,15 @@ pub trait Act: Sized + Send + Sync {
     /// The right without which a pack may not do it.
     const GRANT: Option<&'static str> = None;
 
-    /// What templates may expect of its outcome.
-    fn shape(spec: &Self::Spec) -> Shape;
+    /// What templates may expect of its outcome, whatever is asked of it.
+    fn outcome() -> Shape {
+        Shape::Any
+    }
+
+    /// What templates may expect of the outcome of what is asked of it.
+    fn shape(_: &Self::Spec) -> Shape {
+        Self::outcome()
+    }
 
     /// Checks it and makes it ready. `None` where it is wrong, which is then reported.
     fn compile(written: Written<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
@@ -84,12 +92,23 @@ pub struct Written<'a, S> {
 }
 
 /// A row of the table of actions, for lists and docs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// Its key in the manifest.
     pub key: &'static str,
     /// What it does.
     pub description: &'static str,
+    outcome: fn() -> Shape,
+}
+
+impl Row {
+    /// The fields of its outcome; none where it gives nothing, or what was asked for says which.
+    pub fn fields(&self) -> Vec<String> {
+        match (self.outcome)() {
+            Shape::Object(fields) => fields.keys().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 macro_rules! actions {
@@ -176,6 +195,7 @@ macro_rules! actions {
         pub const TABLE: &[Row] = &[$(Row {
             key: stringify!($key),
             description: concat!($($doc,)+),
+            outcome: <$type as Act>::outcome,
         },)+];
     };
 }

@@ -7,7 +7,7 @@ use super::{Act, Doing, Failure, Notice, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::by_kind;
-use crate::template::{Shape, Template, Uri};
+use crate::template::{Template, Uri};
 use crate::yaml::Spanned;
 
 by_kind! {
@@ -47,10 +47,6 @@ pub enum Notify {
 
 impl Act for Notify {
     type Spec = NotifySpec;
-
-    fn shape(_: &NotifySpec) -> Shape {
-        Shape::Any
-    }
 
     fn compile(written: Written<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<Notify> {
         let resource = match &written.spec.value {

@@ -7,7 +7,7 @@ use super::{Act, Doing, Failure, Outcome, Progressed, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
-use crate::template::{Json, Scope, Shape, Template, Text, text_of};
+use crate::template::{Json, Scope, Template, Text, text_of};
 use crate::yaml::Spanned;
 
 /// How far the work is.
@@ -32,10 +32,6 @@ pub struct Progress {
 
 impl Act for Progress {
     type Spec = Spec;
-
-    fn shape(_: &Spec) -> Shape {
-        Shape::Any
-    }
 
     fn compile(written: Written<'_, Spec>, compiler: &mut Compiler<'_>) -> Option<Progress> {
         let spec = &written.spec.value;

@@ -11,7 +11,7 @@ pub struct Prompt(Named);
 impl Act for Prompt {
     type Spec = Reference;
 
-    fn shape(_: &Reference) -> Shape {
+    fn outcome() -> Shape {
         Shape::object([("text", Shape::Text), ("messages", Shape::Any)])
     }
 

@@ -9,7 +9,7 @@ pub struct Read(Template<Uri>);
 impl Act for Read {
     type Spec = String;
 
-    fn shape(_: &String) -> Shape {
+    fn outcome() -> Shape {
         Shape::object([("text", Shape::Text), ("blob", Shape::Text), ("mimeType", Shape::Text)])
     }
 

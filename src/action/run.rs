@@ -8,8 +8,8 @@ use super::step::check_beside;
 use super::{Action, Step, StepKeys};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{by_kind, is_identifier};
-use crate::template::{Condition, Names, Shape, Template};
+use crate::notation::{Json, Named, Reference, by_kind, is_identifier};
+use crate::template::{Condition, Names, Shape, Template, meaning};
 use crate::yaml::{At, Spanned};
 
 by_kind! {
@@ -45,8 +45,13 @@ impl Planned {
     }
 }
 
-/// Names that a step may not have, beside those of the actions.
-const TAKEN: &[&str] = &["env", "now", "server", "steps", "result", "arguments"];
+/// What a name is already, so that no step may have it.
+fn taken_by(name: &str) -> Option<&'static str> {
+    if super::TABLE.iter().any(|row| row.key == name) {
+        return Some("the name of an action");
+    }
+    meaning(name).or_else(|| (name == "now").then_some("the name of a helper"))
+}
 
 impl Run {
     /// Checks the run whole and makes it ready.
@@ -90,17 +95,25 @@ impl Run {
 /// Something of this server that a run names.
 #[derive(Debug, Clone)]
 pub enum Mention {
-    /// A tool, by its name in the same pack.
-    Tool(Spanned<String>),
-    /// A prompt, by its name in the same pack.
-    Prompt(Spanned<String>),
+    /// A tool, by its name, with what it is given.
+    Tool(Spanned<String>, Given),
+    /// A prompt, by its name, with what it is given.
+    Prompt(Spanned<String>, Given),
     /// A resource, by a URI without holes.
     Uri(Spanned<String>),
 }
 
+/// What an entry is given: arguments whose strings are templates.
+pub type Given = Named<Spanned<Json>>;
+
 fn mentioned(step: &Step) -> Vec<Mention> {
-    let tool = step.tool.as_ref().and_then(|tool| tool.value.name(tool.at)).map(Mention::Tool);
-    let prompt = step.prompt.as_ref().and_then(|prompt| prompt.value.name(prompt.at)).map(Mention::Prompt);
+    let given = |reference: &Reference| match reference {
+        Reference::Name(_) => Given::default(),
+        Reference::Keys(keys) => keys.arguments.clone(),
+    };
+    let named = |reference: &Spanned<Reference>| Some((reference.name(reference.at)?, given(reference)));
+    let tool = step.tool.as_ref().and_then(named).map(|(name, given)| Mention::Tool(name, given));
+    let prompt = step.prompt.as_ref().and_then(named).map(|(name, given)| Mention::Prompt(name, given));
     let uri = step.read.as_ref().filter(|uri| !uri.contains("{{")).cloned().map(Mention::Uri);
     [tool, prompt, uri].into_iter().flatten().collect()
 }
@@ -188,13 +201,14 @@ fn check_reach(step: &Spanned<Step>, over: Option<At>, compiler: &mut Compiler<'
 }
 
 fn check_id(id: &Spanned<String>, earlier: Option<At>, compiler: &mut Compiler<'_>) {
-    let action = super::TABLE.iter().any(|row| row.key == id.value);
     if !is_identifier(id) {
         compiler
             .error(Code::BadName, id.at, format!("`{}` is no name of a step", id.value))
             .help("use letters, digits and `_`");
-    } else if action || TAKEN.contains(&id.value.as_str()) {
-        compiler.error(Code::BadName, id.at, format!("`{}` is taken, and cannot name a step", id.value));
+    } else if let Some(meaning) = taken_by(id) {
+        compiler
+            .error(Code::BadName, id.at, format!("`{}` is taken: it is {meaning}", id.value))
+            .help(format!("choose another name for the step, such as `{}_step`", id.value));
     } else if let Some(earlier) = earlier {
         compiler
             .error(Code::Duplicate, id.at, format!("a second step is named `{}`", id.value))

@@ -78,7 +78,7 @@ impl Act for Script {
     const BESIDE: &'static [&'static str] = process::BESIDE;
     const GRANT: Option<&'static str> = Some("script");
 
-    fn shape(_: &Self::Spec) -> Shape {
+    fn outcome() -> Shape {
         process::shape()
     }
 

@@ -6,7 +6,7 @@ use super::{Act, Doing, Failure, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
-use crate::template::{Shape, Template, Text};
+use crate::template::{Template, Text};
 use crate::world::WorldError;
 use crate::yaml::{Spanned, milliseconds};
 
@@ -14,10 +14,6 @@ pub struct Sleep(Template<Text>);
 
 impl Act for Sleep {
     type Spec = Scalar;
-
-    fn shape(_: &Scalar) -> Shape {
-        Shape::Any
-    }
 
     fn compile(written: Written<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<Sleep> {
         let text = Spanned::new(written.spec.value.0.clone(), written.spec.at);

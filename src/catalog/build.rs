@@ -18,9 +18,11 @@ use crate::yaml::{At, Spanned};
 use super::Catalog;
 use super::accept::Candidate;
 use super::apps;
+use super::calls;
 use super::complete::{self, Served};
 use super::entry::{Home, names};
 use super::face::{self, Lists};
+use super::inputs::Inputs;
 use super::lint;
 use super::listening::{Listening, hand_on, listening, server};
 use super::prompt::{Building, Prompt};
@@ -77,7 +79,7 @@ struct Builder {
     /// The URIs of all that was written, faulty, blocked or not.
     written_uris: Vec<WrittenUri>,
     /// The packs, in the order in which they answer.
-    homes: Vec<Arc<Home>>,
+    homes: Vec<PackHome>,
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, At>,
     references: Vec<References>,
@@ -91,6 +93,12 @@ struct Settings {
     keys: Vec<(String, u64)>,
     partials: Vec<(String, u64)>,
     hand_on: HandOn,
+}
+
+/// What the entries of a pack see, and the number of the pack that takes it in.
+struct PackHome {
+    home: Arc<Home>,
+    importer: Option<usize>,
 }
 
 /// The names that the entries of one pack have inside it.
@@ -123,8 +131,8 @@ impl Builder {
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
         pack.skills.iter().for_each(|written| self.skills(written, &home, &mut compiler));
         self.own_names.push(own);
+        self.homes.push(PackHome { home, importer: pack.importer });
         self.references.push(references);
-        self.homes.push(home);
     }
 
     fn file(
@@ -195,10 +203,11 @@ impl Builder {
         let listening = listening(first, &mut compiler);
         let limits = server_limits(first, &mut compiler);
         let skills = self.skills.listed();
-        let routes =
-            Routes::new(std::mem::take(&mut self.homes), &self.resources, std::mem::take(&mut self.skills).finish());
+        let homes = self.homes.iter().map(|pack| pack.home.clone()).collect();
+        let routes = Routes::new(homes, &self.resources, std::mem::take(&mut self.skills).finish());
         let lists = self.lists(skills, &routes);
         self.check_references(&lists, &routes, findings);
+        self.check_calls(findings);
         self.check_completions(&routes, findings);
         warn_of_overlaps(&self.written_uris, findings);
         let answered = |uri: &str| match routes.find(uri)? {
@@ -244,19 +253,60 @@ impl Builder {
         }
     }
 
-    /// Checks what entries refer to: those of the served pack may name any, those of another their own alone.
+    /// Checks what entries refer to: their own pack, and the packs that it takes in.
     fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
         let has = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.has(&values)),
             Route::Skill(_) => None,
         };
         let uris: Vec<String> = lists.resources.iter().map(|resource| resource.uri.clone()).collect();
-        for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
+        for (number, references) in self.references.iter().enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|written| in_reach(written.pack));
             let answers = |uri: &str| written.clone().any(|written| written.template.matches(uri).is_some());
-            let OwnNames { tools, prompts, resources } = own;
+            let OwnNames { tools, prompts, resources } = &self.names_in_reach(number);
             references.check(&Known { answers: &answers, has: &has, uris: &uris, tools, prompts, resources }, findings);
+        }
+    }
+
+    /// The names by which the entries of a pack can call others: its own, and those of the packs that it takes in.
+    fn names_in_reach(&self, number: usize) -> OwnNames {
+        let mut reach = OwnNames::default();
+        for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.takes_in(number, *other)) {
+            let (Some(PackHome { home, .. }), Some(PackHome { home: inner, .. })) = (self.homes.get(number), self.homes.get(other)) else { continue };
+            let name = |name: &String| home.own_name(&inner.whole_name(name));
+            reach.tools.extend(own.tools.iter().filter_map(name));
+            reach.prompts.extend(own.prompts.iter().filter_map(name));
+            reach.resources.extend(own.resources.iter().filter_map(name));
+        }
+        reach
+    }
+
+    /// Whether a pack is another, or takes it in, directly or around.
+    fn takes_in(&self, outer: usize, inner: usize) -> bool {
+        let importer = |pack: &usize| self.homes.get(*pack).and_then(|pack| pack.importer);
+        std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
+    }
+
+    /// Checks what entries are given where steps and tests name them.
+    fn check_calls(&self, findings: &mut Findings) {
+        // What is not there, and is no fault, may not do what it would.
+        let all_sound = !findings.report.has_errors();
+        for (number, (references, PackHome { home, .. })) in self.references.iter().zip(&self.homes).enumerate() {
+            for call in references.calls() {
+                match self.inputs_of(&call.node, &home.whole_name(call.node.name())) {
+                    Some(inputs) => calls::check(call, inputs, findings),
+                    None if all_sound && number == 0 => calls::not_granted(call, findings),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn inputs_of(&self, node: &Node, name: &str) -> Option<&Inputs> {
+        match node.is_tool() {
+            true => self.tools.iter().find(|tool| tool.face.name == name).map(Tool::inputs),
+            false => self.prompts.iter().find(|prompt| prompt.face.name == name).map(Prompt::inputs),
         }
     }
 

@@ -69,10 +69,12 @@ impl Home {
         whole_name(&self.prefix, name)
     }
 
-    /// The name of an entry of this pack as it is written there.
-    pub(super) fn own_name<'n>(&self, whole: &'n str) -> &'n str {
-        let below = whole.strip_prefix(&self.prefix).and_then(|rest| rest.strip_prefix('-'));
-        below.filter(|_| !self.prefix.is_empty()).unwrap_or(whole)
+    /// What entries of this pack call the one that clients know by this name.
+    pub(super) fn own_name(&self, whole: &str) -> Option<String> {
+        match self.prefix.as_str() {
+            "" => Some(whole.to_owned()),
+            prefix => Some(whole.strip_prefix(prefix)?.strip_prefix('-')?.to_owned()),
+        }
     }
 
     /// Whether it is the pack that is served, whose entries may name those of every other.
@@ -369,7 +371,7 @@ impl RunKeys<'_> {
             compiler.findings.report.retain_from(before, |fault| fault.code != Code::NotYet);
             let words = format!("this pack may not `{grant}`: what needs it is left out of the lists");
             compiler
-                .warning(Code::NotGranted, *at, words)
+                .note(Code::NotGranted, *at, words)
                 .help(format!("grant it with `allow: [{grant}]` where the pack is taken in"));
         }
         let faulty = planned.plan.is_none() && blocked.is_empty();

@@ -10,16 +10,13 @@ use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, KEYWORDS};
 use crate::notation::is_identifier;
 use crate::schema::{Coerced, LintKind, Schema, SchemaFault, Violation, lint, unknown_keywords};
-use crate::template::is_helper;
+use crate::template::meaning;
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
 use super::entry::Calling;
 use super::face::{Object, PromptArgument};
 use super::within;
-
-/// Names that templates give a meaning of their own.
-const TAKEN: &[&str] = &["env", "server", "steps", "result", "arguments", "this"];
 
 /// The arguments of one entry.
 #[derive(Debug)]
@@ -89,6 +86,7 @@ impl Inputs {
         compiler.declared = properties_of(&placed.value)
             .map(|(name, _)| (name.clone(), compiler.findings.documents.key_at(placed.at, &pointer(name))))
             .collect();
+        warn_of_meanings(placed, compiler);
         let schema = compiler.schema(placed.clone())?;
         if placed.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
@@ -191,6 +189,27 @@ impl Inputs {
         self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
     }
 
+    /// What is wrong with values that are written in the manifest. Of those in `later` it is known only that they will
+    /// be given. `texts` is whether values are coerced.
+    pub(super) fn misfits(&self, given: Object, later: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
+        let bound = if texts { self.bind_texts(Some(given)) } else { self.bind(Some(given)) };
+        let known = |violation: &Violation| match &violation.name {
+            Some(name) => !later.contains(name),
+            None => later.is_empty(),
+        };
+        bound.err().into_iter().flatten().filter(known).collect()
+    }
+
+    /// Whether it takes an argument of that name.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared == name)
+    }
+
+    /// The names of its arguments.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.declared.iter().map(String::as_str)
+    }
+
     /// Binds values that arrive as texts: coerced by their declared types first.
     ///
     /// # Errors
@@ -237,9 +256,15 @@ pub(super) fn complaint(violations: &[Violation]) -> String {
     }
 }
 
-/// Whether templates give a name a meaning of their own.
-pub(super) fn is_taken(name: &str) -> bool {
-    TAKEN.contains(&name)
+/// Warns of properties whose names mean something else in templates.
+fn warn_of_meanings(placed: &Placed, compiler: &mut Compiler<'_>) {
+    for (name, _) in properties_of(&placed.value) {
+        let Some(meaning) = meaning(name) else { continue };
+        let at = compiler.findings.documents.key_at(placed.at, &pointer(name));
+        compiler
+            .warning(Code::BadName, at, format!("in templates `{name}` is {meaning}, and not this argument"))
+            .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));
+    }
 }
 
 /// Checks the name of an argument.
@@ -248,16 +273,9 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
         compiler
             .error(Code::BadName, name.at, format!("`{}` is no name of an argument", name.value))
             .help("use letters, digits and `_`, and begin with no digit");
-    } else if is_taken(name) {
-        compiler.error(Code::BadName, name.at, format!("`{}` is taken, and cannot name an argument", name.value));
-    } else if is_helper(name) && name.at.is_written() {
-        compiler
-            .warning(
-                Code::BadName,
-                name.at,
-                format!("`{}` is also a helper: in templates the name means the argument", name.value),
-            )
-            .help("another name keeps the helper");
+    } else if let Some(meaning) = meaning(name) {
+        let words = format!("`{}` is taken: in templates it is {meaning}", name.value);
+        compiler.error(Code::BadName, name.at, words).help("choose another name for the argument");
     }
 }
 

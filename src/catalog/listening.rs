@@ -18,6 +18,7 @@ use crate::yaml::Spanned;
 use super::access::{Access, Token, normal_origin};
 use super::block::{check_icons, icons};
 use super::face::{CacheScope, Server};
+use super::listed_text::{filled, listed_text};
 
 /// How a server listens over HTTP, as far as the manifest says.
 #[derive(Debug, Clone, Default)]
@@ -77,12 +78,13 @@ pub(super) fn server(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<S
             .error(Code::BadValue, url.at, format!("`{}` is no URL", url.value))
             .help("such as `https://desk.example`");
     }
-    let instructions = written.instructions.as_ref().map(|text| compiler.text(text));
+    let instructions = written.instructions.as_ref().and_then(|text| compiler.text(text));
+    let instructions = instructions.and_then(|text| filled(&text, compiler));
     let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
     Some(Server {
-        title: written.title.clone(),
-        description: written.description.clone(),
-        instructions: instructions.flatten().map(|text| text.value.trim_end().to_owned()),
+        title: listed_text(written.title.as_deref(), (written.at, "title"), compiler),
+        description: listed_text(written.description.as_deref(), (written.at, "description"), compiler),
+        instructions: instructions.map(|text| text.trim_end().to_owned()),
         icons: icons(written.icons.as_deref()),
         website_url: written.website_url.as_ref().map(|url| url.value.clone()),
         page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
@@ -227,7 +229,7 @@ fn bearer(written: &Spanned<String>, pack: &LoadedPack, compiler: &mut Compiler<
         // That a variable is required and not set is said where it is declared.
         if !pack.unset.contains(name) {
             compiler
-                .warning(Code::Unset, written.at, format!("`{name}` is not set: without a token anybody may ask"))
+                .note(Code::Unset, written.at, format!("`{name}` is not set: without a token anybody may ask"))
                 .help("set it where the server is started; `serve --http` refuses to start without it")
                 .forbid(Purpose::Http);
         }

@@ -15,6 +15,7 @@ use super::complete::{Owner, Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
 use super::inputs::{Confined, Inputs, complaint};
+use super::listed_text::listed_text;
 use super::reference::References;
 use super::told::refused;
 
@@ -52,6 +53,8 @@ impl Prompt {
         let Building { compiler, references, home, name, before } = building;
         check_icons(written.icons.as_deref(), written.at, compiler);
         let inputs = Inputs::of(&written.arguments, compiler);
+        let title = listed_text(written.title.as_deref(), (written.at, "title"), compiler);
+        let description = listed_text(written.description.as_deref(), (written.at, "description"), compiler);
         let sources = completions(&written.arguments, inputs.as_ref(), compiler);
         let keys = RunKeys {
             run: written.run.as_ref(),
@@ -70,8 +73,8 @@ impl Prompt {
         let inputs = inputs?;
         let face = face::Prompt {
             name,
-            title: written.title.clone(),
-            description: written.description.clone(),
+            title,
+            description,
             arguments: inputs.listed(),
             icons: icons(written.icons.as_deref()),
             meta: written.meta.clone(),

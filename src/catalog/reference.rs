@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::action::{Mention, Run};
+use crate::action::{Given, Mention, Run};
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::manifest::{Arguments, Complete};
@@ -24,9 +24,30 @@ impl Node {
         Node { kind: "prompt", name: name.to_owned() }
     }
 
+    /// Whether it is a tool.
+    pub(super) fn is_tool(&self) -> bool {
+        self.kind == "tool"
+    }
+
+    /// Its name, as it is written where it is named.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn resource(name: &str) -> Node {
         Node { kind: "resource", name: name.to_owned() }
     }
+}
+
+/// What an entry is given where another, or a test, names it.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) node: Node,
+    /// Where it is named.
+    pub(super) at: At,
+    pub(super) given: Given,
+    /// Whether its strings are templates.
+    pub(super) templates: bool,
 }
 
 /// What entries of one pack refer to.
@@ -36,6 +57,7 @@ pub(super) struct References {
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
     named: Vec<(Node, At)>,
+    calls: Vec<Call>,
     /// What the run of each entry names, and where.
     runs: BTreeMap<Node, Vec<(Node, At)>>,
 }
@@ -56,18 +78,29 @@ impl References {
         self.named.push((node, at));
     }
 
+    /// Notes what an entry is given.
+    pub(super) fn call(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    /// What entries are given, wherever they are named.
+    pub(super) fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
     /// Notes what the run of an entry names.
     pub(super) fn runs(&mut self, from: Node, run: Option<&Spanned<Run>>) {
         for mention in run.iter().flat_map(|run| run.mentions()) {
-            let (node, at) = match mention {
-                Mention::Tool(name) => (Node::tool(&name), name.at),
-                Mention::Prompt(name) => (Node::prompt(&name), name.at),
+            let (node, at, given) = match mention {
+                Mention::Tool(name, given) => (Node::tool(&name), name.at, given),
+                Mention::Prompt(name, given) => (Node::prompt(&name), name.at, given),
                 Mention::Uri(uri) => {
                     self.uris.push(uri);
                     continue;
                 }
             };
             self.named.push((node.clone(), at));
+            self.calls.push(Call { node: node.clone(), at, given, templates: true });
             self.runs.entry(from.clone()).or_default().push((node, at));
         }
     }
@@ -154,11 +187,11 @@ pub(super) struct Known<'a> {
     pub(super) has: &'a dyn Fn(&str) -> Option<bool>,
     /// The URIs without variables.
     pub(super) uris: &'a [String],
-    /// The pack's own names of its tools.
+    /// The names of tools: the pack's own, and of packs that it takes in as it lists them.
     pub(super) tools: &'a [String],
-    /// The pack's own names of its prompts.
+    /// The names of prompts, likewise.
     pub(super) prompts: &'a [String],
-    /// The pack's own names of its resources.
+    /// The names of resources, likewise.
     pub(super) resources: &'a [String],
 }
 

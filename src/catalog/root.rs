@@ -126,7 +126,7 @@ fn folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder>
     let value = compiler.pack.env.variables.get(&variable).and_then(|variable| variable.value.clone());
     let Some(value) = value else {
         compiler
-            .warning(Code::Unset, root.at, format!("`{variable}` is not set, so this root is empty"))
+            .note(Code::Unset, root.at, format!("`{variable}` is not set, so this root is empty"))
             .help("set it to a folder where the server is started");
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };

@@ -22,6 +22,7 @@ use super::face::{self, Object};
 use super::header;
 use super::inputs::{Confined, Inputs, argument_of, complaint};
 use super::limit::Limit;
+use super::listed_text::{filled, listed_text};
 use super::prompt::Building;
 use super::requires::Requires;
 use super::result::{ResultPlan, Shown};
@@ -55,6 +56,7 @@ impl Tool {
         check_icons(written.icons.as_deref(), written.at, compiler);
         check_keys(written, compiler);
         let inputs = inputs(written, compiler);
+        let texts = Texts::fill(written, compiler);
         let output = output_schema(written, compiler);
         let keys = RunKeys {
             run: written.run.as_ref(),
@@ -76,7 +78,7 @@ impl Tool {
         let mut plan = ready.settle(home.digest(digest), compiler);
         let task = task_rule(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
-        let face = face(name, written, &inputs, output.as_ref());
+        let face = face(name, (written, texts), &inputs, output.as_ref());
         Some(Tool { face, limit, requires, inputs, output, plan, result: result?, home: home.clone(), task, digest })
     }
 
@@ -282,9 +284,33 @@ fn wants_json(written: &manifest::Tool) -> bool {
     written.output_schema.is_some() && !written.result.as_ref().is_some_and(|result| spelled_out(result))
 }
 
-fn face(name: String, written: &manifest::Tool, inputs: &Inputs, output: Option<&Schema>) -> face::Tool {
+/// The texts of a tool that clients list.
+struct Texts {
+    title: Option<String>,
+    description: Option<String>,
+    /// The title among its hints.
+    hint: Option<String>,
+}
+
+impl Texts {
+    fn fill(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Texts {
+        let hint = written.annotations.as_ref().and_then(|hints| hints.title.as_deref());
+        Texts {
+            title: listed_text(written.title.as_deref(), (written.at, "title"), compiler),
+            description: written.description.as_ref().and_then(|text| filled(text, compiler)),
+            hint: listed_text(hint, (written.at, "annotations/title"), compiler),
+        }
+    }
+}
+
+fn face(
+    name: String,
+    (written, texts): (&manifest::Tool, Texts),
+    inputs: &Inputs,
+    output: Option<&Schema>,
+) -> face::Tool {
     let annotations = written.annotations.as_ref().map(|hints| face::ToolAnnotations {
-        title: hints.title.clone(),
+        title: texts.hint,
         read_only_hint: hints.read_only_hint,
         destructive_hint: hints.destructive_hint,
         idempotent_hint: hints.idempotent_hint,
@@ -292,8 +318,8 @@ fn face(name: String, written: &manifest::Tool, inputs: &Inputs, output: Option<
     });
     face::Tool {
         name,
-        title: written.title.clone(),
-        description: written.description.as_ref().map(|text| text.value.clone()),
+        title: texts.title,
+        description: texts.description,
         input_schema: inputs.schema().clone(),
         output_schema: output.map(|schema| schema.json().clone()),
         annotations,

@@ -6,7 +6,7 @@ use crate::diagnostic::Code;
 use crate::manifest::Test;
 use crate::yaml::Spanned;
 
-use super::reference::{Node, References};
+use super::reference::{Call, Node, References};
 
 /// Checks a test as it was written.
 pub(super) fn check(
@@ -22,6 +22,7 @@ pub(super) fn check(
             .error(Code::Conflict, name.at, "a test is of exactly one of `prompt`, `tool`, `resource`")
             .help("write one test for each");
     } else {
+        note_call(test, references);
         test.tool.iter().for_each(|tool| references.entry(Node::tool(tool), tool.at));
         test.prompt.iter().for_each(|prompt| references.entry(Node::prompt(prompt), prompt.at));
         test.resource.iter().for_each(|resource| references.entry(Node::resource(resource), resource.at));
@@ -45,6 +46,16 @@ pub(super) fn check(
                 compiler.error(Code::BadValue, pattern.at, format!("this is no regular expression: {words}"));
             }
         }
+    }
+}
+
+/// Notes what the entry is given, unless the test is of what it says to what does not fit.
+fn note_call(test: &Test, references: &mut References) {
+    let fails = test.expect.as_ref().is_some_and(|expect| expect.is_error == Some(true) || expect.error.is_some());
+    let tool = test.tool.as_ref().map(|tool| (Node::tool(tool), tool.at));
+    let named = tool.or_else(|| test.prompt.as_ref().map(|prompt| (Node::prompt(prompt), prompt.at)));
+    if let Some((node, at)) = named.filter(|_| !fails) {
+        references.call(Call { node, at, given: test.arguments.clone(), templates: false });
     }
 }
 

@@ -223,7 +223,7 @@ pub struct Check {
     /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Take warnings for errors
+    /// Take warnings for errors; notes never are
     #[arg(long)]
     pub strict: bool,
 }

@@ -3,6 +3,7 @@
 //! A [`Compiler`] knows what one entry may see (names in scope, its pack's files and grants) and reports into the
 //! findings of the load. What is not here: what an entry is made of (catalog/, action/).
 
+mod dollar;
 mod findings;
 mod pack;
 mod schema;
@@ -11,6 +12,7 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+pub use dollar::Dollars;
 pub use findings::{Findings, Reads};
 pub use pack::{Environment, Grants, Pack, Variable};
 pub use schema::{Placed, shape_of};
@@ -85,6 +87,11 @@ impl<'a> Compiler<'a> {
     /// Reports a warning.
     pub fn warning(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
         self.findings.report.warning(code, at.into(), message)
+    }
+
+    /// Reports a note.
+    pub fn note(&mut self, code: Code, at: impl Into<Span>, message: impl Into<String>) -> &mut Diagnostic {
+        self.findings.report.note(code, at.into(), message)
     }
 
     /// A path as written in this file, relative to the pack's folder; reports one that leaves it.

@@ -87,6 +87,7 @@ impl Compiler<'_> {
         let diagnostic = match severity {
             Severity::Error => self.error(Code::Schema, place, fault.message.clone()),
             Severity::Warning => self.warning(Code::Schema, place, fault.message.clone()),
+            Severity::Note => self.note(Code::Schema, place, fault.message.clone()),
         };
         if let Some(help) = &fault.help {
             diagnostic.help(help.clone());

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::Compiler;
+use super::{Compiler, Dollars};
 use crate::diagnostic::{Code, Span};
-use crate::template::{Fault, Json, Place, RenderError, Scope, Slot, Template};
+use crate::template::{Fault, Json, Place, Printed, RenderError, Scope, Slot, Template, printed, stands_alone};
 use crate::yaml::{At, Spanned};
 
 /// Who gets to read what a template makes.
@@ -25,6 +25,8 @@ impl Compiler<'_> {
             Ok(template) => {
                 self.check_secrets(template.reads(), text.at, exposure);
                 self.note_steps(template.reads());
+                self.warn_of_helper_names(text);
+                Dollars::of::<S>(exposure).into_iter().for_each(|dollars| self.warn_of_dollars(text, dollars));
                 Some(template)
             }
             Err(faults) => {
@@ -39,6 +41,22 @@ impl Compiler<'_> {
     /// Compiles a template that may be absent.
     pub fn optional<S: Slot>(&mut self, text: Option<&Spanned<String>>, exposure: Exposure) -> Option<Template<S>> {
         text.and_then(|text| self.template(text, exposure))
+    }
+
+    /// Warns of an argument that stands where a helper of the same name could.
+    fn warn_of_helper_names(&mut self, text: &Spanned<String>) {
+        if !text.contains("{{") || !self.declared.keys().any(|name| stands_alone(name)) {
+            return;
+        }
+        for piece in printed(text) {
+            let Printed::Value(range, path) = piece else { continue };
+            let [name] = path.as_slice() else { continue };
+            if stands_alone(name) && self.declared.contains_key(name) {
+                let span = self.span_within(text.at, range);
+                self.warning(Code::BadName, span, format!("`{name}` is the argument here, and also a helper"))
+                    .help(format!("write `{{{{arguments.{name}}}}}`, or give the argument another name"));
+            }
+        }
     }
 
     fn report_template(&mut self, fault: Fault, at: At) {

@@ -46,7 +46,7 @@ codes! {
     Conflict = "conflict",
     /// The `folio:` version is not one that this program reads.
     Version = "version",
-    /// A name that is not formed as names are, or that is taken.
+    /// A name that is not formed as names are, that is taken, or that could be read as something else.
     BadName = "bad-name",
     /// A path that is not there, or that is no file.
     NotFound = "not-found",

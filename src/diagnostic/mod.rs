@@ -27,6 +27,8 @@ pub enum Severity {
     Error,
     /// It can, and probably not as meant.
     Warning,
+    /// It can, and just as meant: something to know.
+    Note,
 }
 
 impl Severity {
@@ -35,6 +37,7 @@ impl Severity {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 }
@@ -150,6 +153,11 @@ impl Report {
         self.push(Severity::Warning, code, span.into(), message.into())
     }
 
+    /// Reports a note and returns it, for its help and notes to be added.
+    pub fn note(&mut self, code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Severity::Note, code, span.into(), message.into())
+    }
+
     fn push(&mut self, severity: Severity, code: Code, span: Option<Span>, message: String) -> &mut Diagnostic {
         let (notes, help, fix, forbids) = (Vec::new(), None, None, None);
         self.diagnostics.push(Diagnostic { code, severity, message, span, notes, help, fix, forbids });
@@ -173,7 +181,7 @@ impl Report {
     pub fn soften_from(&mut self, start: usize, code: Code) -> bool {
         let mut softened = false;
         for diagnostic in self.diagnostics.iter_mut().skip(start).filter(|diagnostic| diagnostic.code == code) {
-            diagnostic.severity = Severity::Warning;
+            diagnostic.severity = diagnostic.severity.max(Severity::Warning);
             diagnostic.help = None;
             softened = true;
         }
@@ -183,7 +191,7 @@ impl Report {
     /// Turns all errors from number `start` on into warnings, which say what comes of them.
     pub fn warn_from(&mut self, start: usize, consequence: &str) {
         for diagnostic in self.diagnostics.iter_mut().skip(start) {
-            diagnostic.severity = Severity::Warning;
+            diagnostic.severity = diagnostic.severity.max(Severity::Warning);
             diagnostic.message = format!("{}: {consequence}", diagnostic.message);
         }
     }
@@ -204,6 +212,11 @@ impl Report {
     /// Whether the manifest cannot be served.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Whether it can be served, and probably not as meant.
+    pub fn has_warnings(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Warning)
     }
 
     /// Puts the diagnostics in the order of the files and lines. Repetitions are dropped, and so is whatever was found

@@ -69,14 +69,14 @@ pub fn lines(report: &Report) -> String {
 
 /// Counts the faults: `2 errors, 1 warning`.
 pub fn summary(report: &Report) -> String {
-    let errors = report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
-    let warnings = report.diagnostics().len() - errors;
-    match (errors, warnings) {
-        (0, 0) => "no errors, no warnings".to_owned(),
-        (_, 0) => counted(errors, "error"),
-        (0, _) => counted(warnings, "warning"),
-        _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-    }
+    let count = |severity| report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == severity).count();
+    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let [errors, warnings, _] = counts.map(|(severity, _)| count(severity));
+    let nothing = if errors + warnings == 0 { Some("no errors, no warnings".to_owned()) } else { None };
+    let counted = counts.iter().map(|(severity, noun)| (count(*severity), noun)).filter(|(count, _)| *count > 0);
+    let parts: Vec<String> =
+        nothing.into_iter().chain(counted.map(|(count, noun)| self::counted(count, noun))).collect();
+    parts.join(", ")
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Surroundings;
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, Variable};
 use crate::diagnostic::{Code, Purpose};
-use crate::manifest::{EnvEntry, EnvVariable, Manifest};
+use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
 use crate::notation::{Named, Scalar, is_identifier};
 use crate::template::{EnvValue, Fixed, Names, Scope};
 use crate::yaml::{At, Spanned};
@@ -54,7 +54,7 @@ pub(super) fn variables(
             found.unset.push(name.value.clone());
             findings
                 .report
-                .warning(Code::Unset, name.at.span(), format!("`{}` is required and not set", name.value))
+                .note(Code::Unset, name.at.span(), format!("`{}` is required and not set", name.value))
                 .help("set it where the server is started; `serve` refuses to start without it")
                 .forbid(Purpose::Use);
         }
@@ -135,5 +135,23 @@ pub(super) fn warn_of_undeclared(
             .report
             .warning(Code::Unused, name.at.span(), format!("the pack declares no variable `{}`", name.value))
             .note(at.span(), "the pack's manifest");
+    }
+}
+
+/// Says which variables a pack asks for that are set where the server is started, and that its importer does not hand it.
+pub(super) fn note_not_handed(
+    reference: &Spanned<PackRef>,
+    (key, pack): (&Spanned<String>, &Environment),
+    exported: &Surroundings,
+    findings: &mut Findings,
+) {
+    for name in pack.variables.keys().filter(|name| !reference.env.contains_key(name.as_str())) {
+        if exported.get(name).is_none_or(|value| value.is_empty()) {
+            continue;
+        }
+        let words = format!("`{name}` is set, and the pack `{}` is not handed it", key.value);
+        findings.report.note(Code::Unset, key.at.span(), words).help(format!(
+            "a pack reads only what it is handed: declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"
+        ));
     }
 }

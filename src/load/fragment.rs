@@ -6,14 +6,15 @@ use super::Written;
 use super::paths::stem;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId, Span};
+use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt};
-use crate::notation::TextOrFile;
+use crate::notation::{TextOrFile, is_identifier};
 use crate::yaml::{At, Spanned, parse, parse_front_matter, read};
 
 /// Reads an included file. `None` where it holds no entries.
 pub(super) fn load(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<Written> {
     let path = &file.value;
-    if path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md")) {
+    if is_readme(path) {
         return None;
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -32,6 +33,19 @@ pub(super) fn load(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Opti
         fragment(text.at.file(), &mut written, compiler);
     }
     Some(written)
+}
+
+/// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
+pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
+        compiler
+            .error(Code::BadName, written.at, format!("`{}` is never a prompt file", written.value))
+            .help("give it another name: that is what the prompt is called");
+    }
+}
+
+fn is_readme(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
 }
 
 fn fragment(file: FileId, written: &mut Written, compiler: &mut Compiler<'_>) -> Option<()> {
@@ -53,12 +67,14 @@ fn fragment(file: FileId, written: &mut Written, compiler: &mut Compiler<'_>) ->
 
 /// A prompt whose text is the body of a file, and whose other keys are its front matter.
 fn prompt_file(file: FileId, path: &Path, compiler: &mut Compiler<'_>) -> Option<(Spanned<String>, Spanned<Prompt>)> {
-    let report = &mut compiler.findings.report;
-    let (prompt, at, body) = match parse_front_matter(file, report) {
-        None => (Prompt::default(), At::start_of(file), 0),
+    let (prompt, at, body) = match parse_front_matter(file, &mut compiler.findings.report) {
+        None => {
+            refuse_late_front_matter(file, compiler)?;
+            (Prompt::default(), At::start_of(file), 0)
+        }
         Some((None, _)) => return None,
         Some((Some(document), body)) => {
-            let prompt = read(&document, report).unwrap_or_default();
+            let prompt = read(&document, &mut compiler.findings.report).unwrap_or_default();
             (prompt, compiler.findings.documents.add(document), body)
         }
     };
@@ -83,6 +99,36 @@ fn prompt_file(file: FileId, path: &Path, compiler: &mut Compiler<'_>) -> Option
     prompt.text = Some(Spanned::new(TextOrFile::Text(text), At::text_from(file, body)));
     let name = Spanned::new(stem(path), At::start_of(file));
     Some((name, Spanned::new(prompt, at)))
+}
+
+/// Refuses front matter that stands behind empty lines or spaces, where it would be text.
+fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
+    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let start = skip_blank_lines(&whole, 0);
+    let mut lines = whole.get(start..)?.lines();
+    let Some(first) = lines.next().filter(|line| line.trim() == "---") else { return Some(()) };
+    let mut inside = lines.by_ref().take_while(|line| line.trim() != "---").peekable();
+    let begins_as_a_map = inside.peek().is_some_and(|line| is_entry(line));
+    inside.for_each(drop);
+    if !begins_as_a_map {
+        return Some(());
+    }
+    let dashes = start + first.len() - first.trim_start().len();
+    compiler
+        .error(
+            Code::Syntax,
+            Span::new(file, dashes, dashes + 3),
+            "front matter begins with the first character of a file",
+        )
+        .help("delete what stands before `---`");
+    None
+}
+
+/// Whether a line begins an entry of a map, as the first of front matter does.
+fn is_entry(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(':') else { return false };
+    is_identifier(key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']))
+        && (value.is_empty() || value.starts_with(' '))
 }
 
 fn skip_blank_lines(text: &str, from: usize) -> usize {

@@ -46,6 +46,8 @@ pub struct LoadedPack {
     pub skills: Option<Spanned<Skills>>,
     /// Its entries, file by file: the manifest's own, then what it includes, in the order written.
     pub files: Vec<Written>,
+    /// The number of the pack that takes it in, where one does.
+    pub importer: Option<usize>,
     /// Required variables that are not set.
     pub unset: Vec<String>,
 }
@@ -76,7 +78,7 @@ pub enum Surroundings {
 
 impl Surroundings {
     /// The value of a variable; one that is no UTF-8 counts as not set.
-    fn get(&self, name: &str) -> Option<String> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
             Surroundings::Process => std::env::var(name).ok(),
             Surroundings::Fixed(variables) => variables.get(name).cloned(),

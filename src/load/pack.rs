@@ -29,6 +29,10 @@ struct Request<'a> {
     values: &'a Surroundings,
     secrets: &'a [String],
     search_path: Option<String>,
+    /// The variables of the process, for what to say of those that are not handed over.
+    exported: &'a Surroundings,
+    /// The number of the pack that takes it in, where one does.
+    importer: Option<usize>,
     /// What took it in, where something did.
     taken_in: Option<Span>,
     /// The folders that are being read around it, outermost first.
@@ -56,6 +60,8 @@ pub(super) fn load(place: &Place, environment: &Surroundings, findings: &mut Fin
         values: environment,
         secrets: &[],
         search_path: environment.get("PATH"),
+        exported: environment,
+        importer: None,
         taken_in: None,
         around: Vec::new(),
     };
@@ -85,6 +91,7 @@ fn load_pack(request: Request<'_>, findings: &mut Findings, packs: &mut Vec<Load
         http: manifest.http,
         skills: manifest.skills,
         files,
+        importer: request.importer,
         unset,
     });
     load_inner(&inner, packs.len() - 1, &request, findings, packs);
@@ -161,7 +168,9 @@ fn own_entries(manifest: &mut Manifest) -> Written {
 
 fn included(manifest: &Manifest, pack: &Pack, request: &Request<'_>, findings: &mut Findings) -> Vec<Written> {
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
-    let files = paths::files(manifest.include.as_ref(), &mut compiler);
+    let include = manifest.include.as_ref();
+    include.iter().flat_map(|paths| paths.items()).for_each(|path| fragment::refuse_readme(path, &mut compiler));
+    let files = paths::files(include, &mut compiler);
     let own = |path: &Path| request.names.iter().any(|name| Path::new(name) == path);
     files.iter().filter(|file| !own(&file.value)).filter_map(|file| fragment::load(file, &mut compiler)).collect()
 }
@@ -235,6 +244,7 @@ fn load_inner(
             findings.report.error(Code::Cycle, path.at.span(), "this pack takes in itself, directly or around");
             continue;
         }
+        let exported = request.exported;
         let (values, secrets) = environment::handed(&reference.env, &importer.pack, findings);
         let wanted: BTreeSet<String> =
             reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
@@ -246,6 +256,8 @@ fn load_inner(
             values: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
+            exported: request.exported,
+            importer: Some(outer),
             taken_in: Some(path.at.span()),
             around,
             folder,
@@ -254,6 +266,7 @@ fn load_inner(
         let manifest = load_pack(request, findings, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
             environment::warn_of_undeclared(&reference.env, &pack.pack.env, manifest, findings);
+            environment::note_not_handed(reference, (key, &pack.pack.env), exported, findings);
         }
     }
 }

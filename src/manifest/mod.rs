@@ -42,7 +42,7 @@ pub struct Manifest {
     /// Every environment variable that the manifest may read, as `{{env.NAME}}`.
     #[schemars(with = "IndexMap<String, EnvVariable>")]
     pub env: Named<Spanned<EnvEntry>>,
-    /// More of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob.
+    /// More of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob. A glob passes over README.md.
     #[schemars(with = "OneOrManyPaths")]
     pub include: Option<OneOrManyPaths>,
     /// Files of partials, by path or glob; each is named by its stem: `{{> house-style}}`.

@@ -14,9 +14,9 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prompt {
-    /// Its name for people.
+    /// Its name for people; knows `env` and `server`.
     pub title: Option<String>,
-    /// What it is for.
+    /// What it is for; knows `env` and `server`.
     pub description: Option<String>,
     /// What it takes.
     #[schemars(with = "IndexMap<String, Argument>")]

@@ -29,19 +29,31 @@ with `x-` are the author's own, wherever they stand.
 const SCOPE: &str = "
 ## Scope
 
-Templates are texts, messages and blocks, and every text inside `run` and `result`. Names, titles, descriptions, schemas \
-and the text of a script are none.
+Templates are texts, messages and blocks, and every text inside `run` and `result`. A `title`, a `description` and \
+`instructions` are filled in at load, and know `env` (no secrets) and `server` alone. Names, schemas and the text of a \
+script are none.
 
 | in scope | where |
 |---|---|
 | the arguments, by name and as `arguments.NAME` | everywhere that there are arguments; an absent one is null |
 | `env.NAME` | where it is declared under `env` |
 | `server.name`, `server.title`, `server.version` | everywhere |
+| `steps.ID`, with the fields of the step's [action](#actions) | in later steps, `when`, `result` and the text of a prompt |
 | `result` | in `result`: what `select` found, else the outcome; in the text of a prompt: the outcome of its action |
 | `this` | in `each`: the item |
 
-The outcome of `exec` and `script` has `stdout`, `stderr`, `exit` and `json`; that of `http` has `status`, `headers`, \
-`body` and `json`. A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+";
+
+/// The severities, above the codes.
+const DIAGNOSTICS: &str = "
+## Diagnostics
+
+An error means that the manifest cannot be served; a warning that it can, and probably not as meant; a note is something \
+to know, such as a variable that is not set here. `folio check --strict` fails for warnings, and never for notes.
+
+| code | means |
+|---|---|
 ";
 
 /// How values are written that JSON has no type for.
@@ -70,9 +82,14 @@ pub(super) fn text(schema: &Value) -> String {
 }
 
 fn actions(page: &mut String) {
-    page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does |\n|---|---|\n");
+    page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | fields of its outcome |\n|---|---|---|\n");
     for row in TABLE {
-        let _ = writeln!(page, "| `{}` | {} |", row.key, cell(row.description));
+        let fields: Vec<String> = row.fields().iter().map(|field| format!("`{field}`")).collect();
+        let fields = match row.key {
+            "ask" => "the keys of its questions".to_owned(),
+            _ => fields.join(" "),
+        };
+        let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, cell(row.description));
     }
 }
 
@@ -84,7 +101,7 @@ fn helper_table(page: &mut String) {
 }
 
 fn codes(page: &mut String) {
-    page.push_str("\n## Diagnostics\n\n| code | means |\n|---|---|\n");
+    page.push_str(DIAGNOSTICS);
     for code in Code::ALL {
         let _ = writeln!(page, "| `{}` | {} |", code.as_str(), cell(code.explanation()));
     }

@@ -17,9 +17,9 @@ pub struct Resource {
     /// Its URI, or a URI template (RFC 6570): `issue://{id}`, `src://{+path}`, `logs://recent{?since,limit}`.
     #[schemars(with = "String", extend("x-required" = true))]
     pub uri: Option<Spanned<String>>,
-    /// Its name for people.
+    /// Its name for people; knows `env` and `server`.
     pub title: Option<String>,
-    /// What it is.
+    /// What it is; knows `env` and `server`.
     pub description: Option<String>,
     /// Its type, such as `text/markdown`; guessed until told otherwise.
     pub mime_type: Option<Spanned<String>>,

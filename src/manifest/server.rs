@@ -14,13 +14,13 @@ pub struct Server {
     /// Its name for clients: 1 to 64 of `a-z 0-9 -`.
     #[schemars(with = "String", regex(pattern = r"^[a-z0-9-]{1,64}$"), extend("x-required" = true))]
     pub name: Option<Spanned<String>>,
-    /// Its name for people.
+    /// Its name for people; knows `env` and `server`.
     pub title: Option<String>,
     /// Its version; quote it, as `"1.10"` is a number else.
     pub version: Option<Scalar>,
-    /// What it is, in a sentence.
+    /// What it is, in a sentence; knows `env` and `server`.
     pub description: Option<String>,
-    /// What a model should know before it uses the server.
+    /// What a model should know before it uses the server; knows `env` and `server`.
     pub instructions: Option<Spanned<TextOrFile>>,
     /// Pictures of it.
     pub icons: Option<Vec<Icon>>,

@@ -14,9 +14,9 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tool {
-    /// Its name for people.
+    /// Its name for people; knows `env` and `server`.
     pub title: Option<String>,
-    /// What it does, for models.
+    /// What it does, for models; knows `env` and `server`.
     pub description: Option<Spanned<String>>,
     /// Hints about what it does.
     pub annotations: Option<ToolAnnotations>,

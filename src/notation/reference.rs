@@ -25,7 +25,7 @@ impl Reference {
     }
 }
 
-/// An entry of this server, with arguments.
+/// An entry of this server, with arguments. Those of a pack have the names that lists show.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReferenceKeys {

@@ -6,7 +6,7 @@
 //! What is not here: where the text stood in a file (load/), and what is done with what was rendered (action/).
 //!
 //! A few rules that the types do not say: an argument that bears a helper's name means the argument where it
-//! stands alone ([`is_helper`] lets callers warn), `this` at the top is nothing unless [`Names::with_this`] gives
+//! stands alone ([`stands_alone`] lets callers warn), `this` at the top is nothing unless [`Names::with_this`] gives
 //! it, partials written inside a template stay out of conditions, and lists and objects print as JSON.
 //!
 //! One [`Engine`] per pack holds the partials; helpers are the same everywhere ([`helpers`]).
@@ -26,6 +26,7 @@ mod engine;
 mod term;
 mod compile;
 mod slot;
+mod printed;
 
 #[cfg(test)]
 mod tests;
@@ -33,10 +34,11 @@ mod tests;
 pub use compile::{Part, Template};
 pub use engine::Engine;
 pub use fault::{Fault, Place};
-pub use helper::{HelperDoc, helpers, is_helper};
+pub use helper::{HelperDoc, helpers, is_helper, stands_alone};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
+pub use printed::{Printed, printed};
 pub use render::{RenderError, text_of, truthy};
-pub use scope::{Fixed, Scope};
+pub use scope::{Fixed, Scope, meaning};
 pub use shape::{Names, Shape};
 pub use slot::{
     Argv, Base64, Base64Text, Condition, Element, EnvText, EnvValue, FilePath, Header, HeaderText, Json, JsonValue,

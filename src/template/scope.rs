@@ -8,6 +8,21 @@ use serde_json::{Map, Value};
 /// The name under which Handlebars sees the `this` of a [`Scope`]; no template can write it.
 pub(super) const THIS: &str = " this";
 
+/// What the names at the top mean that no argument can have.
+const RESERVED: &[(&str, &str)] = &[
+    ("arguments", "the map of all arguments"),
+    ("env", "the environment"),
+    ("server", "the server"),
+    ("steps", "the outcomes of steps"),
+    ("result", "the outcome"),
+    ("this", "the item of a loop"),
+];
+
+/// What a name at the top of a template means, whatever the arguments are called.
+pub fn meaning(name: &str) -> Option<&'static str> {
+    RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
+}
+
 /// What is the same for every call of one catalog.
 #[derive(Debug, Default)]
 pub struct Fixed {

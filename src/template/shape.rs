@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::scope::meaning;
+
 /// What is known of a value before it is there. Every value may also be null.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Shape {
@@ -130,14 +132,15 @@ impl Names {
         self
     }
 
-    /// Adds arguments, each under its own name and as `arguments.NAME`. A name that is taken stays what it was.
+    /// Adds arguments, each under its own name and as `arguments.NAME`. One whose name means something else is seen in
+    /// the second way alone.
     #[must_use]
     pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> Names {
         let arguments: BTreeMap<String, Shape> =
             arguments.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
         if let Shape::Object(fields) = &mut self.root {
             let fields = Arc::make_mut(fields);
-            for (name, shape) in &arguments {
+            for (name, shape) in arguments.iter().filter(|(name, _)| meaning(name).is_none()) {
                 fields.entry(name.clone()).or_insert_with(|| shape.clone());
             }
             fields.insert("arguments".to_owned(), Shape::Object(Arc::new(arguments)));

@@ -12,6 +12,8 @@ use folio::catalog::{Built, build};
 use folio::diagnostic::{Code, Severity, lines};
 use folio::load::{Place, Surroundings, load};
 
+use crate::harness::{Folder, folio_in};
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
@@ -126,4 +128,102 @@ fn a_mend_is_never_further_than_the_word_that_is_wrong() {
             }
         }
     }
+}
+
+/// The help of the only fault of a manifest with this `exec`.
+fn help_for(exec: &str) -> String {
+    let head = "folio: 1\nserver: { name: t }\ntools:\n  t:\n    description: d\n    arguments: { x: {}, y: {} }\n    run: { exec: ";
+    let folder = Folder::of(&format!("{head}{exec} }}\n"));
+    let place = Place::find(folder.path()).unwrap();
+    let built = build(load(&place, &environment(folder.path())));
+    let faults = built.report.diagnostics().iter().filter(|fault| fault.code == Code::Unsafe).collect::<Vec<_>>();
+    assert_eq!(faults.len(), 1, "{exec}: {}", lines(&built.report));
+    faults[0].help.clone().unwrap_or_default()
+}
+
+fn script(shell: &str, lines: &[&str]) -> String {
+    let text: Vec<String> = lines.iter().map(|line| format!("      {line}")).collect();
+    let head = "a script gets values as environment variables:\n  script:\n    shell: ";
+    format!("{head}{shell}\n    text: |\n{}", text.join("\n"))
+}
+
+#[test]
+fn code_with_a_value_shows_the_same_as_a_script() {
+    for (exec, shell, text) in [
+        (r#"[bash, -c, "echo {{x}}"]"#, "bash", &[r#"echo "$x""#][..]),
+        (r#"[bash, -c, "echo \"a {{x}}\" b{{arguments.y}}"]"#, "bash", &[r#"echo "a ${x}" b"$y""#]),
+        (r#"[bash, -c, "echo 'a {{x}}'"]"#, "bash", &[r#"echo 'a '"$x"''"#]),
+        (r#"[sh, -ec, "ls {{x}}\nrm {{x}}"]"#, "{ command: [sh, -ec] }", &[r#"ls "$x""#, r#"rm "$x""#]),
+        (r#"[timeout, "10", bash, -c, "ls {{x}}"]"#, "{ command: [timeout, '10', bash, -c] }", &[r#"ls "$x""#]),
+        (r#"[python3, -c, "print('{{x}}')"]"#, "python3", &["import os", r#"print(os.environ["x"])"#]),
+        (r#"[python3, "-cprint({{x}})"]"#, "python3", &["import os", r#"print(os.environ["x"])"#]),
+        (r#"[node, -e, 'console.log("{{x}}")']"#, "node", &["console.log(process.env.x)"]),
+        (r#"[perl, -ne, 'print if /a/; print {{x}}']"#, "{ command: [perl, -ne] }", &["print if /a/; print $ENV{x}"]),
+    ] {
+        assert_eq!(help_for(exec), script(shell, text), "{exec}");
+    }
+}
+
+#[test]
+fn code_that_no_script_can_stand_for_says_what_to_do() {
+    for (exec, part) in [
+        (r#"[bash, -c, "echo {{x}}", name, a]"#, "behind the code, as \"$1\": `-c 'TEXT' sh \"{{x}}\"`"),
+        (r#"[sudo, bash, -c, "echo {{x}}"]"#, "behind the code, as \"$1\""),
+        (r#"[python3, -c, "print('a {{x}}')"]"#, "where the value is `os.environ[\"x\"]`"),
+        (r#"[ssh, host, ls, "{{x}}"]"#, "`ssh HOST COMMAND \"$(printf %q \"$x\")\"`"),
+        (r#"[awk, "/{{x}}/"]"#, "`env: { x: \"{{x}}\" }`, and read `ENVIRON[\"x\"]`"),
+        (r#"[sed, "s/{{x}}/b/"]"#, "a `script` of another language"),
+        (r#"[jq, ".{{x}}"]"#, "`--arg, x, \"{{x}}\"` before the filter"),
+        (r#"[env, "{{x}}"]"#, "name the program"),
+    ] {
+        let help = help_for(exec);
+        assert!(help.contains(part), "{exec}: {help}");
+    }
+}
+
+const GRANTS_AND_SECRETS: &[(&str, &str)] = &[
+    (
+        "folio.yaml",
+        "folio: 1\nserver: { name: t }\nenv: { FOLIO_TEST_UNSET: { required: true, secret: true } }\npacks: { p: { path: p } }\ntools:\n  t: { description: d, run: { http: { url: \"https://x.example/\", auth: { bearer: \"{{env.FOLIO_TEST_UNSET}}\" } } } }\n",
+    ),
+    ("p/folio.yaml", "folio: 1\ntools: { act: { description: d, run: { exec: [cat] } } }\n"),
+];
+
+#[test]
+fn strict_is_kept_without_secrets_and_grants() {
+    let folder = Folder::new(GRANTS_AND_SECRETS);
+    let ran = folio_in(folder.path(), &["check", "--strict"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert!(ran.out.contains("note[unset]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
+    assert!(ran.out.contains("note[not-granted]: this pack may not `exec`"), "{}", ran.out);
+    assert!(ran.out.ends_with("\nno errors, no warnings, 2 notes\n"), "{}", ran.out);
+    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    assert!(ran.out.contains("\"severity\": \"note\""), "{}", ran.out);
+}
+
+#[test]
+fn a_step_calls_an_entry_of_a_pack_by_its_listed_name() {
+    let manifest = "folio: 1\nserver: { name: t }\npacks: { p: { path: p, prefix: rv } }\ntools:\n  t: { description: d, arguments: { who: {} }, run: { tool: { name: rv-hello, arguments: { who: \"{{who}}\" } } } }\n";
+    let pack =
+        "folio: 1\ntools: { hello: { description: d, arguments: { who: {} }, result: { text: \"hello {{who}}\" } } }\n";
+    let folder = Folder::new(&[("folio.yaml", manifest), ("p/folio.yaml", pack)]);
+    let ran = folio_in(folder.path(), &["call", "t", "who=Ada"]);
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "hello Ada"), "{}", ran.err);
+}
+
+#[test]
+fn listed_texts_are_filled_in_at_load() {
+    let manifest = "folio: 1\nserver: { name: desk, title: Desk, version: \"2\", instructions: \"On {{env.FOLIO_TEST_HOST}}\" }\nenv: { FOLIO_TEST_HOST: { default: host } }\nprompts:\n  p: { title: \"{{server.title}} {{server.version}}\", description: \"of {{env.FOLIO_TEST_HOST}}, with \\\\{{braces}}\", text: x }\n";
+    let folder = Folder::of(manifest);
+    let ran = folio_in(folder.path(), &["list", "--json"]);
+    assert!(ran.out.contains("\"title\": \"Desk 2\""), "{}", ran.out);
+    assert!(ran.out.contains("\"description\": \"of host, with {{braces}}\""), "{}", ran.out);
+}
+
+#[test]
+fn an_unknown_field_of_an_outcome_lists_those_there_are() {
+    let manifest = "folio: 1\nserver: { name: t }\ntools:\n  t: { description: d, run: [{ id: one, exec: [cat] }, { log: \"{{steps.one.output}}\" }] }\n";
+    let folder = Folder::of(manifest);
+    let ran = folio_in(folder.path(), &["check"]);
+    assert!(ran.out.contains("its fields are `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
 }

@@ -68,7 +68,7 @@ impl Act for Http {
     type Spec = Spec;
     const GRANT: Option<&'static str> = Some("http");
 
-    fn shape(_: &Spec) -> Shape {
+    fn outcome() -> Shape {
         Shape::object([
             ("status", Shape::Number),
             ("headers", Shape::Map(Box::new(Shape::Text))),

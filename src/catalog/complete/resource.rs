@@ -153,7 +153,7 @@ fn mend(resource: &Resource, (owner, source): (Owner<'_>, &Source), argument: &s
     if !own && Arc::ptr_eq(&resource.home, owner.home) && resource.completed_variables().next().is_some() {
         return format!(
             "`complete: {{ resource: {} }}` offers those that can be read",
-            owner.home.own_name(&resource.name)
+            owner.home.own_name(&resource.name).unwrap_or_default()
         );
     }
     "`base` and `stem` say how paths are told".to_owned()

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use crate::catalog::block::{annotations, bare, check_icons, check_mime_type, icons};
 use crate::catalog::complete::completions;
 use crate::catalog::entry::{RunKeys, check_limits, digest};
-use crate::catalog::inputs::{Inputs, check_argument, check_name, is_taken};
+use crate::catalog::inputs::{Inputs, check_argument, check_name};
+use crate::catalog::listed_text::listed_text;
 use crate::catalog::listening;
 use crate::catalog::prompt::Building;
 use crate::catalog::reference::References;
@@ -18,7 +19,7 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
 use crate::notation::{TextOrFile, is_identifier};
-use crate::template::{FilePath, Template};
+use crate::template::{FilePath, Template, meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
 use crate::yaml::{At, Spanned};
 
@@ -35,6 +36,8 @@ impl Resource {
         check_mime_type(written.mime_type.as_ref(), compiler);
         let template = uri(written, compiler)?;
         let inputs = variables(written, &template, compiler);
+        let title = listed_text(written.title.as_deref(), (written.at, "title"), compiler);
+        let description = listed_text(written.description.as_deref(), (written.at, "description"), compiler);
         let sources = completions(&written.arguments, inputs.as_ref(), compiler);
         let mut content = content(written, &template, compiler, references);
         let hints = written.annotations.as_ref().map(|hints| annotations(hints, compiler));
@@ -51,8 +54,8 @@ impl Resource {
             home: home.clone(),
             ttl_ms: written.ttl_ms,
             cache_scope: scope,
-            title: written.title.clone(),
-            description: written.description.clone(),
+            title,
+            description,
             mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
             icons: icons(written.icons.as_deref()),
             annotations: hints,
@@ -133,7 +136,7 @@ fn variables(
 
 /// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no fault there.
 fn check_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
-    if !is_identifier(name) || is_taken(name) {
+    if !is_identifier(name) || meaning(name).is_some() {
         let at = written.uri.as_ref().map_or(written.at, |uri| uri.at);
         compiler
             .error(Code::BadName, at, format!("`{name}` cannot name a variable of a `uri`"))

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Desk, built};
 use crate::catalog::answer::CompletionOf;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Severity};
 
 const MANIFEST: &str = r#"
 env: { TOKEN: { secret: true }, OPEN: { default: open } }
@@ -45,7 +45,8 @@ fn a_secret_stays_one_in_every_pack_that_it_is_handed_to() {
     let inner = "env: { C: {}, PATH: {}, A: {} }\nprompts: { p: { text: \"{{env.C}}\" }, path: { text: \"{{env.PATH}}{{env.A}}\" } }";
     let files = [("folio.yaml", outer), ("p/folio.yaml", middle), ("p/q/folio.yaml", inner)];
     let found = built(&files, &[("A", "hunter22"), ("C", "not handed over")]);
-    let codes: Vec<Code> = found.report.diagnostics().iter().map(|fault| fault.code).collect();
+    let errors = found.report.diagnostics().iter().filter(|fault| fault.severity == Severity::Error);
+    let codes: Vec<Code> = errors.map(|fault| fault.code).collect();
     assert_eq!(codes, [Code::Secret], "{:?}", found.report.diagnostics());
 }
 

@@ -10,6 +10,9 @@ use crate::template::helper::is_helper;
 use crate::template::shape::{Shape, field};
 use crate::template::syntax::{Ident, PathNode};
 
+/// How many fields an error lists.
+const LISTED: usize = 12;
+
 const LOCALS: [&str; 4] = ["index", "key", "first", "last"];
 
 impl<'a> Check<'a> {
@@ -167,7 +170,10 @@ impl<'a> Check<'a> {
             return if path.plain().is_some() { fault.instead(format!("@root.{wrong}")) } else { fault };
         }
         match value.shape.as_ref() {
-            Shape::Object(fields) => fault.did_you_mean(wrong, fields.keys().map(String::as_str)),
+            Shape::Object(fields) => {
+                let fault = fault.did_you_mean(wrong, fields.keys().map(String::as_str));
+                listing(fault, fields.keys().map(String::as_str).collect())
+            }
             Shape::List(_) => {
                 fault.help("go through it with `{{#each …}}`, or take one with `{{first …}}` or a number")
             }
@@ -195,4 +201,20 @@ impl<'a> Check<'a> {
         let fault = fault.did_you_mean(wrong, candidates);
         if fault.help.is_none() && is_helper(wrong) { fault.help(format!("`{wrong}` is a helper")) } else { fault }
     }
+}
+
+/// Adds which fields there are, where they are not too many to be read.
+fn listing(mut fault: Fault, fields: Vec<&str>) -> Fault {
+    if fields.is_empty() || fields.len() > LISTED {
+        return fault;
+    }
+    let all = match fields.as_slice() {
+        [only] => format!("its only field is `{only}`"),
+        several => format!("its fields are `{}`", several.join("`, `")),
+    };
+    fault.help = Some(match fault.help {
+        Some(near) => format!("{near} {all}"),
+        None => all,
+    });
+    fault
 }

@@ -17,7 +17,12 @@ pub use table::{HelperDoc, helpers};
 pub(super) use time::NOW_UNLESS;
 pub(super) use time::check_format;
 
-/// Whether a name is that of a helper. An argument of that name still means the argument; callers may warn.
+/// Whether a name is that of a helper that needs nothing given: as an argument's, it could be read both ways.
+pub fn stands_alone(name: &str) -> bool {
+    signature(name).is_some_and(|row| row.required.is_empty() && row.form != Form::Block)
+}
+
+/// Whether a name is that of a helper. An argument of that name still means the argument.
 pub fn is_helper(name: &str) -> bool {
     signature(name).is_some()
 }

@@ -9,7 +9,7 @@ fn each_changes_what_names_mean() {
             "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
         ),
         [
-            "unknown-variable at \"nam\": `this` has no field `nam` | did you mean `name`?",
+            "unknown-variable at \"nam\": `this` has no field `nam` | did you mean `name`? its fields are `name`, `stars`",
             "unknown-variable at \"diff\": `this` has no field `diff` | inside of this block a name is a field of `this`; write `@root.diff`",
             "unknown-variable at \"@key\": there is no `@key` here | a list has `@index`; only an object has `@key`",
             "unknown-variable at \"@index\": there is no `@index` here | it is there inside of `{{#each …}}`",
@@ -24,8 +24,8 @@ fn block_params_with_and_lookup_are_followed() {
             "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
         ),
         [
-            "unknown-variable at \"x\": `r` has no field `x`",
-            "unknown-variable at \"stras\": `z` has no field `stras` | did you mean `stars`?"
+            "unknown-variable at \"x\": `r` has no field `x` | its fields are `name`, `stars`",
+            "unknown-variable at \"stras\": `z` has no field `stras` | did you mean `stars`? its fields are `name`, `stars`"
         ]
     );
 }
@@ -97,7 +97,7 @@ fn a_partial_is_checked_for_each_that_uses_it() {
     assert_eq!(
         faults_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
         [
-            "unknown-variable at card:\"more\" from \"outer\": `this` has no field `more`",
+            "unknown-variable at card:\"more\" from \"outer\": `this` has no field `more` | its fields are `name`, `stars`",
             "unknown-variable at card:\"name\" from \"card\": `this` is a list and has no field `name` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
             "unknown-variable at card:\"more\" from \"card\": `this` is a list and has no field `more` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
         ]

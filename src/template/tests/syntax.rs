@@ -98,7 +98,7 @@ fn every_fault_is_found_in_one_go_each_at_its_own_word() {
             "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
             "unknown-helper at \"uper\": unknown helper `uper` | did you mean `upper`?",
             "unknown-partial at \"nope\": unknown partial `nope`",
-            "unknown-variable at \"nam\": `repo` has no field `nam` | did you mean `name`?",
+            "unknown-variable at \"nam\": `repo` has no field `nam` | did you mean `name`? its fields are `name`, `stars`",
             "helper-argument at \"diff\": `join` takes a list here, and `diff` is text | `lines` and `split` make a list of text",
         ]
     );
