@@ -7,7 +7,7 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::manifest::{built, find};
+use super::manifest::{built, find, world};
 use super::reloading::Reloading;
 use super::{Exit, Output, Serve};
 use crate::catalog::{Built, Catalog, Listening};
@@ -18,7 +18,7 @@ use crate::reload::{self, First, WatchSet};
 use crate::server::{Live, Options};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
-use crate::world::Real;
+use crate::world::{Real, close_to_others};
 
 /// How long the end may take when something does not let go.
 const PARTING: Duration = Duration::from_millis(200);
@@ -28,6 +28,7 @@ const FIRST_ANSWER: Duration = Duration::from_millis(20);
 
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
+    close_to_others();
     let place = find(&arguments.path)?;
     let began = SystemTime::now();
     let Built { catalog, report, reads } = built(&place);
@@ -43,9 +44,11 @@ pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     }
     let keys = super::state_key::keys(arguments)?;
     let runtime = runtime(arguments)?;
-    let start = Start { place, keys, catalog, report, began, watch: watch_set(reads) };
+    let world = Arc::new(world());
+    let start = Start { place, keys, catalog, report, began, watch: watch_set(reads), world: world.clone() };
     let served = runtime.block_on(serve(arguments, start, *output));
     runtime.shutdown_timeout(PARTING);
+    world.finish();
     served.map(|()| Exit::Success)
 }
 
@@ -58,6 +61,7 @@ struct Start {
     watch: WatchSet,
     /// What seals the calls that wait for their client.
     keys: Vec<Vec<u8>>,
+    world: Arc<Real>,
 }
 
 /// One pipe needs one thread; many sockets are shared by two.
@@ -80,7 +84,7 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     if start.keys.is_empty() && start.catalog.asks() {
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
-    let live = Live::new(Arc::new(start.catalog), Arc::new(Real::new()), options);
+    let live = Live::new(Arc::new(start.catalog), start.world, options);
     if !start.keys.is_empty() {
         live.seal_with(&start.keys);
     }

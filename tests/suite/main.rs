@@ -27,6 +27,7 @@ mod http;
 mod hundred_edits;
 mod limits;
 mod load;
+mod programs;
 mod readme;
 mod reference;
 mod reload;
