@@ -122,6 +122,14 @@ impl BlockPlan {
         Some(BlockPlan { piece: piece?, annotations, meta: keys.meta.clone(), when, each })
     }
 
+    /// The URI of the resource that it embeds, where it does.
+    pub(super) fn embeds(&self) -> Option<&Template<Uri>> {
+        match &self.piece {
+            Piece::Read(uri) => Some(uri),
+            _ => None,
+        }
+    }
+
     /// Makes the block, or the blocks, or none.
     ///
     /// # Errors

@@ -150,6 +150,11 @@ pub(super) fn warn_on_tool(arguments: &Arguments, compiler: &mut Compiler<'_>) {
 }
 
 impl Source {
+    /// Whether it acts on the world.
+    pub(super) fn acts(&self) -> bool {
+        matches!(self, Source::Run { .. })
+    }
+
     /// The values that fit what was typed, best first. A source that fails gives none.
     pub(super) async fn complete(
         &self,

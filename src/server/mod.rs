@@ -55,7 +55,7 @@ use crate::catalog::answer::{Call, Refusal, RefusalKind};
 use crate::world::Trace;
 
 use self::{
-    limit::Allowance,
+    limit::{Allowance, Cost},
     served::News,
     session::{Era, Session},
 };
@@ -105,6 +105,11 @@ impl Server {
         let said = |key: &str| context.meta.get(key).and_then(Value::as_str);
         let trace = Trace::new(said("traceparent"), said("tracestate"), said("baggage"));
         Call::new(context.ct.clone(), trace.around(self.live.world()))
+    }
+
+    /// Takes what a request costs from the credit of its client, or says how long it is too early.
+    fn take(&self, era: Era, acts: bool) -> Result<(), Duration> {
+        self.allowance(era).take(if acts { Cost::Act } else { Cost::Say })
     }
 
     /// What the client of a request may still ask for: without a session it is one of many.
