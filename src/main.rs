@@ -11,6 +11,9 @@ use folio::cli::{self, Arguments, Exit};
 unsafe extern "C" {}
 
 fn main() -> ExitCode {
+    if let Some(supervised) = folio::world::supervise(std::env::args_os()) {
+        return if supervised.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let arguments = match Arguments::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(exit) => return exit.into(),

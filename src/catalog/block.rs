@@ -136,6 +136,14 @@ impl BlockPlan {
         }
     }
 
+    /// The URI of the resource that it embeds, where it does.
+    pub(super) fn embeds(&self) -> Option<&Template<Uri>> {
+        match &self.piece {
+            Piece::Read(uri) => Some(uri),
+            _ => None,
+        }
+    }
+
     /// Makes the block, or the blocks, or none.
     ///
     /// # Errors

@@ -44,6 +44,7 @@ use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::action::{Client, ListKind, Plan, Waited};
+use crate::template::{Template, Uri};
 use crate::uri::check_uri;
 use crate::world::HandOn;
 
@@ -141,8 +142,46 @@ impl Catalog {
     }
 
     /// Whether a tool acts on the world when it is called.
-    pub fn acts(&self, tool: &str) -> bool {
-        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).is_some_and(tool::Tool::acts)
+    pub fn tool_acts(&self, name: &str) -> bool {
+        let tool = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth));
+        tool.is_some_and(|tool| tool.plan().is_some() || self.one_acts(tool.embeds()))
+    }
+
+    /// Whether a prompt acts on the world when it is got.
+    pub fn prompt_acts(&self, name: &str) -> bool {
+        let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+        prompt.is_some_and(|prompt| prompt.plan().is_some() || self.one_acts(prompt.embeds()))
+    }
+
+    /// Whether what answers a URI acts on the world when it is read.
+    pub fn resource_acts(&self, uri: &str) -> bool {
+        self.resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
+    }
+
+    /// Whether an argument is completed by acting on the world.
+    pub fn completion_acts(&self, wish: &Completion) -> bool {
+        let sources = match &wish.of {
+            CompletionOf::Prompt(name) => {
+                let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+                prompt.map(|prompt| &prompt.completions)
+            }
+            CompletionOf::Template(uri) => self.template(uri).map(|resource| &resource.completions),
+        };
+        sources.and_then(|sources| sources.get(&wish.argument)).is_some_and(complete::Source::acts)
+    }
+
+    /// Whether one of these resources acts, or might, where its URI is known only at a call.
+    fn one_acts<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
+        uris.into_iter().any(|uri| match uri.reads().is_empty() {
+            true => self.resource_acts(uri.source()),
+            false => self.resources.iter().any(|resource| resource.plan().is_some()),
+        })
+    }
+
+    /// The template that is written so, or whose URI it is.
+    fn template(&self, uri: &str) -> Option<&resource::Resource> {
+        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+        written.or_else(|| self.resource(uri).map(|(resource, _)| resource))
     }
 
     /// Whether skills are served, though there may be none at the moment.
@@ -386,9 +425,7 @@ impl Catalog {
     /// The resource that is written so, or answers this URI, and has this variable.
     fn completed_template(&self, uri: &str, variable: &str) -> Result<&resource::Resource, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-        let resource = written.or_else(|| self.resource(uri).map(|(resource, _)| resource));
-        let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
+        let resource = self.template(uri).ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
         if resource.template.variables().iter().any(|known| known.name == variable) {
             return Ok(resource);
         }

@@ -6,7 +6,7 @@ use crate::action::Plan;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
-use crate::template::{Template, Text};
+use crate::template::{Template, Text, Uri};
 use crate::yaml::Spanned;
 
 use super::answer::{Block, Refusal, RefusalKind};
@@ -110,6 +110,12 @@ impl Prompt {
     /// Its run, where it has one.
     pub(super) fn plan(&self) -> Option<&Plan> {
         self.plan.as_ref()
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(super) fn embeds(&self) -> impl Iterator<Item = &Template<Uri>> {
+        let messages = if let Body::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
+        messages.iter().filter_map(|(_, block)| block.embeds())
     }
 
     /// What its templates see beside its arguments.

@@ -6,7 +6,7 @@ use crate::action::{Body, Ended, Selection};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
-use crate::template::{Scope, Shape, Template, Text};
+use crate::template::{Scope, Shape, Template, Text, Uri};
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
@@ -76,6 +76,12 @@ impl ResultPlan {
             None => None,
         };
         Some(ResultPlan { select, form: form? })
+    }
+
+    /// The URIs of the resources that it embeds.
+    pub(super) fn embeds(&self) -> impl Iterator<Item = &Template<Uri>> {
+        let blocks = if let Form::Content(blocks) = &self.form { blocks.as_slice() } else { &[] };
+        blocks.iter().filter_map(BlockPlan::embeds)
     }
 
     /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.

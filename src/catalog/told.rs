@@ -24,7 +24,7 @@ pub(super) fn failed(failure: Failure) -> Refusal {
     };
     let kind = match &failure {
         Failure::World(WorldError::Cancelled) => RefusalKind::Cancelled,
-        Failure::World(WorldError::TimedOut { .. }) => RefusalKind::TimedOut,
+        Failure::World(WorldError::TimedOut { .. } | WorldError::TooManyPrograms { .. }) => RefusalKind::TimedOut,
         Failure::Render(_) | Failure::Dash { .. } | Failure::Nul { .. } | Failure::TooLong { .. } => {
             RefusalKind::BadArguments
         }

@@ -11,6 +11,7 @@ use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::Schema;
+use crate::template::{Template, Uri};
 use crate::world::Captured;
 use crate::yaml::{At, Spanned};
 
@@ -82,9 +83,9 @@ impl Tool {
         Some(Tool { face, limit, requires, inputs, output, plan, result: result?, home: home.clone(), task, digest })
     }
 
-    /// Whether it runs something.
-    pub(super) fn acts(&self) -> bool {
-        self.plan.is_some()
+    /// The URIs of the resources that it embeds.
+    pub(super) fn embeds(&self) -> impl Iterator<Item = &Template<Uri>> {
+        self.result.embeds()
     }
 
     /// What its templates see beside its arguments.

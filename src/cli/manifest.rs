@@ -1,6 +1,6 @@
 //! From a path on the command line to a catalog, or to a report for the person who gave it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -24,6 +24,16 @@ pub(super) fn built(place: &Place) -> Built {
     build(load(place, &Surroundings::Process))
 }
 
+/// The world, in which programs are started by folio itself under another name.
+pub(super) fn world() -> Real {
+    // On Linux this is the file that runs, whatever has become of its path since.
+    let own = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
+    match own {
+        Ok(own) => Real::new().supervised_by(own),
+        Err(_) => Real::new(),
+    }
+}
+
 /// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
 pub(super) fn catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
     let mut built = built(&find(path)?);
@@ -41,7 +51,7 @@ pub(super) fn ask(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow:
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
     let options = Options { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
-        let live = Live::new(catalog, Arc::new(Real::new()), options);
+        let live = Live::new(catalog, Arc::new(world()), options);
         local::ask(&live, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));

@@ -7,7 +7,7 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::manifest::{built, find};
+use super::manifest::{built, find, world};
 use super::reloading::{Reloading, Said};
 use super::{Address, Exit, Output, Serve};
 use crate::catalog::{Built, Catalog, Endpoint, Listening, NotAccepted, Started, Usage};
@@ -18,7 +18,7 @@ use crate::reload::{self, First, WatchSet, Watching};
 use crate::server::{Live, Options};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
-use crate::world::Real;
+use crate::world::{Real, close_to_others};
 
 /// How long the end may take when something does not let go.
 const PARTING: Duration = Duration::from_millis(200);
@@ -28,15 +28,18 @@ const FIRST_ANSWER: Duration = Duration::from_millis(20);
 
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
+    close_to_others();
     let place = find(&arguments.path)?;
     let runtime = runtime(arguments)?;
-    let served = runtime.block_on(start(arguments, place, *output));
+    let world = Arc::new(world());
+    let served = runtime.block_on(start(arguments, (place, world.clone()), *output));
     runtime.shutdown_timeout(PARTING);
+    world.finish();
     served
 }
 
 /// Loads what stands at `place`, and serves it where it is accepted.
-async fn start(arguments: &Serve, place: Place, output: Output) -> anyhow::Result<Exit> {
+async fn start(arguments: &Serve, (place, world): (Place, Arc<Real>), output: Output) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
     let mut built = built(&place);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::listening)).await?;
@@ -50,7 +53,7 @@ async fn start(arguments: &Serve, place: Place, output: Output) -> anyhow::Resul
     let mut said = Said::default();
     said.warn(&built.report);
     let keys = super::state_key::keys(arguments)?;
-    serve(arguments, Start { place, keys, catalog, built, said, usage, began }, output).await?;
+    serve(arguments, Start { place, keys, catalog, built, said, usage, began, world }, output).await?;
     Ok(Exit::Success)
 }
 
@@ -72,6 +75,7 @@ struct Start {
     began: SystemTime,
     /// What seals the calls that wait for their client.
     keys: Vec<Vec<u8>>,
+    world: Arc<Real>,
 }
 
 /// One pipe needs one thread; many sockets are shared by two.
@@ -93,7 +97,7 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     if start.keys.is_empty() && start.catalog.asks() {
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
-    let live = Live::new(start.catalog.clone(), Arc::new(Real::new()), options);
+    let live = Live::new(start.catalog.clone(), start.world, options);
     if !start.keys.is_empty() {
         live.seal_with(&start.keys);
     }

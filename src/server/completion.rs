@@ -18,6 +18,9 @@ pub(crate) async fn complete(
     let Admitted { served, era } = server.admit(Kind::Completions, context)?;
     server.allowance(era).take(Cost::Complete).map_err(error::too_early)?;
     let wish = wish(request)?;
+    if served.catalog.completion_acts(&wish) {
+        server.take(era, true).map_err(error::too_early)?;
+    }
     let call = server.call(context, &served);
     let found = server.run(context, Box::pin(served.catalog.complete(&wish, &call))).await.map_err(error::refused)?;
     let mut info = CompletionInfo::default();

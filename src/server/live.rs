@@ -50,6 +50,7 @@ struct Inner {
 impl Live {
     /// Begins to serve `catalog`, whose actions happen in `world`.
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: Options) -> Live {
+        world.limit_programs(catalog.limits().programs);
         let served = watch::Sender::new(Arc::new(Served::first(catalog, options)));
         let inner = Inner {
             served,
@@ -70,6 +71,7 @@ impl Live {
     /// different. Requests under way finish on the catalog that they began with; nobody is waited for.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inner.world.limit_programs(catalog.limits().programs);
         let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes

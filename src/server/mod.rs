@@ -55,7 +55,7 @@ use crate::catalog::answer::{Call, Refusal, RefusalKind};
 use crate::world::Trace;
 
 use self::{
-    limit::Allowance,
+    limit::{Allowance, Cost},
     served::News,
     session::{Era, Session},
 };
@@ -108,6 +108,11 @@ impl Server {
             .with_state(said("tracestate").filter(|_| hand_on.state))
             .with_baggage(said("baggage").filter(|_| hand_on.baggage));
         Call::new(context.ct.clone(), trace.around(self.live.world()))
+    }
+
+    /// Takes what a request costs from the credit of its client, or says how long it is too early.
+    fn take(&self, era: Era, acts: bool) -> Result<(), Duration> {
+        self.allowance(era).take(if acts { Cost::Act } else { Cost::Say })
     }
 
     /// What the client of a request may still ask for: without a session it is one of many.

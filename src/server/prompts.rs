@@ -41,6 +41,7 @@ pub(crate) async fn get(
 ) -> Result<GetPromptResponse, ErrorData> {
     let admitted = server.admit(Kind::Prompts, context)?;
     let (served, era) = (&admitted.served, admitted.era);
+    server.take(era, served.catalog.prompt_acts(&request.name)).map_err(error::too_early)?;
     let GetPromptRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
     let may_ask = served.talks || request_state.is_some();
     let kept = if may_ask { arguments.take() } else { None };

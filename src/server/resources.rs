@@ -55,6 +55,7 @@ pub(crate) async fn read(
 ) -> Result<ReadResourceResponse, ErrorData> {
     let admitted = server.admit(Kind::Resources, context)?;
     let (served, era) = (&admitted.served, admitted.era);
+    server.take(era, served.catalog.resource_acts(&request.uri)).map_err(error::too_early)?;
     let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
     let asked = asking::Request {
         method: "resources/read",

@@ -19,7 +19,6 @@ use super::{
     content,
     dated::Dated,
     error,
-    limit::Cost,
     older::Older,
     session::{Admitted, Era},
     structured, tasks,
@@ -44,8 +43,7 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
-    let cost = if admitted.served.catalog.acts(&request.name) { Cost::Act } else { Cost::Say };
-    if let Err(wait) = server.allowance(admitted.era).take(cost) {
+    if let Err(wait) = server.take(admitted.era, admitted.served.catalog.tool_acts(&request.name)) {
         let refused = ToolAnswer::failure(error::too_early(wait).message);
         return Ok(CallToolResponse::Complete(result(refused, &request.name, &admitted)));
     }

@@ -3,17 +3,18 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
+use super::Real;
 use super::captured::{Captured, strip_escapes};
 use super::error::WorldError;
-use super::family::{Families, Family};
+use super::permits::Permit;
 use super::pipes::Pipes;
-use super::program::{candidates, is_executable};
+use super::program::{candidates, is_executable, names_no_interpreter};
+use crate::world::supervisor::{ProcessTree, Start};
 
 /// What every child finds in its environment, with what stands in for an unset one.
 pub(super) const BASE_VARIABLES: [(&str, Option<&str>); 4] =
@@ -23,8 +24,6 @@ pub(super) const BASE_VARIABLES: [(&str, Option<&str>); 4] =
 const LINGER: Duration = Duration::from_millis(50);
 /// How long is read when nothing is left that could write.
 const REMAINS: Duration = Duration::from_millis(100);
-/// How long a killed program may take to be gone.
-const BURIAL: Duration = Duration::from_secs(2);
 const TAIL: usize = 2 << 10;
 
 /// A program to be run: argv elements, never a shell's line.
@@ -84,27 +83,32 @@ pub struct Finished {
     pub signal: Option<i32>,
 }
 
-/// Runs `command`. Whatever it started is gone when this returns or is dropped.
-pub(super) async fn run(
-    base: &[(OsString, OsString)],
-    families: &Families,
-    command: Command,
-) -> Result<Finished, WorldError> {
+/// Runs `command`. Whatever it started is gone when this returns; dropped, it is killed.
+pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, WorldError> {
     if command.cancel.is_cancelled() {
         return Err(WorldError::Cancelled);
     }
-    let program = locate(&command, &command.variable(base, "PATH"))?;
-    let mut family = families.begin();
-    let child = spawn(&mut family, || prepared(&program, base, &command)).await;
-    let mut child = child.map_err(|fault| not_started(fault, &command))?;
-    let mut pipes = Pipes::take(&mut child, command.stdin, command.max_output);
+    let program = locate(&command, &command.variable(&real.environment, "PATH"))?;
+    // The time until it is its turn is part of its time.
+    let mut time = std::pin::pin!(tokio::time::sleep(command.timeout));
+    let permit = tokio::select! {
+        biased;
+        () = command.cancel.cancelled() => return Err(WorldError::Cancelled),
+        permit = real.permits.acquire() => permit,
+        () = &mut time => None,
+    };
+    let Some(permit) = permit else {
+        return Err(WorldError::TooManyPrograms { limit: real.permits.limit(), after: command.timeout });
+    };
+    let started = start(real, &program, &mut command, permit).await;
+    let (mut tree, mut pipes) = started.map_err(|fault| not_started(fault, &command))?;
     let ended = tokio::select! {
         biased;
         () = command.cancel.cancelled() => Ended::Cancelled,
-        () = tokio::time::sleep(command.timeout) => Ended::TimedOut,
-        () = until_exit(&mut child, &mut pipes) => Ended::Itself,
+        () = time => Ended::TimedOut,
+        () = until_exit(&mut tree, &mut pipes) => Ended::Itself,
     };
-    let status = bury(family, &mut child).await;
+    let status = tree.end().await;
     // Nothing is left that could write; what the pipes still hold is read.
     let _ = tokio::time::timeout(REMAINS, pipes.flow()).await;
     let (stdout, stderr) = pipes.captured();
@@ -125,7 +129,7 @@ fn locate(command: &Command, path: &OsStr) -> Result<PathBuf, WorldError> {
     let mut found = None;
     for candidate in candidates(OsStr::new(&command.program), path) {
         let candidate = command.cwd.join(candidate);
-        if is_executable(&candidate) {
+        if is_executable(&candidate) && !names_no_interpreter(&candidate) {
             return Ok(candidate);
         }
         found = found.or_else(|| candidate.exists().then_some(candidate));
@@ -138,32 +142,17 @@ fn locate(command: &Command, path: &OsStr) -> Result<PathBuf, WorldError> {
     }
 }
 
-async fn spawn(family: &mut Family, prepared: impl Fn() -> tokio::process::Command) -> io::Result<Child> {
-    for _ in 0..10 {
-        match family.found(|| prepared().spawn()) {
-            // A file just written, which a process that is being started elsewhere still holds open.
-            Err(fault) if fault.kind() == io::ErrorKind::ExecutableFileBusy => {}
-            outcome => return outcome,
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    family.found(|| prepared().spawn())
-}
-
-fn prepared(program: &Path, base: &[(OsString, OsString)], command: &Command) -> tokio::process::Command {
-    let mut prepared = tokio::process::Command::new(program);
-    prepared
-        .arg0(&command.program)
-        .args(&command.args)
-        .current_dir(&command.cwd)
-        .env_clear()
-        .envs(base.iter().map(|(name, value)| (name, value)))
-        .envs(command.env.iter().map(|(name, value)| (name, value)))
-        .stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    prepared
+async fn start(real: &Real, program: &Path, command: &mut Command, permit: Permit) -> io::Result<(ProcessTree, Pipes)> {
+    let (pipes, theirs) = Pipes::new(command.stdin.take(), command.max_output)?;
+    let given = command.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let start = Start {
+        program: program.into(),
+        name: (&command.program).into(),
+        args: command.args.clone(),
+        cwd: (&command.cwd).into(),
+        env: real.environment.iter().cloned().chain(given).collect(),
+    };
+    Ok((real.supervisor.start(&start, theirs, permit).await?, pipes))
 }
 
 fn not_started(source: io::Error, command: &Command) -> WorldError {
@@ -175,42 +164,13 @@ fn not_started(source: io::Error, command: &Command) -> WorldError {
     }
 }
 
-async fn until_exit(child: &mut Child, pipes: &mut Pipes) {
-    let mut exit = std::pin::pin!(exited(child));
+async fn until_exit(tree: &mut ProcessTree, pipes: &mut Pipes) {
+    let mut exit = std::pin::pin!(tree.exited());
     let mut flow = std::pin::pin!(pipes.flow());
     tokio::select! {
         () = &mut exit => { let _ = tokio::time::timeout(LINGER, flow).await; }
         () = &mut flow => exit.await,
     }
-}
-
-/// Waits for the end of the program without reaping it, so that its number is still its own when its group is killed.
-#[cfg(target_os = "linux")]
-async fn exited(child: &mut Child) {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    use tokio::io::unix::AsyncFd;
-
-    let number = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let handle = number.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    #[expect(deprecated, reason = "its successor is unsafe, for types whose descriptor changes; an OwnedFd's does not")]
-    let watched = handle.and_then(|handle| AsyncFd::with_interest(handle, tokio::io::Interest::READABLE).ok());
-    match &watched {
-        Some(handle) => drop(handle.readable().await),
-        None => drop(child.wait().await),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-async fn exited(child: &mut Child) {
-    drop(child.wait().await);
-}
-
-/// Kills whatever is left and waits until it is gone.
-async fn bury(mut family: Family, child: &mut Child) -> Option<ExitStatus> {
-    family.kill();
-    let status = tokio::time::timeout(BURIAL, child.wait()).await;
-    family.end().await;
-    status.ok().and_then(Result::ok)
 }
 
 fn finished(status: Option<ExitStatus>, stdout: Captured, stderr: Captured) -> Finished {

@@ -44,6 +44,16 @@ pub enum WorldError {
         /// The last of what a program had written to stderr; of a request, nothing.
         tail: String,
     },
+    /// It was not its turn in time: as many programs are alive as may be.
+    #[error(
+        "too many programs: {limit} run already, and it was not its turn within {after:?}; try again later, or raise `server.limits.programs`"
+    )]
+    TooManyPrograms {
+        /// How many may be alive.
+        limit: usize,
+        /// The time that it had.
+        after: Duration,
+    },
     /// The caller cancelled; whatever ran is gone.
     #[error("it was cancelled")]
     Cancelled,

@@ -7,20 +7,22 @@ mod captured;
 mod child;
 mod client;
 mod error;
-mod family;
 mod guard;
 mod http;
-#[cfg(target_os = "linux")]
-mod kin;
+mod isolation;
+mod permits;
 mod pipes;
+#[cfg(target_os = "linux")]
+mod procfs;
 mod program;
 mod redirect;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod traced;
-mod watch;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
@@ -30,11 +32,14 @@ pub use child::{Command, Finished};
 pub use error::WorldError;
 pub use guard::{HostPolicy, is_public};
 pub use http::{Header, Request, Response};
+pub use isolation::close_to_others;
 pub use program::find_program;
+pub use supervisor::supervise;
 pub use traced::{HandOn, Trace};
 
 use client::Clients;
-use family::Families;
+use permits::Permits;
+use supervisor::Supervisor;
 
 /// Everything that an action can do outside of this process.
 pub trait World: Send + Sync {
@@ -43,12 +48,16 @@ pub trait World: Send + Sync {
 
     /// Sends a request and reads the answer, over redirects.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WorldError>>;
+
+    /// Lets so many programs be alive at once from now on; further ones wait for their turn.
+    fn limit_programs(&self, _limit: usize) {}
 }
 
 /// The world as it is.
 pub struct Real {
     environment: Vec<(OsString, OsString)>,
-    families: Families,
+    supervisor: Supervisor,
+    permits: Permits,
     clients: OnceLock<Clients>,
 }
 
@@ -68,7 +77,21 @@ impl Real {
                 Some((OsString::from(name), value))
             })
             .collect();
-        Real { environment, families: Families::new(), clients: OnceLock::new() }
+        let (supervisor, permits) = (Supervisor::of(None), Permits::default());
+        Real { environment, supervisor, permits, clients: OnceLock::new() }
+    }
+
+    /// Has programs started by a process of its own, whose program calls [`supervise`] when it is started with the
+    /// arguments that it is then given: so they end even when this process is killed, and cannot look into it. Without
+    /// it a thread starts them.
+    #[must_use]
+    pub fn supervised_by(self, program: PathBuf) -> Real {
+        Real { supervisor: Supervisor::of(Some(program)), ..self }
+    }
+
+    /// Ends all programs, and waits until they are gone, but for a tenth of a second at most.
+    pub fn finish(&self) {
+        self.supervisor.finish();
     }
 }
 
@@ -80,10 +103,14 @@ impl Default for Real {
 
 impl World for Real {
     fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
-        Box::pin(child::run(&self.environment, &self.families, command))
+        Box::pin(child::run(self, command))
     }
 
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
         Box::pin(async move { http::send(self.clients.get_or_init(Clients::default), request).await })
+    }
+
+    fn limit_programs(&self, limit: usize) {
+        self.permits.set_limit(limit);
     }
 }

@@ -1,11 +1,14 @@
 //! The three pipes of a running program, all moved at once.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
 use super::captured::Captured;
+use crate::world::supervisor;
 
 /// So much is drained at full speed beyond the limit, at least.
 const DRAINED_FREELY: u64 = 16 << 20;
@@ -18,18 +21,23 @@ const REST: Duration = Duration::from_millis(2);
 /// What goes into a program and comes out of it. Its futures may be dropped and made anew: nothing is lost.
 pub(super) struct Pipes {
     stdin: Feed,
-    stdout: Sink<ChildStdout>,
-    stderr: Sink<ChildStderr>,
+    stdout: Sink,
+    stderr: Sink,
 }
 
 impl Pipes {
-    /// Takes the pipes of `child`, which are closed with this.
-    pub(super) fn take(child: &mut Child, stdin: Option<Vec<u8>>, limit: u64) -> Pipes {
-        Pipes {
-            stdin: Feed { pipe: child.stdin.take(), bytes: stdin.unwrap_or_default(), written: 0 },
-            stdout: Sink::new(child.stdout.take(), limit),
-            stderr: Sink::new(child.stderr.take(), limit),
-        }
+    /// Makes the pipes of a program that reads `stdin`, and returns its ends of them.
+    pub(super) fn new(stdin: Option<Vec<u8>>, limit: u64) -> io::Result<(Pipes, supervisor::Pipes)> {
+        let (feed, fed) = match stdin {
+            Some(bytes) => {
+                let (ours, theirs) = pipe()?;
+                (Feed { pipe: Some(ours), bytes, written: 0 }, Some(theirs.into_blocking_fd()?))
+            }
+            None => (Feed { pipe: None, bytes: Vec::new(), written: 0 }, None),
+        };
+        let ((stdout, out), (stderr, err)) = (receiver()?, receiver()?);
+        let ours = Pipes { stdin: feed, stdout: Sink::new(stdout, limit), stderr: Sink::new(stderr, limit) };
+        Ok((ours, supervisor::Pipes { stdin: fed, stdout: out, stderr: err }))
     }
 
     /// Moves everything until all three pipes are at their end.
@@ -43,8 +51,14 @@ impl Pipes {
     }
 }
 
+/// A pipe to be read here, and its other end.
+fn receiver() -> io::Result<(Receiver, OwnedFd)> {
+    let (theirs, ours) = pipe()?;
+    Ok((ours, theirs.into_blocking_fd()?))
+}
+
 struct Feed {
-    pipe: Option<ChildStdin>,
+    pipe: Option<Sender>,
     bytes: Vec<u8>,
     written: usize,
 }
@@ -62,17 +76,17 @@ impl Feed {
     }
 }
 
-struct Sink<R> {
-    pipe: Option<R>,
+struct Sink {
+    pipe: Option<Receiver>,
     bytes: Vec<u8>,
     limit: u64,
     missing: u64,
     scratch: Vec<u8>,
 }
 
-impl<R: AsyncRead + Unpin> Sink<R> {
-    fn new(pipe: Option<R>, limit: u64) -> Sink<R> {
-        Sink { pipe, bytes: Vec::new(), limit, missing: 0, scratch: Vec::new() }
+impl Sink {
+    fn new(pipe: Receiver, limit: u64) -> Sink {
+        Sink { pipe: Some(pipe), bytes: Vec::new(), limit, missing: 0, scratch: Vec::new() }
     }
 
     async fn read(&mut self) {
@@ -90,7 +104,7 @@ impl<R: AsyncRead + Unpin> Sink<R> {
         }
     }
 
-    async fn spill(&mut self) -> std::io::Result<usize> {
+    async fn spill(&mut self) -> io::Result<usize> {
         let Some(pipe) = &mut self.pipe else { return Ok(0) };
         if self.missing > DRAINED_FREELY.max(self.limit.saturating_mul(FREE_FACTOR)) {
             tokio::time::sleep(REST).await;

@@ -1,6 +1,8 @@
 //! Where a program is.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
@@ -27,6 +29,14 @@ pub(super) fn candidates<'a>(name: &'a OsStr, path_variable: &'a OsStr) -> Box<d
 
 pub(super) fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Says whether `path` is a text that does not name the program that is to read it. The system would refuse it, and the
+/// C library would then give it to a shell.
+pub(super) fn names_no_interpreter(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning));
+    read.is_ok() && !beginning.starts_with(b"#!") && !beginning.contains(&0)
 }
 
 #[cfg(test)]

@@ -2,5 +2,5 @@
 
 mod child;
 #[cfg(target_os = "linux")]
-mod family;
+mod process_tree;
 mod http;

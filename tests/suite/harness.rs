@@ -191,6 +191,14 @@ impl Serve {
         Serve { command }
     }
 
+    /// The same by means of another program, whose arguments end with those of this one.
+    pub fn through(program: &[&str], path: &Path) -> Serve {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg(FOLIO).arg("serve").arg(path);
+        command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
+        Serve { command }
+    }
+
     pub fn flag(mut self, flag: &str) -> Serve {
         self.command.arg(flag);
         self

@@ -106,6 +106,31 @@ fn a_session_that_runs_wild_is_told_when_to_go_on_and_others_are_served() {
     assert!(server.modern().request("completion/complete", complete).get("result").is_some());
 }
 
+const ACTING: &str = "folio: 1\nserver: { name: s }\nprompts:\n  act: { run: { exec: [folio-suite-no-such-program] }, text: x }\n  embed: { messages: [{ user: { resource: \"r://r\" } }] }\n  say: { text: x }\nresources:\n  r: { uri: \"r://r\", run: { exec: [folio-suite-no-such-program] } }\n";
+
+#[test]
+fn prompts_and_resources_that_act_take_credit_as_tools_do() {
+    let folder = Folder::of(ACTING);
+    for (method, params) in [
+        ("prompts/get", json!({ "name": "act" })),
+        ("prompts/get", json!({ "name": "embed" })),
+        ("resources/read", json!({ "uri": "r://r" })),
+    ] {
+        let server = folder.stdio();
+        let wild = server.session("2025-11-25");
+        let refused = (0..400).find_map(|_| {
+            let sent: Vec<i64> = (0..50).map(|_| wild.send(method, params.clone())).collect();
+            let answers: Vec<Value> = sent.iter().map(|id| wild.answer(*id)).collect();
+            answers.into_iter().find(|answer| answer.to_string().contains("too many requests; try again in "))
+        });
+        let refused = refused.unwrap_or_else(|| panic!("20,000 of {params} were let in"));
+        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        assert!(refused["error"]["data"]["retryAfterMs"].as_u64().is_some_and(|wait| wait < 10_000), "{refused}");
+        // What does not act is let in a thousand times as often.
+        eventually("its credit", || wild.request("prompts/get", json!({ "name": "say" })).get("result").is_some());
+    }
+}
+
 const NEEDY: &str = r#"folio: 1
 server: { name: s }
 tools:

@@ -48,7 +48,17 @@ fn held(server: &Server) -> Held {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     let kilobytes = own.trim().trim_end_matches("kB").trim().parse().unwrap();
-    Held { files: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(), kilobytes }
+    // A server lets nobody but root see what it has open; others see its connections.
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).map(Iterator::count);
+    Held { files: files.unwrap_or_else(|_| connections(server.port)), kilobytes }
+}
+
+/// The connections to a port that its server holds, in whatever state but those that the system ends by itself.
+fn connections(port: u16) -> usize {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let (local, held) = (format!(":{port:04X}"), ["01", "08"]);
+    let fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    fields.filter(|line| line[1].ends_with(&local) && held.contains(&line[3])).count()
 }
 
 /// What the server holds before anybody came. One that has told of a change has opened what it keeps open.

@@ -31,6 +31,7 @@ mod hundred_edits;
 mod limits;
 mod load;
 mod packs;
+mod programs;
 mod readme;
 mod redirects;
 mod reference;

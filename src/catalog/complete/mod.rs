@@ -80,6 +80,11 @@ impl Owner<'_> {
 }
 
 impl Source {
+    /// Whether it acts on the world, or might: a resource may itself be completed by what acts.
+    pub(super) fn acts(&self) -> bool {
+        matches!(self, Source::Run { .. } | Source::Resource(_))
+    }
+
     /// All values. A source that fails gives none.
     async fn values(&self, owner: Owner<'_>, asking: Asking<'_>) -> Vec<String> {
         match self {

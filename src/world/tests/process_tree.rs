@@ -166,23 +166,3 @@ async fn a_child_of_somebody_else_in_this_process_is_left_alone() {
     other.kill().unwrap();
     other.wait().unwrap();
 }
-
-#[tokio::test]
-async fn a_watcher_that_died_is_replaced() {
-    let world = Real::new();
-    world.run(Command::new("true", "/")).await.unwrap();
-    let watcher = || {
-        crate::world::kin::children().into_iter().find(|pid| {
-            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-            String::from_utf8_lossy(&line).ends_with(&format!("folio-watch\0{}\0", world.families.marks()))
-        })
-    };
-    let first = watcher().unwrap();
-    rustix::process::kill_process(first, rustix::process::Signal::KILL).unwrap();
-    // Its pipe is closed when it is a zombie, and not yet when its command line is gone.
-    let stat = || fs::read_to_string(format!("/proc/{}/stat", first.as_raw_nonzero())).unwrap_or_default();
-    until("its end", || stat().rsplit(") ").next().is_none_or(|state| state.is_empty() || state.starts_with('Z')))
-        .await;
-    world.run(Command::new("true", "/")).await.unwrap();
-    until("another", || watcher().is_some_and(|second| second != first)).await;
-}

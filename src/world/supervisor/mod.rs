@@ -1,0 +1,124 @@
+//! The supervisor: a process that starts the programs of a server, and kills what is left of them.
+//!
+//! It is folio itself under a hidden argument, with an empty environment and nothing open but a socket to its server. So
+//! a program finds nothing of the server's in its parent; and when the server ends, even by SIGKILL, the socket closes,
+//! upon which the supervisor kills all programs and ends. When the supervisor is killed, its server does that.
+//!
+//! A library has no such program: there, a thread does the same work.
+
+mod link;
+mod orphans;
+mod process;
+mod wire;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::permits::Permit;
+use link::{Link, Process};
+use orphans::Orphans;
+
+pub(super) use link::ProcessTree;
+pub(super) use wire::{Pipes, Start};
+
+/// The hidden argument.
+const ARGUMENT: &str = "__supervisor";
+/// How long the supervisor is waited for when the server ends.
+const PARTING: Duration = Duration::from_millis(100);
+
+/// Does the work of a supervisor where these arguments ask for it; `None` where they do not.
+pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> Option<io::Result<()>> {
+    let argument = arguments.into_iter().nth(1)?;
+    (argument == ARGUMENT).then(|| {
+        let _ = rustix::process::setsid();
+        super::isolation::close_to_others();
+        super::isolation::close_inherited();
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        process::supervise(UnixStream::from(socket))
+    })
+}
+
+/// The supervisor of a server, from its first program on.
+pub(super) struct Supervisor {
+    /// Itself, to be started once more. Without it a thread of this process does the work.
+    program: Option<PathBuf>,
+    link: Mutex<Option<Arc<Link>>>,
+}
+
+/// Children are those of the whole process, and so is the one thread that knows which of them are whose.
+static IN_THIS_PROCESS: LazyLock<Supervisor> = LazyLock::new(|| Supervisor::of(None));
+
+impl Supervisor {
+    /// A supervisor that is `program` under the hidden argument, or a thread.
+    pub(super) fn of(program: Option<PathBuf>) -> Supervisor {
+        Supervisor { program, link: Mutex::default() }
+    }
+
+    /// Has a program started, which keeps `permit` until nothing of it is left.
+    pub(super) async fn start(&self, start: &Start, pipes: Pipes, permit: Permit) -> io::Result<ProcessTree> {
+        let link = match &self.program {
+            Some(_) => self.link()?,
+            None => IN_THIS_PROCESS.link()?,
+        };
+        link.start(start, pipes, permit).await
+    }
+
+    /// Ends the supervisor with all that it supervises, and waits for it, but not for long.
+    pub(super) fn finish(&self) {
+        let Some(link) = self.slot().take() else { return };
+        link.close();
+        let deadline = Instant::now() + PARTING;
+        while !link.is_over() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The link to the one that runs, or to a new one.
+    fn link(&self) -> io::Result<Arc<Link>> {
+        let mut slot = self.slot();
+        if let Some(link) = slot.as_ref().filter(|link| !link.is_over()) {
+            return Ok(link.clone());
+        }
+        let (ours, theirs) = UnixStream::pair()?;
+        let process = match &self.program {
+            Some(program) => Some(start(program, theirs)?),
+            None => {
+                thread("folio-supervisor", move || drop(process::supervise(theirs)))?;
+                None
+            }
+        };
+        let link = Link::new(ours, process)?;
+        *slot = Some(link.clone());
+        Ok(link)
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.slot().take().iter().for_each(|link| link.close());
+    }
+}
+
+/// Starts folio itself as a supervisor.
+fn start(program: &Path, socket: UnixStream) -> io::Result<Process> {
+    let orphans = Orphans::adopted();
+    let mut command = Command::new(program);
+    command.arg0("folio").arg(ARGUMENT).env_clear();
+    let child = command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    Ok(Process { child, orphans })
+}
+
+fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
+}

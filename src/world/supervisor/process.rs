@@ -1,0 +1,207 @@
+//! What the supervisor does: starts programs, and kills whatever descends from them.
+//!
+//! Each program leads a session of its own, and is the reaper of its orphans: whatever it starts stays below it, however
+//! it forks and whatever it changes about itself. When a program has ended, what it leaves behind becomes a child of this
+//! process. So a child that is no running program is what one has left behind, and is killed. That needs Linux; elsewhere
+//! the process group of a program is killed, and what has left it is out of reach.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::task::{LocalSet, spawn_local};
+use tokio_util::sync::CancellationToken;
+
+use super::orphans::Orphans;
+use super::wire::{Inbox, Pipes, Reply, Request, Start};
+
+/// How long what is killed may take to be gone; then it is one that cannot be killed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end may take when the server is gone.
+const LAST: Duration = Duration::from_millis(800);
+
+/// Supervises programs for the server at the other end of `socket`, until that is gone. Nothing is left then.
+pub(super) fn supervise(socket: std::os::unix::net::UnixStream) -> io::Result<()> {
+    socket.peer_addr()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, async {
+        socket.set_nonblocking(true)?;
+        serve(Rc::new(UnixStream::from_std(socket)?)).await
+    })
+}
+
+async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
+    let (replies, outbox) = mpsc::unbounded_channel();
+    spawn_local(write(socket.clone(), outbox));
+    let programs = Rc::new(Programs { replies, orphans: Orphans::adopted(), ends: RefCell::default() });
+    spawn_local(sweep(programs.clone()));
+    let mut inbox = Inbox::default();
+    loop {
+        while let Some((request, pipes)) = inbox.next() {
+            programs.handle(request, pipes);
+        }
+        socket.readable().await?;
+        match socket.try_io(Interest::READABLE, || inbox.receive(&*socket)) {
+            Ok(0) => break,
+            Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => break,
+            _ => {}
+        }
+    }
+    let _ = tokio::time::timeout(LAST, programs.orphans.end_all()).await;
+    Ok(())
+}
+
+async fn write(socket: Rc<UnixStream>, mut outbox: mpsc::UnboundedReceiver<(u64, Reply)>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    while let Some((id, reply)) = outbox.recv().await {
+        bytes.extend(reply.to_bytes(id));
+        while let Ok((id, reply)) = outbox.try_recv() {
+            bytes.extend(reply.to_bytes(id));
+        }
+        while !bytes.is_empty() {
+            socket.writable().await?;
+            match socket.try_write(&bytes) {
+                Ok(count) => drop(bytes.drain(..count)),
+                Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => return Err(fault),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn sweep(programs: Rc<Programs>) {
+    programs.orphans.sweep().await;
+}
+
+/// The programs of one server.
+struct Programs {
+    replies: mpsc::UnboundedSender<(u64, Reply)>,
+    orphans: Orphans,
+    /// What ends each.
+    ends: RefCell<HashMap<u64, CancellationToken>>,
+}
+
+impl Programs {
+    fn handle(self: &Rc<Programs>, request: Request, pipes: Option<Pipes>) {
+        match (request, pipes) {
+            (Request::Start(id, start), Some(pipes)) => {
+                let end = CancellationToken::new();
+                self.ends.borrow_mut().insert(id, end.clone());
+                spawn_local(self.clone().run(id, (start, pipes), end));
+            }
+            (Request::End(id), _) => {
+                self.ends.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
+            }
+            (Request::Start(..), None) => {}
+        }
+    }
+
+    async fn run(self: Rc<Programs>, id: u64, (start, pipes): (Box<Start>, Pipes), end: CancellationToken) {
+        let reply = |reply| {
+            let _ = self.replies.send((id, reply));
+        };
+        match spawn(&start, pipes).await {
+            Err(fault) => reply(Reply::Failed(fault.raw_os_error().unwrap_or(0))),
+            Ok(mut child) => {
+                let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+                self.orphans.add_leader(leader);
+                reply(Reply::Started);
+                tokio::select! {
+                    biased;
+                    () = end.cancelled() => {}
+                    () = exited(&mut child) => {
+                        reply(Reply::Exited);
+                        end.cancelled().await;
+                    }
+                }
+                let status = self.end(child, leader).await;
+                reply(Reply::Gone(status.map(ExitStatus::into_raw)));
+            }
+        }
+        self.ends.borrow_mut().remove(&id);
+    }
+
+    /// Kills what is left of a program, and waits until it is gone.
+    async fn end(&self, mut child: Child, leader: Option<Pid>) -> Option<ExitStatus> {
+        if let Some(leader) = leader {
+            // It is not yet reaped, so the number is still its own.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+        let _ = tokio::time::timeout(PATIENCE, exited(&mut child)).await;
+        let status = child.try_wait().ok().flatten();
+        self.orphans.remove_leader(leader);
+        let _ = tokio::time::timeout(PATIENCE, self.orphans.gone()).await;
+        status
+    }
+}
+
+async fn spawn(start: &Start, pipes: Pipes) -> io::Result<Child> {
+    let mut command = command(start, pipes);
+    for _ in 0..10 {
+        match command.spawn() {
+            // A file just written, which a process that is being started elsewhere still holds open.
+            Err(fault) if fault.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            outcome => return outcome,
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    command.spawn()
+}
+
+fn command(start: &Start, pipes: Pipes) -> Command {
+    let mut command = Command::new(&start.program);
+    command
+        .arg0(&start.name)
+        .args(&start.args)
+        .current_dir(&start.cwd)
+        .env_clear()
+        .envs(start.env.iter().map(|(name, value)| (name, value)))
+        .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
+        .stdout(pipes.stdout)
+        .stderr(pipes.stderr);
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
+    #[allow(unsafe_code, reason = "a session and its reaper can be made in no other place than the new process")]
+    unsafe {
+        command.pre_exec(lead_session);
+    }
+    command
+}
+
+/// Makes the calling process the leader of a session of its own, without a terminal, and the reaper of its orphans.
+fn lead_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Waits for the end of a program without reaping it.
+#[cfg(target_os = "linux")]
+async fn exited(child: &mut Child) {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::unix::AsyncFd;
+
+    let number = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let handle = number.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    #[expect(deprecated, reason = "its successor is unsafe, for types whose descriptor changes; an OwnedFd's does not")]
+    let watched = handle.and_then(|handle| AsyncFd::with_interest(handle, Interest::READABLE).ok());
+    match &watched {
+        Some(handle) => drop(handle.readable().await),
+        None => drop(child.wait().await),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn exited(child: &mut Child) {
+    drop(child.wait().await);
+}

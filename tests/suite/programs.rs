@@ -1,0 +1,288 @@
+//! Programs: so many at once, none that outlives its call or its server, and none that reaches into its server.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// As many requests as one client might send in one burst.
+const BURST: usize = 4_000;
+
+/// What is left of a server may take this long to be gone: it takes less than a second on a machine that is not busy.
+const SOON: Duration = Duration::from_secs(15);
+
+fn marker(test: &str) -> String {
+    format!("folio-suite-programs-{test}-{}", std::process::id())
+}
+
+/// A server of which everything acts, by a program that sleeps.
+fn acting(marker: &str, seconds: u32, timeout: &str) -> Folder {
+    let run = format!("{{ exec: [sh, -c, \"sleep {seconds}; echo one\", {marker}] }}");
+    Folder::of(&format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, run: {run}, timeout: {timeout} }}\nprompts:\n  p: {{ run: {run}, text: Hi, timeout: {timeout}, arguments: {{ a: {{ complete: {{ run: {run}, timeout: {timeout} }} }} }} }}\nresources:\n  r: {{ uri: \"r://r\", run: {run}, timeout: {timeout} }}\n"
+    ))
+}
+
+/// A request of each kind in turn.
+fn send_all(client: &Client) -> Vec<i64> {
+    let complete = json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } });
+    let requests = [
+        ("prompts/get", json!({ "name": "p" })),
+        ("resources/read", json!({ "uri": "r://r" })),
+        ("completion/complete", complete),
+        ("tools/call", json!({ "name": "t" })),
+    ];
+    (0..BURST).map(|nth| requests[nth % 4].clone()).map(|(method, params)| client.send(method, params)).collect()
+}
+
+/// The processes that `pid` has started, by their arguments.
+fn children(pid: i32) -> Vec<(i32, String)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let pids: Vec<i32> =
+        lists.flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let named = |pid: i32| (pid, fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+    pids.into_iter().map(named).collect()
+}
+
+fn supervisor(server: &Server) -> Option<i32> {
+    children(server.pid()).into_iter().find(|(_, line)| line.ends_with("__supervisor\0")).map(|(pid, _)| pid)
+}
+
+/// Whether there is such a process, and it is no zombie.
+fn lives(pid: i32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[test]
+fn no_more_programs_live_than_may_whatever_starts_them() {
+    let marker = marker("burst");
+    let folder = acting(&marker, 1, "4s");
+    let server = folder.stdio();
+    let client = server.modern();
+    let (sampled, most) = std::thread::scope(|scope| {
+        let sent = scope.spawn(|| {
+            let ids = send_all(&client);
+            ids.into_iter().map(|id| client.answer(id)).collect::<Vec<Value>>()
+        });
+        let mut most = 0;
+        while !sent.is_finished() {
+            most = most.max(processes(&marker).len());
+        }
+        (sent.join().unwrap(), most)
+    });
+    assert!((32..=64).contains(&most), "{most} programs were alive");
+    let too_many = "too many programs: 64 run already";
+    let refused = sampled.iter().filter(|answer| answer.to_string().contains(too_many)).count();
+    assert!(refused > BURST / 4, "{refused} were told why");
+    assert!(sampled.iter().all(|answer| answer.get("result").is_some() || answer["error"]["message"].is_string()));
+    eventually("the end of all", || processes(&marker).is_empty());
+}
+
+#[test]
+fn the_end_of_input_ends_thousands_of_calls_at_once() {
+    let marker = marker("eof");
+    let folder = acting(&marker, 600, "5m");
+    let server = folder.stdio();
+    let client = server.modern();
+    send_all(&client);
+    eventually("as many as may", || processes(&marker).len() == 64);
+    let supervisor = supervisor(&server).unwrap();
+    client.pipe().close();
+    let status = server.wait(SOON).expect("the server is still there");
+    assert_eq!(status.code(), Some(0));
+    eventually("the end of all", || processes(&marker).is_empty() && !lives(supervisor));
+}
+
+#[test]
+fn a_program_waits_its_turn_and_a_reload_makes_room() {
+    let marker = marker("turn");
+    let manifest = |programs: usize| {
+        format!(
+            "folio: 1\nserver: {{ name: s, limits: {{ programs: {programs} }} }}\ntools:\n  long: {{ description: L, run: {{ exec: [sh, -c, \"sleep 600; :\", {marker}] }}, timeout: 5m }}\n  outer: {{ description: O, run: [{{ tool: inner }}] }}\n  inner: {{ description: I, run: {{ exec: [echo, done] }}, timeout: 1s }}\n"
+        )
+    };
+    let folder = Folder::of(&manifest(1));
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    // A call that runs another does not stand in its way.
+    assert_eq!(client.call_text("outer", json!({})).trim_end(), "done");
+    let first = client.send("tools/call", json!({ "name": "long" }));
+    eventually("the first", || processes(&marker).len() == 1);
+    let said = text_of(&client.call("inner", json!({}))["content"][0]);
+    assert_eq!(
+        said,
+        "too many programs: 1 run already, and it was not its turn within 1s; try again later, or raise `server.limits.programs`"
+    );
+    let waiting = client.send("tools/call", json!({ "name": "long" }));
+    let mark = server.log.mark();
+    folder.rename_over("folio.yaml", manifest(3));
+    server.log.reloaded_after(mark);
+    eventually("the one that waited", || processes(&marker).len() == 2);
+    assert_eq!(client.call_text("inner", json!({})).trim_end(), "done");
+    for id in [first, waiting] {
+        client.notify("notifications/cancelled", json!({ "requestId": id }));
+    }
+    eventually("their end", || processes(&marker).is_empty());
+}
+
+/// Starts a process that is called by its marker and sleeps, without descriptors, in a session of its own, after two
+/// forks, with another limit and, where that is allowed, under another user. `$0` is the marker.
+const ESCAPE: &str = "prlimit --pid $$ --rttime=123456789 2>/dev/null; user='setpriv --reuid=65534 --clear-groups'; $user true 2>/dev/null || user=; (setsid sh -c 'prlimit --pid $$ --rttime=7654321:7654321; (setsid $1 sh -c \\\"sleep 600; :\\\" $0 & :)' $0 \\\"$user\\\" </dev/null >/dev/null 2>&1 &)";
+
+/// A server with `hold`, which escapes and goes on, and `leave`, which escapes and ends when there is a gate.
+fn escaping(marker: &str, programs: usize) -> Folder {
+    Folder::of(&format!(
+        "folio: 1\nserver: {{ name: s, limits: {{ programs: {programs} }} }}\ntools:\n  hold: {{ description: H, run: {{ exec: [sh, -c, \"{ESCAPE}; sleep 600\", {marker}-hold] }}, timeout: 5m }}\n  leave: {{ description: L, run: {{ exec: [sh, -c, \"{ESCAPE}; while ! [ -e gate ]; do sleep 0.02; done; echo left\", {marker}-leave] }}, timeout: 1m }}\n"
+    ))
+}
+
+/// Calls `leave`: when it answers, nothing of it is left.
+fn leave(folder: &Folder, client: &Client, marker: &str) {
+    let marker = format!("{marker}-leave");
+    let id = client.send("tools/call", json!({ "name": "leave" }));
+    eventually("the escape", || processes(&marker).len() == 2);
+    folder.write("gate", "");
+    let answer = client.answer(id);
+    assert_eq!(processes(&marker), [] as [i32; 0]);
+    assert_eq!(text_of(&answer["result"]["content"][0]).trim_end(), "left", "{answer}");
+    folder.remove("gate");
+}
+
+#[test]
+fn a_descendant_that_hides_dies_with_its_call_and_no_other_does() {
+    let marker = marker("hides");
+    let hold = format!("{marker}-hold");
+    let folder = escaping(&marker, 64);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let held: Vec<i64> = (0..10).map(|_| client.send("tools/call", json!({ "name": "hold" }))).collect();
+    eventually("all of ten", || processes(&hold).len() == 20);
+    for _ in 0..5 {
+        leave(&folder, &client, &marker);
+    }
+    assert_eq!(processes(&hold).len(), 20);
+    for id in held {
+        client.notify("notifications/cancelled", json!({ "requestId": id }));
+    }
+    eventually("the end of all", || processes(&hold).is_empty());
+}
+
+#[test]
+fn nothing_outlives_a_server_that_is_killed() {
+    let marker = marker("killed");
+    let hold = format!("{marker}-hold");
+    let folder = escaping(&marker, 200);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    for _ in 0..200 {
+        client.send("tools/call", json!({ "name": "hold" }));
+    }
+    eventually("all of them", || processes(&hold).len() == 400);
+    let supervisor = supervisor(&server);
+    server.signal("KILL");
+    server.wait(SOON).expect("the server does not end");
+    let began = std::time::Instant::now();
+    eventually("the end of all", || processes(&hold).is_empty() && !supervisor.is_some_and(lives));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+#[test]
+fn nothing_outlives_a_supervisor_that_is_killed_and_another_takes_its_place() {
+    let marker = marker("lost");
+    let hold = format!("{marker}-hold");
+    let folder = escaping(&marker, 64);
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let id = client.send("tools/call", json!({ "name": "hold" }));
+    eventually("the program", || processes(&hold).len() == 2);
+    let first = supervisor(&server).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(first).unwrap(), rustix::process::Signal::KILL)
+        .unwrap();
+    let said = client.answer(id);
+    assert_eq!(said["result"]["isError"], true, "{said}");
+    eventually("the end of all", || processes(&hold).is_empty());
+    leave(&folder, &client, &marker);
+    assert_ne!(supervisor(&server).unwrap(), first);
+}
+
+#[test]
+fn nothing_is_left_where_folio_is_the_first_process() {
+    let alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let may = std::process::Command::new(alone[0]).args(&alone[1..]).arg("true").status();
+    if !may.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let marker = marker("first");
+    let folder = escaping(&marker, 64);
+    let server = Serve::through(&alone, folder.path()).stdio();
+    let client = server.session("2025-11-25");
+    leave(&folder, &client, &marker);
+}
+
+/// What runs a server as a user who is not root.
+fn not_root() -> &'static [&'static str] {
+    let root = rustix::process::getuid().is_root();
+    if root { &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] } else { &["env"] }
+}
+
+#[test]
+fn a_program_does_not_reach_into_its_server() {
+    let look = "server=$(cut -d' ' -f4 /proc/$PPID/stat); for pid in $PPID $server; do for file in environ mem maps fd/0 fd/1; do head -c 1 /proc/$pid/$file >/dev/null 2>&1 && echo $file of $(cat /proc/$pid/comm); done; done; echo | cat 2>/dev/null >/proc/$server/fd/1 && echo wrote; echo end";
+    let folder = Folder::of(&format!(
+        "folio: 1\nserver: {{ name: s }}\nenv: {{ SECRET: {{ secret: true }} }}\ntools:\n  look: {{ description: L, run: {{ exec: [sh, -c, \"{look}\"] }} }}\n"
+    ));
+    open_to_all(&folder);
+    let server = Serve::through(not_root(), folder.path()).env("SECRET", "hunter2-hunter2").stdio();
+    let client = server.session("2025-11-25");
+    assert_eq!(client.call_text("look", json!({})).trim_end(), "end");
+    client.pipe().assert_clean();
+}
+
+fn open_to_all(folder: &Folder) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_program_has_no_terminal() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  tty: { description: T, run: { exec: [sh, -c, \"(: </dev/tty) 2>/dev/null && echo terminal || echo none\"] } }\n",
+    );
+    let call = format!("'{FOLIO}' call tty -f '{}'", folder.path().display());
+    let ran = std::process::Command::new("script").args(["-qec", &call, "/dev/null"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(said.contains("none") && !said.contains("terminal"), "{said}");
+}
+
+#[test]
+fn a_program_inherits_no_descriptor() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nhttp: { sse: true }\ntools:\n  fds: { description: F, run: { exec: [ls, /proc/self/fd] } }\n",
+    );
+    // The client has left something open that it did not mean to give away.
+    let leaking = ["sh", "-c", "exec 7</etc/passwd 9</etc/passwd \"$@\"", "sh"];
+    // The last is the folder that is listed.
+    let none = "0\n1\n2\n3";
+    let server = Serve::through(&leaking, folder.path()).stdio();
+    assert_eq!(server.session("2025-11-25").call_text("fds", json!({})).trim_end(), none);
+    let server = Serve::through(&leaking, folder.path()).http();
+    let sessions: Vec<Client> = (0..20).map(|_| server.session("2025-11-25")).collect();
+    let _streams: Vec<Stream> = sessions.iter().map(Client::open_stream).collect();
+    for session in &sessions {
+        assert_eq!(session.call_text("fds", json!({})).trim_end(), none);
+    }
+}
+
+#[test]
+fn the_supervisor_is_nothing_that_people_are_shown() {
+    let folder = Folder::new(&[]);
+    for arguments in [&["--help"] as &[&str], &["completions", "bash"], &["completions", "zsh"]] {
+        let ran = folio_in(folder.path(), arguments);
+        assert!(ran.code == Some(0) && !ran.out.contains("supervisor"), "{}", ran.out);
+    }
+    assert_eq!(folio_in(folder.path(), &["__supervisor"]).code, Some(1));
+}
