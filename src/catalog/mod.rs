@@ -53,7 +53,7 @@ use resource::{Reading, not_found};
 pub use build::{Built, build};
 pub(crate) use header::mirrors;
 pub use limit::words_of;
-pub use listening::Listening;
+pub use listening::{HttpLimits, Listening};
 pub use server_limits::ServerLimits;
 
 /// Everything that a server serves.

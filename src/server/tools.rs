@@ -44,7 +44,8 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(Kind::Tools, context)?;
-    let cost = if admitted.served.catalog.acts(&request.name) { Cost::Act } else { Cost::Say };
+    let catalog = &admitted.served.catalog;
+    let cost = if catalog.acts(&request.name) { Cost::Act(catalog.limits().calls_per_second) } else { Cost::Say };
     if let Err(wait) = server.allowance(admitted.era).take(cost) {
         let refused = ToolAnswer::failure(error::too_early(wait).message);
         return Ok(CallToolResponse::Complete(result(refused, &request.name, &admitted)));
