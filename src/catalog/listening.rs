@@ -37,6 +37,8 @@ pub struct Listening {
     pub session_idle: Option<Duration>,
     /// How often a session's client is asked whether it is there.
     pub ping: Option<Duration>,
+    /// What its connections may take.
+    pub limits: HttpLimits,
     /// Where `http` and its keys stand.
     places: Vec<(&'static str, Span)>,
     at: Option<Span>,
@@ -54,6 +56,30 @@ impl Listening {
 pub(super) fn hand_on(pack: &LoadedPack) -> HandOn {
     let written = pack.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
     HandOn { state: written.contains(&TraceKey::Tracestate), baggage: written.contains(&TraceKey::Baggage) }
+}
+
+/// How many connections there may be, and how long each part of a request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// How many connections there may be at a time.
+    pub connections: usize,
+    /// How long the head of a request may take to arrive.
+    pub header_timeout: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body_timeout: Duration,
+    /// How long a client may read nothing of an answer.
+    pub write_timeout: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
+            connections: 1024,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+        }
+    }
 }
 
 /// Checks what the server is called.
@@ -145,9 +171,34 @@ pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Optio
         max_sessions: written.max_sessions.as_ref().and_then(|most| usize::try_from(most.value).ok()),
         session_idle: written.session_idle.map(notation::Duration::get),
         ping: written.ping.as_ref().map(|ping| ping.value.get()),
+        limits: http_limits(written, compiler),
         places: ["listen", "path", "sse"].map(|key| (key, compiler.key(written.at, key).span())).into(),
         at: Some(written.at.span()),
     })
+}
+
+/// Checks `http.limits`. What is not written has its default.
+fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLimits {
+    let mut limits = HttpLimits::default();
+    let Some(written) = &written.limits else { return limits };
+    if let Some(connections) = &written.connections {
+        if connections.value == 0 {
+            compiler.error(Code::BadValue, connections.at, "`connections` must be at least 1");
+        }
+        limits.connections = connections.value as usize;
+    }
+    for (name, timeout, limit) in [
+        ("headerTimeout", &written.header_timeout, &mut limits.header_timeout),
+        ("bodyTimeout", &written.body_timeout, &mut limits.body_timeout),
+        ("writeTimeout", &written.write_timeout, &mut limits.write_timeout),
+    ] {
+        let Some(timeout) = timeout else { continue };
+        if timeout.value.get().is_zero() {
+            compiler.error(Code::BadValue, timeout.at, format!("`{name}` must be greater than zero"));
+        }
+        *limit = timeout.value.get();
+    }
+    limits
 }
 
 /// `None` where something that was written is wrong.

@@ -65,7 +65,7 @@ pub use access::{Access, Token, normal_origin};
 pub use build::{Built, build};
 pub(crate) use header::mirrors;
 pub use limit::words_of;
-pub use listening::Listening;
+pub use listening::{HttpLimits, Listening};
 pub use server_limits::ServerLimits;
 pub use written::Written;
 

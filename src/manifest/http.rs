@@ -30,4 +30,24 @@ pub struct Http {
     /// How often the client of a session with an open stream is asked whether it is there. The session of one that does
     /// not answer by the next time ends.
     pub ping: Option<Spanned<Duration>>,
+    /// What connections may take. A change of these limits holds from the next connection on.
+    pub limits: Option<HttpLimits>,
+}
+
+/// How many connections there may be, and how long each part of a request may take.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct HttpLimits {
+    /// How many connections there may be at a time. When all are taken, the one whose client has not sent a whole
+    /// request for longest is closed for a new one. The default is 1024, or less where the system allows fewer open
+    /// files.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub connections: Option<Spanned<u32>>,
+    /// How long the head of a request may take to arrive. The default is 10s.
+    pub header_timeout: Option<Spanned<Duration>>,
+    /// How long the body of a request may take to arrive. The default is 30s.
+    pub body_timeout: Option<Spanned<Duration>>,
+    /// How long a client may read nothing of what it is sent before its connection is closed. A stream on which there is
+    /// nothing to send stays open. The default is 30s.
+    pub write_timeout: Option<Spanned<Duration>>,
 }

@@ -18,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 use crate::action::{Asks, Client, Level, Message, Need, Notice, Progressed, Question, Round, Unanswered};
 
 use super::{
-    Live, Server, logging,
+    Live, SMALL, Server, logging,
     pace::Pace,
     question,
     session::{Era, RootsAge, Session},
+    weight::Weight,
 };
 
 /// Who made a request.
@@ -121,7 +122,7 @@ impl Caller {
             return Ok(known);
         }
         let answer = self.put(question, round).await?;
-        if roots && crate::action::roots(&answer).is_some() {
+        if roots && crate::action::roots(&answer).is_some() && answer.weight() <= SMALL {
             *self.session.roots() = Some((self.roots_age, answer.clone()));
         }
         Ok(answer)
@@ -139,17 +140,19 @@ impl Caller {
             .reset_timeout_on_progress()
             .with_max_total_timeout(round.timeout * MOST_PATIENCE);
         let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered)?;
-        let id = handle.id.clone();
+        let mut asked = Asked { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+        // On a task of its own it comes to its end, and leaves nothing behind, whoever no longer waits for it.
+        let answer = tokio::spawn(handle.await_response());
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
-                let reason = Some("the call that asks was cancelled".to_owned());
-                let params = CancelledNotificationParam::new(Some(id), reason);
-                let _ = self.peer.notify_cancelled(params).await;
+                asked.take_back().await;
                 Err(Unanswered::Cancelled)
             }
-            answer = handle.await_response() => {
-                let answer = serde_json::to_value(answer.map_err(unanswered)?).unwrap_or_default();
+            answer = answer => {
+                asked.id = None;
+                let answer = answer.map_err(|_| Unanswered::Cancelled)?.map_err(unanswered)?;
+                let answer = serde_json::to_value(answer).unwrap_or_default();
                 Ok(question::answer(&question.asks, answer, self.era))
             }
         }
@@ -180,6 +183,34 @@ impl Caller {
     /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
     fn least(&self) -> Option<Level> {
         if self.era.is_modern() { self.level } else { Some(self.session.log_level()) }
+    }
+}
+
+/// A question that is put, and taken back when nobody waits for its answer any more.
+struct Asked {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Asked {
+    fn take_back(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let (peer, id) = (self.peer.clone(), self.id.take());
+        async move {
+            if id.is_some() {
+                let reason = Some("the call that asks was cancelled".to_owned());
+                let _ = peer.notify_cancelled(CancelledNotificationParam::new(id, reason)).await;
+            }
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if self.id.is_some()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(self.take_back());
+        }
     }
 }
 

@@ -17,12 +17,23 @@ use rmcp::{
 };
 
 use super::{
-    Server, completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription, tasks, tools,
+    Server,
+    bytes::Room,
+    completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription, tasks, tools,
     unknown,
+    weight::Weight,
 };
 
 type Context = RequestContext<RoleServer>;
 type Pages = Option<PaginatedRequestParams>;
+
+/// Keeps account of an answer until its transport has delivered it.
+fn answered<T: Weight>(room: Option<Room>, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
+    match room {
+        Some(room) => room.answered(answer),
+        None => answer,
+    }
+}
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -64,11 +75,15 @@ impl ServerHandler for Server {
     }
 
     async fn list_tools(&self, request: Pages, context: Context) -> Result<ListToolsResult, ErrorData> {
-        tools::list(self, request, &context)
+        let room = Room::wait(&context, "tools/list", "").await?;
+        let answer = tools::list(self, request, &context);
+        answered(room, answer)
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
-        tools::call(self, request, &context).await
+        let room = Room::wait(&context, "tools/call", &request.name).await?;
+        let answer = tools::call(self, request, &context).await;
+        answered(room, answer)
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
@@ -78,7 +93,9 @@ impl ServerHandler for Server {
     }
 
     async fn list_prompts(&self, request: Pages, context: Context) -> Result<ListPromptsResult, ErrorData> {
-        prompts::list(self, request, &context)
+        let room = Room::wait(&context, "prompts/list", "").await?;
+        let answer = prompts::list(self, request, &context);
+        answered(room, answer)
     }
 
     async fn get_prompt(
@@ -86,11 +103,15 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(self, request, &context).await
+        let room = Room::wait(&context, "prompts/get", &request.name).await?;
+        let answer = prompts::get(self, request, &context).await;
+        answered(room, answer)
     }
 
     async fn list_resources(&self, request: Pages, context: Context) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(self, request, &context)
+        let room = Room::wait(&context, "resources/list", "").await?;
+        let answer = resources::list(self, request, &context);
+        answered(room, answer)
     }
 
     async fn list_resource_templates(
@@ -98,7 +119,9 @@ impl ServerHandler for Server {
         request: Pages,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        resources::list_templates(self, request, &context)
+        let room = Room::wait(&context, "resources/templates/list", "").await?;
+        let answer = resources::list_templates(self, request, &context);
+        answered(room, answer)
     }
 
     async fn read_resource(
@@ -106,11 +129,15 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resources::read(self, request, &context).await
+        let room = Room::wait(&context, "resources/read", &request.uri).await?;
+        let answer = resources::read(self, request, &context).await;
+        answered(room, answer)
     }
 
     async fn list_skills(&self, request: Pages, context: Context) -> Result<ListSkillsResult, ErrorData> {
-        skills::list(self, request, &context)
+        let room = Room::wait(&context, "skills/list", "").await?;
+        let answer = skills::list(self, request, &context);
+        answered(room, answer)
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cost {
-    /// A call of a tool that runs something: 200 a second.
-    Act,
+    /// A call of a tool that runs something: so many a second as `server.limits.callsPerSecond` says.
+    Act(u32),
     /// A call of one that does not: 200,000 a second.
     Say,
     /// A completion: 100 a second.
@@ -24,7 +24,7 @@ pub(crate) enum Cost {
 impl Cost {
     fn time(self) -> Duration {
         match self {
-            Cost::Act => Duration::from_millis(5),
+            Cost::Act(calls) => Duration::from_secs(1) / calls.max(1),
             Cost::Say => Duration::from_micros(5),
             Cost::Complete => Duration::from_millis(10),
         }
@@ -84,7 +84,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_quiet_client_may_ask_much_at_once_and_then_what_it_earns() {
-        for (cost, burst, a_second) in [(Cost::Act, 2_000, 200), (Cost::Complete, 1_000, 100)] {
+        for (cost, burst, a_second) in [(Cost::Act(200), 2_000, 200), (Cost::Act(1), 10, 1), (Cost::Complete, 1_000, 100)] {
             let allowance = Allowance::default();
             assert_eq!(taken(&allowance, cost), burst);
             assert_eq!(allowance.take(cost), Err(cost.time()));
@@ -99,15 +99,15 @@ mod tests {
     async fn what_was_refused_is_let_in_when_it_was_said() {
         let allowance = Allowance::default();
         while allowance.take(Cost::Say).is_ok() {}
-        let wait = allowance.take(Cost::Act).unwrap_err();
-        assert!(wait > Duration::ZERO && wait <= Cost::Act.time());
+        let wait = allowance.take(Cost::Act(200)).unwrap_err();
+        assert!(wait > Duration::ZERO && wait <= Cost::Act(200).time());
         tokio::time::advance(wait).await;
-        assert_eq!(allowance.take(Cost::Act), Ok(()));
+        assert_eq!(allowance.take(Cost::Act(200)), Ok(()));
         assert!(allowance.take(Cost::Say).is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn those_without_a_session_have_more_together() {
-        assert_eq!(taken(&Allowance::of_all(), Cost::Act), 200_000);
+        assert_eq!(taken(&Allowance::of_all(), Cost::Act(200)), 200_000);
     }
 }

@@ -5,12 +5,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{action::Notice, catalog::Catalog, world::World};
 
-use super::{Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, tasks::Tasks};
+use super::{Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +46,14 @@ struct Inner {
     seal: OnceLock<Seal>,
     tasks: Tasks,
     allowance: Allowance,
+    bytes: Account,
 }
 
 impl Live {
     /// Begins to serve `catalog`, whose actions happen in `world`.
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: Options) -> Live {
         world.limit_programs(catalog.limits().programs);
+        let bytes = Account::new(catalog.limits().bytes_in_flight);
         let served = watch::Sender::new(Arc::new(Served::first(catalog, options)));
         let inner = Inner {
             served,
@@ -61,8 +64,9 @@ impl Live {
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             seal: OnceLock::new(),
-            tasks: Tasks::default(),
+            tasks: Tasks::new(bytes.peer()),
             allowance: Allowance::of_all(),
+            bytes,
         };
         Live { inner: Arc::new(inner) }
     }
@@ -72,6 +76,7 @@ impl Live {
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.inner.world.limit_programs(catalog.limits().programs);
+        self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
@@ -134,8 +139,10 @@ impl Live {
 
     /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
     /// to listen, so that no change between its arrival and its beginning is lost.
-    pub(crate) fn stamp(&self) -> Stamp {
-        Stamp(self.current().news)
+    pub(crate) fn stamp(&self, requested: &SubscriptionFilter) -> Stamp {
+        let served = self.current();
+        let prints = subscription::watchable(requested).iter().map(|uri| served.print(uri)).collect();
+        Stamp { news: served.news, prints }
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Arc<Served>> {
@@ -149,6 +156,11 @@ impl Live {
     /// What those who have no session may still ask for.
     pub(crate) fn allowance(&self) -> &Allowance {
         &self.inner.allowance
+    }
+
+    /// The bytes that are under way.
+    pub(crate) fn bytes(&self) -> &Account {
+        &self.inner.bytes
     }
 
     pub(crate) fn closing(&self) -> CancellationToken {

@@ -10,6 +10,7 @@
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
 mod asking;
+mod bytes;
 mod capability;
 mod changes;
 mod client;
@@ -38,6 +39,7 @@ mod tasks;
 pub(crate) mod testing;
 mod tools;
 mod unknown;
+mod weight;
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,6 +48,7 @@ use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(crate) use bytes::{Account, PeerAccount, Reservation, SMALL};
 pub use changes::{Change, Changes};
 pub use live::{Live, Options};
 pub(crate) use session::RootsAge;
@@ -66,6 +69,8 @@ pub struct Server {
     session: Arc<Session>,
     /// What was served when the connection was made.
     born: News,
+    /// Whether its transport stamps requests with what was served when they came.
+    stamped: bool,
     gone: CancellationToken,
     _gone: DropGuard,
 }
@@ -74,7 +79,12 @@ impl Server {
     fn new(live: Live) -> Server {
         let gone = CancellationToken::new();
         let born = live.current().news;
-        Server { live, session: Arc::default(), born, _gone: gone.clone().drop_guard(), gone }
+        Server { live, session: Arc::default(), born, stamped: false, _gone: gone.clone().drop_guard(), gone }
+    }
+
+    /// The handler of a connection whose transport puts a [`Stamp`] on requests to listen.
+    pub(crate) fn stamped(self) -> Server {
+        Server { stamped: true, ..self }
     }
 
     /// Returns the catalog's holder that the handler answers from.
@@ -112,7 +122,8 @@ impl Server {
 
     /// Takes what a request costs from the credit of its client, or says how long it is too early.
     fn take(&self, era: Era, acts: bool) -> Result<(), Duration> {
-        self.allowance(era).take(if acts { Cost::Act } else { Cost::Say })
+        let calls = || self.live.catalog().limits().calls_per_second;
+        self.allowance(era).take(if acts { Cost::Act(calls()) } else { Cost::Say })
     }
 
     /// What the client of a request may still ask for: without a session it is one of many.
@@ -124,6 +135,10 @@ impl Server {
 /// How long a cancelled call may take to end by itself before it is dropped.
 const CLEANING: Duration = Duration::from_millis(200);
 
-/// What was served when a request arrived.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stamp(News);
+/// What was served when a request to listen arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Stamp {
+    news: News,
+    /// The prints of the resources that it wants to be told of, in its order.
+    prints: Arc<[Option<u64>]>,
+}

@@ -33,7 +33,8 @@ pub(crate) struct Session {
     agreed: OnceLock<Agreed>,
     announcing: AtomicBool,
     watched: Mutex<HashMap<String, Watched>>,
-    /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it.
+    /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it. Only where
+    /// a connection is one request, and this ends with it.
     accepted: Mutex<HashMap<String, Option<u64>>>,
     /// Rings when a resource is watched whose catalog may be replaced already.
     pub(crate) bell: Notify,
@@ -180,6 +181,8 @@ pub(crate) fn initialize(
     result.protocol_version = version.clone();
     let mut peer = request;
     peer.protocol_version = version;
+    // Nobody looks at them, and they may be large.
+    peer.client_info.icons = None;
     context.peer.set_peer_info(peer);
     Ok(result)
 }

@@ -23,6 +23,16 @@ use super::{
 /// How many resources a session or a stream may be told of.
 const MOST_WATCHED: usize = 1000;
 
+/// How long the URIs of those may be in all.
+const MOST_BYTES: usize = 128 * 1024;
+
+/// The resources that a stream is told of: as many as it wants, or none.
+pub(crate) fn watchable(requested: &SubscriptionFilter) -> &[String] {
+    let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
+    let bytes: usize = uris.iter().map(String::len).sum();
+    if uris.len() <= MOST_WATCHED && bytes <= MOST_BYTES { uris } else { &[] }
+}
+
 /// Watches a resource for the session. One that nobody answers may come to be, so it is no error.
 pub(crate) async fn subscribe(
     server: &Server,
@@ -37,6 +47,12 @@ pub(crate) async fn subscribe(
     let mut watched = server.session.watched();
     if watched.len() >= MOST_WATCHED && !watched.contains_key(&uri) {
         let message = format!("a session can subscribe to {MOST_WATCHED} resources; unsubscribe from some first");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    let bytes: usize = watched.keys().map(String::len).sum();
+    if bytes + uri.len() > MOST_BYTES && !watched.contains_key(&uri) {
+        let most = MOST_BYTES / 1024;
+        let message = format!("the URIs that a session subscribes to have {most} KiB; unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
     watched.insert(uri, Watched { generation: served.news.generation, print });
@@ -131,39 +147,43 @@ pub(crate) fn accepted(server: &Server, requested: &SubscriptionFilter) -> Optio
     if !served.promised.any() {
         return None;
     }
-    let mut accepted = requested.clone();
-    accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|uris| uris.len() <= MOST_WATCHED);
-    if let Some(uris) = accepted.resource_subscriptions.as_ref().filter(|_| served.kinds.has(Kind::Resources)) {
+    let uris = watchable(requested);
+    if !server.stamped && served.kinds.has(Kind::Resources) {
         let prints = uris.iter().map(|uri| (uri.clone(), served.print(uri)));
         server.session.accepted().extend(prints);
     }
+    let mut accepted = requested.clone();
+    accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
     Some(accepted)
 }
 
 /// Tells a stream of changes until its client, or the server, has enough.
 pub(crate) async fn listen(server: &Server, context: SubscriptionContext) -> Result<(), ErrorData> {
-    let told = context.request_context().extensions.get::<Stamp>().map_or(server.born, |stamp| stamp.0);
+    let stamp = context.request_context().extensions.get::<Stamp>().cloned();
     let closing = server.live.closing();
     let live = server.live.watch();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
         () = closing.cancelled() => {}
-        () = tell_stream(context.sink(), &server.session, live, told) => {}
+        () = tell_stream((context.sink(), server), live, stamp) => {}
     }
     Ok(())
 }
 
 /// The sink lets pass only what was asked for, and says so by an error that is none.
 async fn tell_stream(
-    sink: &SubscriptionSink,
-    session: &Session,
+    (sink, server): (&SubscriptionSink, &Server),
     mut live: watch::Receiver<Arc<Served>>,
-    mut told: News,
+    stamp: Option<Stamp>,
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
     let served = live.borrow_and_update().clone();
-    let mut prints = accepted_prints(&uris, session, &served);
+    let mut told = stamp.as_ref().map_or(server.born, |stamp| stamp.news);
+    let mut prints = match stamp.filter(|stamp| stamp.prints.len() == uris.len()) {
+        Some(stamp) => stamp.prints.to_vec(),
+        None => accepted_prints(&uris, &server.session, &served),
+    };
     // What was read before the catalog was replaced cannot be told from what is there now.
     if served.news.generation != told.generation {
         for (uri, print) in uris.iter().zip(&mut prints) {

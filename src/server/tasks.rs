@@ -4,13 +4,13 @@
 //! in its status message, and ends by `tasks/cancel`, by its time to live, or with the server.
 
 use std::{
-    collections::VecDeque,
     future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
+use indexmap::IndexMap;
 use futures_util::{
     FutureExt as _,
     future::{BoxFuture, join_all},
@@ -22,7 +22,7 @@ use rmcp::{
         ErrorData, GetTaskParams, GetTaskResult, UpdateTaskParams,
     },
     service::RequestContext,
-    task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions},
+    task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -36,9 +36,12 @@ use crate::{
     world::World,
 };
 
-use super::{CLEANING, Live, Server, error, question, session::Admitted, session::Era, tools};
+use super::{
+    CLEANING, Live, PeerAccount, Reservation, Server, error, question, session::Admitted, session::Era, tools,
+    weight::Weight,
+};
 
-/// How many tasks there may be at once, running or remembered.
+/// How many tasks there may be at once, running or remembered. Only those that run are in each other's way.
 const MOST: usize = 1000;
 /// How long a task's outcome is kept until something else is said.
 const TTL: Duration = Duration::from_secs(5 * 60);
@@ -46,29 +49,73 @@ const TTL: Duration = Duration::from_secs(5 * 60);
 const POLL_MS: u64 = 500;
 
 /// The tasks of a server.
-#[derive(Default)]
 pub(crate) struct Tasks {
-    manager: TaskManager,
-    /// When each that was begun is forgotten, the first first.
-    remembered: Mutex<VecDeque<Instant>>,
+    /// By their ids, oldest first.
+    entries: Mutex<IndexMap<String, Entry>>,
+    /// What the outcomes take that are kept.
+    bytes: PeerAccount,
     /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
     /// round whole.
     putting: Mutex<()>,
 }
 
+/// One task, with a manager of its own: it is forgotten with it.
+struct Entry {
+    manager: TaskManager,
+    /// When it is forgotten in any case.
+    until: Instant,
+    /// What its outcome takes, once there is one.
+    outcome: Option<Reservation>,
+}
+
 impl Tasks {
-    /// Makes room for a task that is remembered for twice its time to live at most.
-    fn make_room(&self, ttl: Duration) -> Result<(), ErrorData> {
+    pub(crate) fn new(bytes: PeerAccount) -> Tasks {
+        Tasks { entries: Mutex::default(), bytes, putting: Mutex::default() }
+    }
+
+    /// Begins a task. It is remembered for twice its time to live at most; where there is no room, one that has ended
+    /// makes it.
+    fn spawn(
+        &self,
+        ttl: Duration,
+        operation: impl FnOnce(TaskContext) -> TaskFuture,
+    ) -> Result<rmcp::model::Task, ErrorData> {
         let now = Instant::now();
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.retain(|until| *until > now);
-        if remembered.len() >= MOST {
-            let soonest = remembered.iter().min().map_or(0, |until| until.duration_since(now).as_secs() + 1);
-            let words = format!("there are {MOST} tasks already; try again in {soonest} s at most");
+        let mut entries = self.entries();
+        entries.retain(|_, entry| entry.until > now);
+        if entries.len() >= MOST && !forget_ended(&mut entries) {
+            let words = format!("{MOST} tasks are running already; try again when one has ended");
             return Err(ErrorData::internal_error(words, None));
         }
-        remembered.push_back(now + ttl * 2);
-        Ok(())
+        let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_MS);
+        let manager = TaskManager::new();
+        let task = manager.spawn(options, operation);
+        entries.insert(task.task_id.clone(), Entry { manager, until: now + ttl * 2, outcome: None });
+        Ok(task)
+    }
+
+    /// Keeps account of an outcome. The oldest ones are forgotten where all of them take too much.
+    fn ended(&self, id: &str, outcome: &impl Weight) {
+        let mut entries = self.entries();
+        if let Some(entry) = entries.get_mut(id) {
+            entry.outcome = Some(self.bytes.reserve(outcome.weight()));
+        }
+        let kept = |entry: &Entry| entry.outcome.as_ref().map_or(0, Reservation::bytes);
+        while entries.values().map(kept).sum::<u64>() > self.bytes.account().share() {
+            let oldest = entries.iter().position(|(other, entry)| kept(entry) > 0 && other != id);
+            let Some(oldest) = oldest else { return };
+            entries.shift_remove_index(oldest);
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, IndexMap<String, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn manager(&self, id: &str) -> Result<TaskManager, ErrorData> {
+        let manager = self.entries().get(id).map(|entry| entry.manager.clone());
+        manager.ok_or_else(|| ErrorData::invalid_params(format!("unknown task: {id}"), None))
     }
 
     fn hold_rounds(&self) -> MutexGuard<'_, ()> {
@@ -88,15 +135,23 @@ impl Tasks {
     }
 
     fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
+        let manager = self.manager(id)?;
         let _whole = self.hold_rounds();
-        self.manager.get_task(id)
+        manager.get_task(id)
     }
 
     /// Takes back what a task asks as a round too: no question of it comes after.
     fn cancel(&self, id: &str) -> Result<(), ErrorData> {
+        let manager = self.manager(id)?;
         let _whole = self.hold_rounds();
-        self.manager.cancel_task(id)
+        manager.cancel_task(id)
     }
+}
+
+/// Forgets the oldest task that has ended. False where all of them run.
+fn forget_ended(entries: &mut IndexMap<String, Entry>) -> bool {
+    let ended = entries.values().position(|entry| entry.manager.running_task_count() == 0);
+    ended.and_then(|ended| entries.shift_remove_index(ended)).is_some()
 }
 
 /// How the tool of a request runs as a task, where it may and the client knows tasks.
@@ -126,19 +181,22 @@ pub(crate) fn begin(
     rule: TaskRule,
     (admitted, context): (Admitted, &RequestContext<RoleServer>),
 ) -> Result<CallToolResponse, ErrorData> {
-    let tasks = server.live.tasks();
     let ttl = rule.ttl.unwrap_or(TTL);
-    tasks.make_room(ttl)?;
-    let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-    let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_MS);
     let (live, meta) = (server.live.clone(), admitted.served.meta.clone());
     // With the trace of the request, which the task belongs to.
     let world = server.call(context, &admitted.served).world;
     let capabilities = context.client_capabilities();
-    let task = tasks.manager.spawn(options, |context| {
+    let task = server.live.tasks().spawn(ttl, |context| {
+        let id = context.task_id().to_owned();
         let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };
-        Box::pin(run((live, world), (name, arguments), checkpoint, (asker, ttl), admitted))
-    });
+        Box::pin(async move {
+            let outcome = run((live.clone(), world), (name, arguments), checkpoint, (asker, ttl), admitted).await;
+            if let Ok(result) = &outcome {
+                live.tasks().ended(&id, result);
+            }
+            outcome
+        })
+    })?;
     let mut result = CreateTaskResult::new(task);
     result.meta = Some(meta);
     Ok(CallToolResponse::Task(result))
@@ -195,7 +253,7 @@ pub(crate) fn get(server: &Server, request: &GetTaskParams) -> Result<GetTaskRes
 
 /// Hands answers to a task.
 pub(crate) fn update(server: &Server, request: UpdateTaskParams) -> Result<(), ErrorData> {
-    server.live.tasks().manager.update_task(&request.task_id, request.input_responses)
+    server.live.tasks().manager(&request.task_id)?.update_task(&request.task_id, request.input_responses)
 }
 
 /// Ends a task.
@@ -268,20 +326,63 @@ impl Client for Asker {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used)]
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
     use rmcp::model::{InputRequest, TaskPayload};
     use serde_json::json;
 
     use super::*;
+    use crate::server::Account;
 
     const QUESTIONS: usize = 300;
 
+    fn none() -> Arc<Tasks> {
+        Arc::new(Tasks::new(Account::new(64 << 20).peer()))
+    }
+
+    /// Begins a task that is over at once, with a result of so many bytes.
+    fn ended(tasks: &Arc<Tasks>, bytes: usize) -> String {
+        let outcome = CallToolResult::success(vec![rmcp::model::ContentBlock::text("x".repeat(bytes))]);
+        let task = tasks.spawn(TTL, {
+            let outcome = outcome.clone();
+            |_| Box::pin(std::future::ready(Ok(outcome)))
+        });
+        let id = task.unwrap().task_id;
+        tasks.ended(&id, &outcome);
+        id
+    }
+
+    #[tokio::test]
+    async fn a_task_that_has_ended_makes_room_and_one_that_runs_does_not() {
+        let tasks = none();
+        let running = tasks.spawn(TTL, |_| Box::pin(std::future::pending())).unwrap().task_id;
+        let mut all: Vec<String> = (1..MOST).map(|_| ended(&tasks, 1)).collect();
+        tokio::task::yield_now().await;
+        all.push(ended(&tasks, 1));
+        tokio::task::yield_now().await;
+        assert_eq!(tasks.entries().len(), MOST);
+        assert!(tasks.get(&running).is_ok() && tasks.get(&all[0]).is_err() && tasks.get(&all[1]).is_ok());
+        for _ in 1..MOST {
+            tasks.spawn(TTL, |_| Box::pin(std::future::pending())).unwrap();
+        }
+        let refused = tasks.spawn(TTL, |_| Box::pin(std::future::pending())).unwrap_err();
+        assert!(refused.message.contains("1000 tasks are running"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn the_oldest_outcomes_make_room_for_new_ones() {
+        let tasks = none();
+        let all: Vec<String> = (0..20).map(|_| ended(&tasks, 2 << 20)).collect();
+        let kept = all.iter().filter(|id| tasks.get(id).is_ok()).count();
+        assert_eq!(kept, 7);
+        assert!(tasks.get(&all[19]).is_ok());
+    }
+
     /// A task that asks all of its questions in one round.
     fn asking() -> (Arc<Tasks>, String) {
-        let tasks = Arc::new(Tasks::default());
+        let tasks = none();
         let asking = tasks.clone();
-        let task = tasks.manager.spawn(TaskOptions::new(), |context| {
+        let task = tasks.spawn(TTL, |context| {
             Box::pin(async move {
                 let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
                 let asked = (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
@@ -289,7 +390,8 @@ mod tests {
                 Err(TaskExit::Cancelled)
             })
         });
-        (tasks, task.task_id)
+        let id = task.unwrap().task_id;
+        (tasks, id)
     }
 
     /// How many questions a task has; nothing, once it is over.
@@ -327,7 +429,7 @@ mod tests {
         for _ in 0..50 {
             let (tasks, task) = asking();
             // Amidst a round, which the manager's own lists show.
-            first_seen(|| tasks.manager.get_task(&task)).await;
+            first_seen(|| tasks.manager(&task).unwrap().get_task(&task)).await;
             tasks.cancel(&task).unwrap();
             let left = questions(tasks.get(&task).unwrap());
             assert!(left.is_none_or(|left| left == 0), "{left:?}");

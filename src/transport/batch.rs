@@ -10,10 +10,15 @@ use rmcp::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::server::Reservation;
+
 use super::message::Fault;
 
 /// How many messages a batch may hold: all that is answered waits for the last of them.
 pub(super) const MOST: usize = 100;
+
+/// How many bytes the answers to a batch may have in all. They are kept until the last of them is there.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The answer to one message of a batch.
 #[derive(Debug, Serialize)]
@@ -41,6 +46,8 @@ pub(super) struct Whole {
     /// Its number.
     pub(super) batch: u64,
     pub(super) replies: Vec<Reply>,
+    /// What the replies take.
+    pub(super) held: Vec<Arc<Reservation>>,
 }
 
 /// The batches of a peer that are not answered yet.
@@ -52,16 +59,42 @@ pub(super) struct Batches {
     last: u64,
 }
 
+#[derive(Default)]
 struct Open {
     awaited: usize,
     replies: Vec<Reply>,
+    held: Vec<Arc<Reservation>>,
+    bytes: u64,
+}
+
+impl Open {
+    /// Takes in an answer, or, where there are too many bytes of answers already, the error that says so.
+    fn take(&mut self, answer: Answer) {
+        let bytes = answer.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
+        if self.bytes + bytes <= MOST_BYTES {
+            self.bytes += bytes;
+            self.held.extend(answer.reservation);
+            self.replies.push(Reply::Message(Arc::new(answer.message)));
+            return;
+        }
+        let id = answered(&answer.message).cloned();
+        let most = MOST_BYTES >> 20;
+        let words = format!("the answers to this batch are longer than {most} MiB: send the request by itself");
+        self.replies.push(Reply::Fault(Fault::busy(id, words)));
+    }
+}
+
+/// An answer of the handler's, and what it takes.
+pub(super) struct Answer {
+    pub(super) message: TxJsonRpcMessage<RoleServer>,
+    pub(super) reservation: Option<Arc<Reservation>>,
 }
 
 /// What becomes of an answer.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and is nearly always the large one")]
 pub(super) enum Answered {
     /// It belongs to no batch.
-    Alone(TxJsonRpcMessage<RoleServer>),
+    Alone(Answer),
     /// It waits for the others of its batch.
     Waits,
     /// It was the last of its batch.
@@ -78,14 +111,15 @@ impl Batches {
         self.last += 1;
         self.of.extend(requests.iter().map(|id| (id.clone(), self.last)));
         let replies = faults.into_iter().map(Reply::Fault).collect();
-        self.open.insert(self.last, Open { awaited: requests.len(), replies });
+        self.open.insert(self.last, Open { awaited: requests.len(), replies, ..Open::default() });
         Some(self.last)
     }
 
     /// Takes in an answer.
-    pub(super) fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Answered {
-        let Some(batch) = answered(&message).and_then(|id| self.of.remove(id)) else { return Answered::Alone(message) };
-        match self.settle(batch, Some(Reply::Message(Arc::new(message)))) {
+    pub(super) fn answer(&mut self, answer: Answer) -> Answered {
+        let batch = answered(&answer.message).and_then(|id| self.of.remove(id));
+        let Some(batch) = batch else { return Answered::Alone(answer) };
+        match self.settle(batch, Some(answer)) {
             Some(whole) => Answered::Whole(whole),
             None => Answered::Waits,
         }
@@ -102,13 +136,15 @@ impl Batches {
         if self.open.get(&batch)?.awaited > 0 {
             return None;
         }
-        self.open.remove(&batch).map(|open| Whole { batch, replies: open.replies })
+        self.open.remove(&batch).map(|open| Whole { batch, replies: open.replies, held: open.held })
     }
 
-    fn settle(&mut self, batch: u64, reply: Option<Reply>) -> Option<Whole> {
+    fn settle(&mut self, batch: u64, answer: Option<Answer>) -> Option<Whole> {
         let open = self.open.get_mut(&batch)?;
         open.awaited = open.awaited.saturating_sub(1);
-        open.replies.extend(reply);
+        if let Some(answer) = answer {
+            open.take(answer);
+        }
         self.finished(batch)
     }
 }

@@ -1,6 +1,6 @@
 //! What one peer asks and is told, whatever carries it: so that the same mistake gets the same error everywhere.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use rmcp::{
     RoleServer,
@@ -10,17 +10,19 @@ use rmcp::{
     service::TxJsonRpcMessage,
 };
 
-use crate::server::{Live, RootsAge};
+use crate::server::{Live, PeerAccount, Reservation, RootsAge};
 
 use super::{
-    batch::{self, Answered, Batches, Whole},
+    batch::{self, Answer, Answered, Batches, Whole},
     message::{self, Fault, Incoming, Kind},
-    pending::{Full, MOST, Pending},
+    pending::{Full, MOST, MOST_LISTENING, Pending},
 };
 
 /// The conversation with one peer.
 pub(super) struct Exchange {
     live: Live,
+    /// What the peer has under way.
+    bytes: PeerAccount,
     pending: Pending,
     batches: Batches,
     /// The version of the session, once there is one.
@@ -40,6 +42,7 @@ pub(super) struct Taken {
 impl Exchange {
     pub(super) fn new(live: Live) -> Exchange {
         Exchange {
+            bytes: live.bytes().peer(),
             live,
             pending: Pending::default(),
             batches: Batches::default(),
@@ -50,6 +53,14 @@ impl Exchange {
 
     pub(super) fn pending(&self) -> &Pending {
         &self.pending
+    }
+
+    pub(super) fn bytes(&self) -> &PeerAccount {
+        &self.bytes
+    }
+
+    pub(super) fn forget_ended(&mut self) {
+        self.pending.forget_ended();
     }
 
     pub(super) fn version(&self) -> Option<&ProtocolVersion> {
@@ -66,12 +77,15 @@ impl Exchange {
         Ok(taken)
     }
 
-    /// The same for a message that somebody else has read.
-    pub(super) fn admit(&mut self, message: &mut Incoming) -> Result<Taken, Fault> {
+    /// The same for a message that somebody else has read, and reserved this for.
+    pub(super) fn admit(&mut self, message: &mut Incoming, reservation: Arc<Reservation>) -> Result<Taken, Fault> {
         let mut taken = Taken::default();
-        match &*message {
-            JsonRpcMessage::Request(request) => self.ask(&request.id, request.request.method())?,
-            other => drop(self.cancel(other, &mut taken)),
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.ask(&request.id, request.request.method(), &reservation)?;
+                request.request.extensions_mut().insert(reservation);
+            }
+            _ => drop(self.cancel(message, &mut taken)),
         }
         self.stamp(message);
         Ok(taken)
@@ -79,14 +93,13 @@ impl Exchange {
 
     /// Takes in what the handler says, and returns what the peer is to be told now.
     pub(super) fn tell(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Answered {
-        let Some(id) = batch::answered(&message) else { return Answered::Alone(message) };
-        self.pending.answer(id);
+        let reservation = batch::answered(&message).and_then(|id| self.pending.answer(id));
         if let JsonRpcMessage::Response(response) = &message
             && let ServerResult::InitializeResult(agreed) = &response.result
         {
             self.version = Some(agreed.protocol_version.clone());
         }
-        self.batches.answer(message)
+        self.batches.answer(Answer { message, reservation })
     }
 
     /// Gives up a request that is under way, whichever it is.
@@ -119,13 +132,14 @@ impl Exchange {
 
     fn read(&mut self, bytes: &[u8], taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
         let envelope = message::open(bytes)?;
-        let asked = match &envelope.kind {
-            Kind::Request { id, method } => {
-                self.ask(id, method)?;
-                Some(id.clone())
-            }
-            _ => None,
-        };
+        let (asked, weight) = (envelope.kind.request().cloned(), message::weight(bytes));
+        if weight > self.bytes.account().share() * 2 {
+            return Err(Fault::request(asked, "the message takes more memory than there is for one"));
+        }
+        let reservation = Arc::new(self.bytes.reserve(weight));
+        if let Kind::Request { id, method } = &envelope.kind {
+            self.ask(id, method, &reservation)?;
+        }
         let mut message = envelope.read(bytes).inspect_err(|_| {
             if let Some(id) = asked {
                 self.pending.answer(&id);
@@ -139,6 +153,9 @@ impl Exchange {
         if let Some(message) = &mut message {
             self.stamp(message);
         }
+        if let Some(JsonRpcMessage::Request(request)) = &mut message {
+            request.request.extensions_mut().insert(reservation);
+        }
         Ok(message)
     }
 
@@ -148,7 +165,8 @@ impl Exchange {
             JsonRpcMessage::Request(request) => {
                 message::leave_foreign(&mut request.request);
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    listen.extensions.insert(self.live.stamp());
+                    let stamp = self.live.stamp(&listen.params.notifications);
+                    listen.extensions.insert(stamp);
                 }
                 if self.roots_age != RootsAge::default() {
                     request.request.extensions_mut().insert(self.roots_age);
@@ -163,8 +181,8 @@ impl Exchange {
         }
     }
 
-    fn ask(&mut self, id: &RequestId, method: &str) -> Result<(), Fault> {
-        self.pending.ask(id, method).map_err(|full| busy(id, &full))
+    fn ask(&mut self, id: &RequestId, method: &str, reservation: &Arc<Reservation>) -> Result<(), Fault> {
+        self.pending.ask(id, method, reservation.clone()).map_err(|full| busy(id, &full))
     }
 
     /// Notes what a message cancels, if it does. False where that cannot be cancelled.
@@ -192,6 +210,10 @@ fn busy(id: &RequestId, full: &Full) -> Fault {
     match full {
         Full::SameId => in_use(id),
         Full::TooMany => Fault::busy(Some(id.clone()), format!("more than {MOST} requests are not answered yet")),
+        Full::TooManyListening => {
+            let words = format!("{MOST_LISTENING} streams of changes are open already; cancel one of them first");
+            Fault::busy(Some(id.clone()), words)
+        }
     }
 }
 

@@ -18,6 +18,8 @@ use rmcp::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
+use super::length;
+
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 
@@ -130,6 +132,9 @@ fn no_object(text: &str) -> Fault {
 }
 
 fn kind(members: Members<'_>) -> Result<Envelope<'_>, Fault> {
+    if members.id.is_some_and(|id| id.get().len() > length::LABEL) {
+        return Err(Fault::request(None, length::too_long("id", length::LABEL)));
+    }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
     if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
@@ -142,6 +147,9 @@ fn kind(members: Members<'_>) -> Result<Envelope<'_>, Fault> {
         }
         return Err(Fault::request(known, "a message has a `method`, a `result` or an `error`"));
     };
+    if method.get().len() > length::LABEL {
+        return Err(Fault::request(known, length::too_long("method", length::LABEL)));
+    }
     let Ok(method) = serde_json::from_str::<Name<'_>>(method.get()) else {
         return Err(Fault::request(known, "`method` must be a string"));
     };
@@ -157,6 +165,25 @@ fn kind(members: Members<'_>) -> Result<Envelope<'_>, Fault> {
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Kind<'_> {
+    /// The id of a request.
+    pub(super) fn request(&self) -> Option<&RequestId> {
+        match self {
+            Kind::Request { id, .. } => Some(id),
+            Kind::Notification { .. } | Kind::Answer => None,
+        }
+    }
+}
+
+/// About how much memory a message takes that is written so: the bytes, what is read out of them, and its parts.
+pub(super) fn weight(bytes: &[u8]) -> u64 {
+    let parts = bytes.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count();
+    (bytes.len() * 2 + parts * PART) as u64
+}
+
+/// What a part of a message takes beside its text.
+const PART: usize = 48;
 
 impl Envelope<'_> {
     /// Reads the whole of the message. `None` for a notification that is none, which nobody may answer.
@@ -178,8 +205,14 @@ impl Envelope<'_> {
 /// Parameters that do not fit leave the request what it is; the handler says what is wrong with it, however it
 /// came. Only what cannot be held as JSON at all, such as a nesting without end, is an error here.
 fn request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, Fault> {
+    if method == "initialize" && params.is_some_and(|params| params.len() > length::INTRODUCTION) {
+        return Err(Fault::params(id.clone(), length::too_long("params", length::INTRODUCTION)));
+    }
     if let Some(request) = typed(&method, params) {
-        return Ok(request);
+        return match length::check(&request) {
+            Ok(()) => Ok(request),
+            Err(words) => Err(Fault::params(id.clone(), words)),
+        };
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
     let params = params.map_err(|error| Fault::params(id.clone(), format!("`params` cannot be read: {error}")))?;

@@ -1,6 +1,8 @@
-//! What waits to be written to a peer. What piles up while the peer reads goes out in one write.
+//! What waits to be written to a peer. What piles up while the peer reads goes out in one write, but for an answer
+//! behind progress.
 
 use std::{
+    collections::VecDeque,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -11,69 +13,126 @@ use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
     sync::{Notify, watch},
     task::JoinHandle,
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::server::{PeerAccount, Reservation};
 
 /// Beyond this nothing more is asked of a peer until it has read.
 const FULL: usize = 8 * 1024 * 1024;
 
-/// More than this is not kept when it is written.
-const KEPT: usize = 1024 * 1024;
+/// How much is written at once, and the longest buffer that is kept when it is written.
+const PIECE: usize = 1024 * 1024;
+
+/// How long an answer stays behind progress. The TypeScript SDK forgets who waits for progress when it reads the answer,
+/// before it passes on what came in the same read.
+const APART: Duration = Duration::from_millis(5);
+
+/// What a message is to the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// An answer, which must not be read together with progress.
+    Answer,
+    /// Progress.
+    Progress,
+    /// Anything else.
+    Any,
+}
 
 /// The outgoing half of a connection.
 pub(super) struct Outbox {
     waiting: Mutex<Waiting>,
     more: Notify,
     full: watch::Sender<bool>,
+    reservation: Reservation,
 }
 
 #[derive(Default)]
 struct Waiting {
-    bytes: Vec<u8>,
+    pieces: VecDeque<Piece>,
+    /// The bytes of all pieces, and of the one that is being written.
+    bytes: usize,
+    /// When progress was last said.
+    progress: Option<Instant>,
+    /// A buffer that was written, to be filled anew.
+    spare: Vec<u8>,
     /// Whether anything said from now on is dropped.
     muted: bool,
+}
+
+/// What goes out in one write.
+struct Piece {
+    bytes: Vec<u8>,
+    /// Not before then.
+    not_before: Option<Instant>,
+}
+
+impl Waiting {
+    /// The buffer that a message is added to.
+    fn buffer(&mut self, order: Order) -> &mut Vec<u8> {
+        let not_before = match order {
+            Order::Answer => self.progress.take().map(|said| said + APART).filter(|until| *until > Instant::now()),
+            Order::Progress => {
+                self.progress = Some(Instant::now());
+                None
+            }
+            Order::Any => None,
+        };
+        if not_before.is_some() || self.pieces.back().is_none_or(|last| last.bytes.len() >= PIECE) {
+            self.pieces.push_back(Piece { bytes: std::mem::take(&mut self.spare), not_before });
+        }
+        let last = self.pieces.len() - 1;
+        #[expect(clippy::indexing_slicing, reason = "there is one, at least that which was just added")]
+        &mut self.pieces[last].bytes
+    }
 }
 
 impl Outbox {
     /// Begins to write to `writer`. When the peer no longer takes anything, `halt` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
+        peer: &PeerAccount,
         halt: CancellationToken,
     ) -> (Arc<Outbox>, JoinHandle<()>) {
-        let outbox =
-            Arc::new(Outbox { waiting: Mutex::default(), more: Notify::new(), full: watch::Sender::new(false) });
+        let outbox = Arc::new(Outbox {
+            waiting: Mutex::default(),
+            more: Notify::new(),
+            full: watch::Sender::new(false),
+            reservation: peer.reserve(0),
+        });
         let task = tokio::spawn({
             let outbox = outbox.clone();
             async move {
                 if let Err(error) = outbox.write(writer).await {
                     tracing::debug!(%error, "the peer reads no more");
                 }
-                outbox.mute();
+                outbox.end();
                 halt.cancel();
-                outbox.full.send_replace(false);
             }
         });
         (outbox, task)
     }
 
     /// Adds a message.
-    pub(super) fn push(&self, message: &impl Serialize) {
+    pub(super) fn push(&self, message: &impl Serialize, order: Order) {
         let mut waiting = self.waiting();
         if waiting.muted {
             return;
         }
-        let before = waiting.bytes.len();
-        if let Err(error) = serde_json::to_writer(&mut waiting.bytes, message) {
+        let buffer = waiting.buffer(order);
+        let before = buffer.len();
+        if let Err(error) = serde_json::to_writer(&mut *buffer, message) {
             tracing::error!(%error, "a message cannot be written as JSON");
-            waiting.bytes.truncate(before);
+            buffer.truncate(before);
             return;
         }
-        waiting.bytes.push(b'\n');
-        let full = waiting.bytes.len() > FULL;
+        buffer.push(b'\n');
+        let added = buffer.len() - before;
+        waiting.bytes += added;
+        self.reservation.grow(added as u64);
+        self.tell_full(&waiting);
         drop(waiting);
-        if full {
-            self.full.send_replace(true);
-        }
         self.more.notify_one();
     }
 
@@ -104,32 +163,112 @@ impl Outbox {
         }
     }
 
+    /// Drops all that waits, and whatever is said from now on.
+    fn end(&self) {
+        let mut waiting = self.waiting();
+        *waiting = Waiting { muted: true, ..Waiting::default() };
+        self.reservation.shrink(self.reservation.bytes());
+        self.tell_full(&waiting);
+    }
+
+    /// Tells whether it is full, as long as nobody else can change that.
+    fn tell_full(&self, waiting: &Waiting) {
+        let is_full = waiting.bytes > FULL;
+        self.full.send_if_modified(|full| std::mem::replace(full, is_full) != is_full);
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {
-        let mut batch = Vec::new();
         loop {
-            let muted = {
+            let (piece, muted) = {
                 let mut waiting = self.waiting();
-                std::mem::swap(&mut waiting.bytes, &mut batch);
-                waiting.muted
+                (waiting.pieces.pop_front(), waiting.muted)
             };
-            if batch.is_empty() {
+            let Some(piece) = piece else {
                 if muted {
                     return Ok(());
                 }
                 self.more.notified().await;
                 continue;
+            };
+            if let Some(not_before) = piece.not_before {
+                tokio::time::sleep_until(not_before).await;
             }
-            writer.write_all(&batch).await?;
+            writer.write_all(&piece.bytes).await?;
             writer.flush().await?;
-            batch.clear();
-            batch.shrink_to(KEPT);
-            if self.is_full() && self.waiting().bytes.len() <= FULL {
-                self.full.send_replace(false);
-            }
+            self.written(piece.bytes);
+        }
+    }
+
+    fn written(&self, mut buffer: Vec<u8>) {
+        let mut waiting = self.waiting();
+        waiting.bytes = waiting.bytes.saturating_sub(buffer.len());
+        self.reservation.shrink(buffer.len() as u64);
+        if buffer.capacity() <= PIECE {
+            buffer.clear();
+            waiting.spare = buffer;
+        }
+        self.tell_full(&waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::server::Account;
+    use tokio::io::AsyncReadExt;
+
+    fn outbox(buffer: usize) -> (Arc<Outbox>, tokio::io::DuplexStream) {
+        let (near, far) = tokio::io::duplex(buffer);
+        let (outbox, _task) = Outbox::spawn(near, &Account::new(256 << 20).peer(), CancellationToken::new());
+        (outbox, far)
+    }
+
+    /// On two threads, what is said and what is written go on at once: who waits for room is let in all the same.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_for_room_gets_it_on_however_many_threads() {
+        let (outbox, mut far) = outbox(FULL);
+        let reading = tokio::spawn(async move {
+            let mut sink = vec![0; 1024 * 1024];
+            while far.read(&mut sink).await.unwrap() > 0 {}
+        });
+        let large = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(FULL - 16))).unwrap();
+        for _ in 0..100 {
+            outbox.push(&large, Order::Any);
+            outbox.push(&"more than is full", Order::Any);
+            tokio::time::timeout(Duration::from_secs(20), outbox.room()).await.expect("there is never any room");
+        }
+        outbox.end();
+        reading.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_written_apart_from_progress_before_it() {
+        let (outbox, mut far) = outbox(64 * 1024);
+        outbox.push(&"progress", Order::Progress);
+        outbox.push(&"answer", Order::Answer);
+        outbox.push(&"next", Order::Answer);
+        let mut read = [0; 64];
+        let count = far.read(&mut read).await.unwrap();
+        assert_eq!(&read[..count], b"\"progress\"\n");
+        let count = far.read(&mut read).await.unwrap();
+        assert_eq!(&read[..count], b"\"answer\"\n\"next\"\n");
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_reserved_until_it_is_written() {
+        let (outbox, mut far) = outbox(16);
+        outbox.push(&"x".repeat(1000), Order::Answer);
+        assert_eq!(outbox.reservation.bytes(), 1003);
+        let mut read = vec![0; 1003];
+        far.read_exact(&mut read).await.unwrap();
+        while outbox.reservation.bytes() > 0 {
+            tokio::task::yield_now().await;
         }
     }
 }

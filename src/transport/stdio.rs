@@ -6,6 +6,7 @@ use std::{collections::VecDeque, io, ops::Range, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
+    model::{JsonRpcMessage, ServerNotification},
     service::TxJsonRpcMessage,
     transport::{Transport, stdio_pipes},
 };
@@ -22,7 +23,7 @@ use super::{
     exchange::Exchange,
     line::{Lines, Next},
     message::{Fault, Incoming},
-    outbox::Outbox,
+    outbox::{Order, Outbox},
     standard,
 };
 
@@ -65,13 +66,14 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let halt = stop.child_token();
-    let (outbox, writing) = Outbox::spawn(writer, halt.clone());
+    let exchange = Exchange::new(live.clone());
+    let (outbox, writing) = Outbox::spawn(writer, exchange.bytes(), halt.clone());
     let running = CancellationToken::new();
     let pipe = Pipe {
         reader,
         lines: Lines::new(),
         inbox: VecDeque::new(),
-        exchange: Exchange::new(live.clone()),
+        exchange,
         outbox: outbox.clone(),
         running: running.clone(),
         stop,
@@ -118,9 +120,10 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
         let late = if batch::answered(&message).is_none() && self.outbox.is_full() {
             Some((self.outbox.clone(), self.outbox.room(), message))
         } else {
+            let order = order(&message);
             match self.exchange.tell(message) {
-                Answered::Alone(message) => self.outbox.push(&message),
-                Answered::Whole(whole) => self.outbox.push(&whole.replies),
+                Answered::Alone(answer) => self.outbox.push(&answer.message, order),
+                Answered::Whole(whole) => self.outbox.push(&whole.replies, order),
                 Answered::Waits => {}
             }
             None
@@ -128,7 +131,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
         async move {
             if let Some((outbox, room, message)) = late {
                 room.await;
-                outbox.push(&message);
+                outbox.push(&message, order(&message));
             }
             Ok(())
         }
@@ -153,6 +156,9 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
             if self.outbox.is_full() {
                 self.drained().await;
                 continue;
+            }
+            if self.exchange.pending().are_many() {
+                self.settled().await;
             }
             match self.lines.next() {
                 Next::Line(line) => self.take(line),
@@ -197,6 +203,15 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
         }
     }
 
+    /// Waits while the peer has more under way than its share. It is called again after each answer.
+    async fn settled(&mut self) {
+        tokio::select! {
+            biased;
+            () = self.exchange.bytes().room() => {}
+            () = self.halt.cancelled() => {}
+        }
+    }
+
     fn halted(&mut self) {
         let stopped = self.stop.is_cancelled();
         self.part_within(if stopped { PARTING } else { Duration::ZERO }, stopped);
@@ -221,13 +236,24 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
         match self.exchange.take(self.lines.get(line), &mut self.inbox) {
             Ok(taken) => {
                 let answered = taken.whole.iter().filter(|whole| !whole.replies.is_empty());
-                answered.for_each(|whole| self.outbox.push(&whole.replies));
+                answered.for_each(|whole| self.outbox.push(&whole.replies, Order::Any));
             }
             Err(fault) => self.refuse(fault),
         }
     }
 
     fn refuse(&self, fault: Fault) {
-        self.outbox.push(&fault);
+        self.outbox.push(&fault, Order::Any);
+    }
+}
+
+fn order(message: &TxJsonRpcMessage<RoleServer>) -> Order {
+    match message {
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Order::Answer,
+        JsonRpcMessage::Notification(told) => match told.notification {
+            ServerNotification::ProgressNotification(_) => Order::Progress,
+            _ => Order::Any,
+        },
+        JsonRpcMessage::Request(_) => Order::Any,
     }
 }

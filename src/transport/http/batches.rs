@@ -28,7 +28,7 @@ pub(super) async fn answer(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> R
     let Some(session) = desk.sessions.find(session, false) else {
         return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
     };
-    let mut reader = match session.take(bytes).await {
+    let mut reader = match session.take(bytes) {
         Ok(Some(reader)) => reader,
         Ok(None) => return plain(StatusCode::ACCEPTED, ""),
         Err(fault) => return error(StatusCode::BAD_REQUEST, &fault),

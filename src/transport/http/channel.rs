@@ -16,10 +16,19 @@ use serde::Serialize;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::batch::Reply;
+use crate::{
+    server::{PeerAccount, Reservation, SMALL},
+    transport::batch::Reply,
+};
 
-/// How many events are kept that were read already.
+/// How many events are kept that were read already, and for how long after the last. What is large is let go when it
+/// is read.
 const KEPT: usize = 64;
+const KEPT_BYTES: u64 = SMALL;
+const KEPT_FOR: Duration = Duration::from_secs(10);
+
+/// For how long what nobody has read is kept, when no more will be said.
+const UNREAD_FOR: Duration = Duration::from_secs(60);
 
 /// How many events may wait for a reader. More are said when it has read, or, without one, in the place of the oldest.
 const MOST_UNREAD: usize = 64;
@@ -32,6 +41,26 @@ pub(super) enum Said {
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// The answers to a batch.
     Batch(Arc<Vec<Reply>>),
+}
+
+impl Said {
+    /// One message.
+    pub(super) fn message(message: TxJsonRpcMessage<RoleServer>) -> Said {
+        Said::Message(Arc::new(message))
+    }
+}
+
+/// What is said, and what it takes as long as it is kept.
+#[derive(Debug)]
+struct Kept {
+    said: Said,
+    held: Vec<Arc<Reservation>>,
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        self.held.iter().map(|reservation| reservation.bytes()).sum()
+    }
 }
 
 /// An event as a reader gets it.
@@ -48,12 +77,14 @@ pub(super) struct Channel {
     number: u64,
     /// Cancelled at the end of the session.
     over: CancellationToken,
+    /// What the client of the session has under way.
+    bytes: PeerAccount,
     state: Mutex<State>,
     news: Notify,
 }
 
 struct State {
-    kept: VecDeque<Said>,
+    kept: VecDeque<Kept>,
     /// The index of the first event that is kept.
     first: u64,
     /// The index of the event to be read next.
@@ -74,6 +105,33 @@ impl State {
         usize::try_from(self.next.saturating_sub(self.first)).unwrap_or(usize::MAX)
     }
 
+    fn read_bytes(&self) -> u64 {
+        self.kept.iter().take(self.read()).map(Kept::bytes).sum()
+    }
+
+    fn unread_bytes(&self) -> u64 {
+        self.kept.iter().skip(self.read()).map(Kept::bytes).sum()
+    }
+
+    /// Forgets of what was read what there is no room for.
+    fn let_go(&mut self, bytes: &PeerAccount) {
+        while self.read() > KEPT
+            || self.read() > 0 && (self.read_bytes() > KEPT_BYTES || !bytes.account().has_spare(0))
+        {
+            self.forget_first();
+        }
+    }
+
+    /// Forgets of what nobody reads what there is no room for.
+    fn let_go_unread(&mut self, bytes: &PeerAccount) {
+        let account = bytes.account();
+        while self.unread() > MOST_UNREAD
+            || self.unread() > 0 && (self.unread_bytes() > account.share() || !account.has_spare(0))
+        {
+            self.forget_first();
+        }
+    }
+
     fn forget_first(&mut self) {
         self.kept.pop_front();
         self.first += 1;
@@ -89,26 +147,23 @@ enum Found {
 }
 
 impl Channel {
-    pub(super) fn new(number: u64, over: CancellationToken) -> Arc<Channel> {
+    pub(super) fn new(number: u64, over: CancellationToken, bytes: PeerAccount) -> Arc<Channel> {
         let state =
             State { kept: VecDeque::new(), first: 1, next: 1, readers: Vec::new(), last_reader: 0, finished: None };
-        Arc::new(Channel { number, over, state: Mutex::new(state), news: Notify::new() })
+        Arc::new(Channel { number, over, bytes, state: Mutex::new(state), news: Notify::new() })
     }
 
-    /// Says something.
-    pub(super) fn push(&self, said: Said) {
+    /// Says something, and holds what it takes until it is let go.
+    pub(super) fn push(&self, said: Said, held: Vec<Arc<Reservation>>) {
         let mut state = self.state();
-        if state.readers.is_empty() {
-            if state.kept.iter().skip(state.read()).any(|waiting| waiting.is_same_change(&said)) {
-                return;
-            }
-            if state.unread() >= MOST_UNREAD {
-                state.forget_first();
-            }
+        if state.readers.is_empty()
+            && state.kept.iter().skip(state.read()).any(|waiting| waiting.said.is_same_change(&said))
+        {
+            return;
         }
-        state.kept.push_back(said);
-        while state.read() > KEPT {
-            state.forget_first();
+        state.kept.push_back(Kept { said, held });
+        if state.readers.is_empty() {
+            state.let_go_unread(&self.bytes);
         }
         drop(state);
         self.news.notify_waiters();
@@ -142,9 +197,11 @@ impl Channel {
         self.news.notify_waiters();
     }
 
-    /// Whether it was finished that long ago.
-    pub(super) fn is_finished_since(&self, age: Duration) -> bool {
-        self.state().finished.is_some_and(|at| at.elapsed() >= age)
+    /// Whether nobody need come back to it any more.
+    pub(super) fn is_done(&self) -> bool {
+        let state = self.state();
+        let keep_for = if state.unread() == 0 { KEPT_FOR } else { UNREAD_FOR };
+        state.finished.is_some_and(|at| at.elapsed() >= keep_for)
     }
 
     /// Cancelled at the end of the session.
@@ -178,10 +235,11 @@ impl Channel {
     fn find(&self, reader: u64) -> Found {
         let mut state = self.state();
         if state.readers.last() == Some(&reader)
-            && let Some(said) = state.kept.get(state.read()).cloned()
+            && let Some(said) = state.kept.get(state.read()).map(|kept| kept.said.clone())
         {
             let id = self.id(state.next);
             state.next += 1;
+            state.let_go(&self.bytes);
             drop(state);
             self.news.notify_waiters();
             return Found::Event(Event { id, said });
@@ -276,7 +334,12 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.channel.state().readers.retain(|reader| *reader != self.reader);
+        let mut state = self.channel.state();
+        state.readers.retain(|reader| *reader != self.reader);
+        if state.readers.is_empty() {
+            state.let_go_unread(&self.channel.bytes);
+        }
+        drop(state);
         self.channel.news.notify_waiters();
     }
 }
@@ -288,7 +351,12 @@ mod tests {
     use super::*;
     use futures_util::FutureExt;
     use proptest::prelude::*;
+    use crate::server::Account;
     use rmcp::model::{ErrorData, RequestId};
+
+    fn channel(number: u64) -> Arc<Channel> {
+        Channel::new(number, CancellationToken::new(), Account::new(64 << 20).peer())
+    }
 
     fn said(number: u64) -> Said {
         let id = RequestId::Number(i64::try_from(number).unwrap());
@@ -316,14 +384,14 @@ mod tests {
         /// twice.
         #[test]
         fn a_reader_that_goes_on_sees_each_event_once(steps in prop::collection::vec(step(), 0..60)) {
-            let channel = Channel::new(3, CancellationToken::new());
+            let channel = channel(3);
             let (mut spoken, mut seen) = (0, Vec::<(String, u64)>::new());
             let mut reader = channel.read(None);
             for step in steps {
                 match step {
                     Step::Say => {
                         spoken += 1;
-                        channel.push(said(spoken));
+                        channel.push(said(spoken), Vec::new());
                     }
                     Step::Read => {
                         if let Some(event) = reader.as_mut().and_then(|reader| reader.next().now_or_never()) {
@@ -348,8 +416,8 @@ mod tests {
 
     #[test]
     fn without_a_reader_only_the_last_events_wait() {
-        let channel = Channel::new(0, CancellationToken::new());
-        (1..=MOST_UNREAD as u64 + 5).for_each(|number| channel.push(said(number)));
+        let channel = channel(0);
+        (1..=MOST_UNREAD as u64 + 5).for_each(|number| channel.push(said(number), Vec::new()));
         let mut reader = channel.read(None).unwrap();
         let event = reader.next().now_or_never().unwrap().unwrap();
         assert_eq!((number(&event), event.id.as_str()), (6, "0-6"));
@@ -358,16 +426,43 @@ mod tests {
 
     #[test]
     fn a_second_reader_takes_over_and_the_first_goes_on_when_it_leaves() {
-        let channel = Channel::new(0, CancellationToken::new());
+        let channel = channel(0);
         let mut first = channel.read(None).unwrap();
         let mut second = channel.read(None).unwrap();
-        channel.push(said(1));
+        channel.push(said(1), Vec::new());
         assert!(first.next().now_or_never().is_none());
         assert_eq!(number(&second.next().now_or_never().unwrap().unwrap()), 1);
         drop(second);
-        channel.push(said(2));
+        channel.push(said(2), Vec::new());
         assert_eq!(number(&first.next().now_or_never().unwrap().unwrap()), 2);
         channel.finish();
         assert!(first.next().now_or_never().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_large_is_let_go_when_it_is_read() {
+        let channel = channel(0);
+        let mut reader = channel.read(None).unwrap();
+        for number in 1..=3 {
+            channel.push(said(number), vec![Arc::new(channel.bytes.reserve(KEPT_BYTES / 2))]);
+        }
+        channel.push(said(4), vec![Arc::new(channel.bytes.reserve(KEPT_BYTES * 2))]);
+        while reader.next().now_or_never().is_some() {}
+        assert_eq!(channel.bytes.reserve(0).bytes(), 0);
+        let state = channel.state();
+        assert_eq!((state.kept.len(), state.read_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn what_nobody_reads_is_kept_while_there_is_room() {
+        let channel = channel(0);
+        let share = channel.bytes.account().share();
+        for number in 1..=9 {
+            channel.push(said(number), vec![Arc::new(channel.bytes.reserve(share / 4))]);
+        }
+        assert_eq!(channel.state().unread(), 4);
+        let _others = channel.bytes.account().peer().reserve(share * 2);
+        channel.push(said(10), vec![Arc::new(channel.bytes.reserve(1))]);
+        assert_eq!(channel.state().unread(), 0);
     }
 }

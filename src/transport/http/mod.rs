@@ -7,6 +7,9 @@
 
 mod batches;
 mod channel;
+mod connection;
+mod connections;
+mod descriptors;
 mod events;
 mod guard;
 mod presence;
@@ -16,7 +19,6 @@ mod sse;
 mod streams;
 
 use std::{
-    future::IntoFuture,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -24,13 +26,13 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::{Body, Bytes},
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::Response,
-    serve::ListenerExt,
 };
+use futures_util::StreamExt;
+use http_body::Body as _;
 use rmcp::{
     model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId},
     transport::{StreamableHttpServerConfig, StreamableHttpService},
@@ -39,9 +41,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Endpoint;
-use crate::server::{Live, Server, complaint, is_of_sessions};
+use crate::server::{Live, Reservation, SMALL, Server, complaint, is_of_sessions};
 
 use self::{
+    connection::Connection,
+    connections::Connections,
     guard::{Denied, Guard},
     sessions::Sessions,
     sse::Paths,
@@ -199,9 +203,11 @@ impl Bound {
     pub async fn serve(self, live: &Live, stop: CancellationToken) {
         let ending = CancellationToken::new();
         let desk = Arc::new(Desk::new(&self, live, ending.clone()));
-        let router = Router::new().fallback(answer).with_state(desk.clone());
-        let listener = self.listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let connections = Connections::new(live.clone());
+        let serving = connections.serve(self.listener, stop.clone(), {
+            let desk = desk.clone();
+            move |connection, request| answer(desk.clone(), connection, request)
+        });
         let end = async {
             stop.cancelled().await;
             live.close();
@@ -210,7 +216,7 @@ impl Bound {
             let _ = tokio::time::timeout(CLEANING, live.idle()).await;
         };
         tokio::select! {
-            served = serving.into_future() => drop(served),
+            () = serving => {}
             () = end => {}
             () = desk.sessions.sweep() => {}
             () = desk.sessions.ping() => {}
@@ -258,7 +264,10 @@ impl Desk {
     }
 }
 
-async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
+async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) -> Response {
+    if request.body().is_end_stream() {
+        connection.arrived();
+    }
     let catalog = desk.live.catalog();
     let access = &catalog.listening().access;
     let origin = match desk.guard.check(&request, access) {
@@ -274,9 +283,9 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
     } else if let Err(denied) = desk.guard.identify(request.headers(), access) {
         refusal(&denied)
     } else if let Some(paths) = sse {
-        sse::answer(&desk, paths, request).await
+        sse::answer(&desk, paths, &connection, request).await
     } else {
-        endpoint(&desk, request).await
+        endpoint(&desk, &connection, request).await
     };
     if let Some(origin) = origin {
         share(response.headers_mut(), origin);
@@ -284,12 +293,13 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
     response
 }
 
-async fn endpoint(desk: &Desk, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
     let ends = parts.method == Method::DELETE;
+    let mut reserved = None;
     let body = if parts.method == Method::POST {
-        let bytes = match whole(body).await {
-            Ok(bytes) => bytes,
+        let (bytes, reservation) = match read(desk, connection, &parts.headers, body).await {
+            Ok(read) => read,
             Err(response) => return response,
         };
         if is_json(&parts.headers) {
@@ -300,6 +310,8 @@ async fn endpoint(desk: &Desk, request: Request) -> Response {
                 return refused.response();
             }
         }
+        parts.extensions.insert(reservation.clone());
+        reserved = Some(reservation);
         Body::from(bytes)
     } else {
         Body::empty()
@@ -309,15 +321,65 @@ async fn endpoint(desk: &Desk, request: Request) -> Response {
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
+    if let Some(reservation) = reserved {
+        response.extensions_mut().insert(reservation);
+    }
     response
 }
 
+/// Reads a body, and reserves for whoever has sent it what the message in it takes.
+async fn read(
+    desk: &Desk,
+    connection: &Connection,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Bytes, Arc<Reservation>), Response> {
+    let session = headers.get(SESSION).and_then(|session| desk.sessions.find(session.to_str().ok()?, false));
+    let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
+    let reservation = Arc::new(peer.reserve(0));
+    let bytes = whole(body, connection, &reservation).await?;
+    let weight = message::weight(&bytes);
+    if weight > peer.account().share() * 2 {
+        let fault = Fault::request(None, "the message takes more memory than there is for one");
+        return Err(error(StatusCode::PAYLOAD_TOO_LARGE, &fault));
+    }
+    reservation.grow(weight.saturating_sub(reservation.bytes()));
+    Ok((bytes, reservation))
+}
+
 /// Reads a body to its end.
-async fn whole(body: Body) -> Result<Bytes, Response> {
-    axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|_| {
+async fn whole(body: Body, connection: &Connection, reservation: &Reservation) -> Result<Bytes, Response> {
+    let limit = connection.limits().body_timeout;
+    let Ok(bytes) = tokio::time::timeout(limit, collected(body, reservation)).await else {
+        let fault = Fault::request(None, format!("the body did not arrive within {limit:?}"));
+        return Err(error(StatusCode::REQUEST_TIMEOUT, &fault));
+    };
+    connection.arrived();
+    bytes.ok_or_else(|| {
         let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
         error(StatusCode::PAYLOAD_TOO_LARGE, &fault)
     })
+}
+
+/// The bytes of a body, unless they are too many or break off. What is large waits for room.
+async fn collected(body: Body, reservation: &Reservation) -> Option<Bytes> {
+    if body.size_hint().lower() > LARGEST_BODY as u64 {
+        return None;
+    }
+    let (mut pieces, mut whole) = (body.into_data_stream(), Vec::new());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.ok()?;
+        if whole.len() + piece.len() > LARGEST_BODY {
+            return None;
+        }
+        if whole.len() + piece.len() > SMALL as usize {
+            reservation.admit(piece.len() as u64).await;
+        } else {
+            reservation.grow(piece.len() as u64);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Some(whole.into())
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -7,6 +7,7 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -15,7 +16,7 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientNotification, JsonRpcMessage, ProtocolVersion,
-        RequestId,
+        RequestId, GetExtensions,
     },
     service::TxJsonRpcMessage,
     transport::Transport,
@@ -24,7 +25,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::Live,
+    server::{Live, PeerAccount, Reservation},
     transport::{
         batch::{self, Answered},
         exchange::Exchange,
@@ -38,13 +39,16 @@ use super::{
     streams::Streams,
 };
 
-/// How many messages wait for the handler; it takes them at once.
-const WAITING: usize = 16;
+/// How long a session may do nothing but begin.
+const BEGINNING: Duration = Duration::from_secs(30);
 
 /// A session.
 pub(super) struct Session {
-    inbox: mpsc::Sender<Incoming>,
+    /// What the handler takes at once. How much waits there, the bytes that its client may have under way say.
+    inbox: mpsc::UnboundedSender<Incoming>,
     over: CancellationToken,
+    bytes: PeerAccount,
+    since: Instant,
     state: Mutex<State>,
 }
 
@@ -58,25 +62,41 @@ struct State {
     streams: Streams,
     last_used: Instant,
     presence: Presence,
+    /// Whether its client has said anything since `initialize`.
+    begun: bool,
 }
 
 impl Session {
     /// A session, and what the handler takes for its transport.
     pub(super) fn new(live: &Live, single: bool, over: CancellationToken) -> (Arc<Session>, Wire) {
-        let (inbox, waiting) = mpsc::channel(WAITING);
+        let (inbox, waiting) = mpsc::unbounded_channel();
+        let exchange = Exchange::new(live.clone());
+        let bytes = exchange.bytes().clone();
+        let since = Instant::now();
         let state = State {
-            exchange: Exchange::new(live.clone()),
-            streams: Streams::new(single, over.clone()),
-            last_used: Instant::now(),
+            exchange,
+            streams: Streams::new(single, over.clone(), bytes.clone()),
+            last_used: since,
             presence: Presence::default(),
+            begun: false,
         };
-        let session = Arc::new(Session { inbox, over, state: Mutex::new(state) });
+        let session = Arc::new(Session { inbox, over, bytes, since, state: Mutex::new(state) });
         let wire = Wire { session: session.clone(), inbox: waiting };
         (session, wire)
     }
 
     pub(super) fn is_single(&self) -> bool {
         self.state().streams.is_single()
+    }
+
+    /// What its client has under way.
+    pub(super) fn bytes(&self) -> &PeerAccount {
+        &self.bytes
+    }
+
+    /// When it began, where its client has said nothing since.
+    pub(super) fn begins_since(&self) -> Option<Instant> {
+        (!self.state().begun).then_some(self.since)
     }
 
     /// The version that was agreed on.
@@ -103,6 +123,10 @@ impl Session {
     pub(super) fn is_unused(&self, idle: Duration) -> bool {
         let mut state = self.state();
         state.streams.forget_finished();
+        state.exchange.forget_ended();
+        if !state.begun && self.since.elapsed() >= BEGINNING {
+            return true;
+        }
         if !state.exchange.pending().is_empty() || state.streams.is_read() {
             state.last_used = Instant::now();
         }
@@ -122,67 +146,75 @@ impl Session {
             return true;
         }
         let Some(ping) = state.presence.ask() else { return false };
-        state.streams.common().push(Said::Message(Arc::new(ping)));
+        state.streams.common().push(Said::message(ping), Vec::new());
         true
     }
 
     /// Takes a request, and returns the stream on which it is answered.
-    pub(super) async fn ask(&self, mut request: Incoming) -> Result<Reader, Over> {
-        let reader = {
-            let mut state = self.state();
-            state.touch();
-            let (number, channel) = state.streams.open();
-            let reader = channel.read(None).ok_or(Over)?;
-            match state.exchange.admit(&mut request) {
-                Ok(_) => state.streams.register(&request, number),
-                Err(fault) => {
-                    channel.push(Said::Message(Arc::new(fault.into_message())));
-                    state.streams.finish(number);
-                    return Ok(reader);
-                }
+    ///
+    /// The handler gets it before anything can be waited for: a request that is noted is always answered or cancelled.
+    pub(super) fn ask(&self, mut request: Incoming) -> Result<Reader, Over> {
+        let reservation = self.reserved(&request);
+        let mut state = self.state();
+        state.touch(&request);
+        let (number, channel) = state.streams.open();
+        let reader = channel.read(None).ok_or(Over)?;
+        match state.exchange.admit(&mut request, reservation) {
+            Ok(_) => {
+                state.streams.register(&request, number);
+                self.deliver(&mut state, request)?;
             }
-            reader
-        };
-        self.deliver(request).await?;
+            Err(fault) => {
+                channel.push(Said::message(fault.into_message()), Vec::new());
+                state.streams.finish(number);
+            }
+        }
         Ok(reader)
     }
 
+    /// What was reserved for a message when it was read.
+    fn reserved(&self, message: &Incoming) -> Arc<Reservation> {
+        let head = match message {
+            JsonRpcMessage::Request(request) => request.request.extensions().get::<http::request::Parts>(),
+            _ => None,
+        };
+        let reserved = head.and_then(|head| head.extensions.get::<Arc<Reservation>>());
+        reserved.cloned().unwrap_or_else(|| Arc::new(self.bytes.reserve(0)))
+    }
+
     /// Takes a message that wants no answer.
-    pub(super) async fn accept(&self, mut message: Incoming) -> Result<(), Over> {
-        {
-            let mut state = self.state();
-            state.touch();
-            if let Ok(taken) = state.exchange.admit(&mut message) {
-                state.streams.settle(taken.whole);
-            }
-            state.release_cancelled(&message);
+    pub(super) fn accept(&self, mut message: Incoming) -> Result<(), Over> {
+        let reservation = self.reserved(&message);
+        let mut state = self.state();
+        state.touch(&message);
+        if let Ok(taken) = state.exchange.admit(&mut message, reservation) {
+            state.streams.settle(taken.whole);
         }
-        self.deliver(message).await
+        state.release_cancelled(&message);
+        self.deliver(&mut state, message)
     }
 
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
-    pub(super) async fn take(&self, bytes: &[u8]) -> Result<Option<Reader>, Fault> {
+    pub(super) fn take(&self, bytes: &[u8]) -> Result<Option<Reader>, Fault> {
         let mut messages = VecDeque::new();
-        let reader = {
-            let mut state = self.state();
-            state.touch();
-            let taken = state.exchange.take(bytes, &mut messages)?;
-            let reader = match taken.batch {
-                Some(batch) if !state.streams.is_single() => {
-                    let (number, channel) = state.streams.open();
-                    state.streams.register_batch(batch, &messages, number);
-                    channel.read(None)
-                }
-                _ => None,
-            };
-            state.streams.settle(taken.whole);
-            messages.iter().for_each(|message| state.release_cancelled(message));
-            reader
+        let mut state = self.state();
+        state.last_used = Instant::now();
+        let taken = state.exchange.take(bytes, &mut messages)?;
+        let reader = match taken.batch {
+            Some(batch) if !state.streams.is_single() => {
+                let (number, channel) = state.streams.open();
+                state.streams.register_batch(batch, &messages, number);
+                channel.read(None)
+            }
+            _ => None,
         };
+        state.streams.settle(taken.whole);
         for message in messages {
+            state.touch(&message);
+            state.release_cancelled(&message);
             // Where it is over, the stream says so.
-            let _ = self.deliver(message).await;
+            let _ = self.deliver(&mut state, message);
         }
         Ok(reader)
     }
@@ -190,32 +222,39 @@ impl Session {
     /// Begins to read what belongs to no request.
     pub(super) fn listen(&self) -> Option<Reader> {
         let mut state = self.state();
-        state.touch();
+        state.hear();
         state.streams.common().read(None)
     }
 
     /// Goes on to read behind an event.
     pub(super) fn resume(&self, channel: u64, after: u64) -> Option<Reader> {
         let mut state = self.state();
-        state.touch();
+        state.hear();
         state.streams.get(channel)?.read(Some(after))
     }
 
-    async fn deliver(&self, message: Incoming) -> Result<(), Over> {
-        if self.state().is_pong(&message) {
+    fn deliver(&self, state: &mut State, message: Incoming) -> Result<(), Over> {
+        if state.is_pong(&message) {
             return Ok(());
         }
-        self.inbox.send(message).await.map_err(|_| Over)
+        self.inbox.send(message).map_err(|_| Over)
     }
 
     /// Says what the handler says. Returns what has to wait until the client has read.
-    fn say(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<(Arc<Channel>, Said)> {
+    fn say(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<Late> {
         let mut state = self.state();
         let channel = state.streams.route(&message);
-        if matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full() {
-            return Some((channel, Said::Message(Arc::new(message))));
+        if batch::answered(&message).is_some() {
+            state.answer(message, &channel);
+            return None;
         }
-        state.tell(message, &channel);
+        let held = vec![Arc::new(self.bytes.reserve(json_length(&message)))];
+        let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
+        let said = Said::message(message);
+        if is_full {
+            return Some(Late { channel, said, held });
+        }
+        channel.push(said, held);
         None
     }
 
@@ -224,16 +263,54 @@ impl Session {
     }
 }
 
+/// What is said when its reader has read.
+struct Late {
+    channel: Arc<Channel>,
+    said: Said,
+    held: Vec<Arc<Reservation>>,
+}
+
+/// How long a message is when it is written.
+fn json_length(message: &TxJsonRpcMessage<RoleServer>) -> u64 {
+    let mut counter = Counter(0);
+    let _ = serde_json::to_writer(&mut counter, message);
+    counter.0
+}
+
+/// Counts what is written.
+struct Counter(u64);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl State {
-    fn touch(&mut self) {
+    /// Notes that its client is there.
+    fn hear(&mut self) {
         self.last_used = Instant::now();
         self.presence.heard();
     }
 
-    fn tell(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &Channel) {
+    /// The same for one that has said something. With `initialize` alone a session has not begun yet.
+    fn touch(&mut self, message: &Incoming) {
+        self.hear();
+        let first = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
+        self.begun |= !first;
+    }
+
+    fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &Channel) {
         let answered = batch::answered(&message).cloned();
         match self.exchange.tell(message) {
-            Answered::Alone(message) => channel.push(Said::Message(Arc::new(message))),
+            Answered::Alone(answer) => {
+                channel.push(Said::message(answer.message), answer.reservation.into_iter().collect());
+            }
             Answered::Whole(whole) => self.streams.settle(vec![whole]),
             Answered::Waits => {}
         }
@@ -264,7 +341,7 @@ impl State {
 /// A session as the handler's side sees it.
 pub(super) struct Wire {
     session: Arc<Session>,
-    inbox: mpsc::Receiver<Incoming>,
+    inbox: mpsc::UnboundedReceiver<Incoming>,
 }
 
 impl Transport<RoleServer> for Wire {
@@ -276,9 +353,9 @@ impl Transport<RoleServer> for Wire {
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let late = self.session.say(message);
         async move {
-            if let Some((channel, said)) = late {
-                channel.room().await;
-                channel.push(said);
+            if let Some(late) = late {
+                late.channel.room().await;
+                late.channel.push(late.said, late.held);
             }
             Ok(())
         }
@@ -317,7 +394,7 @@ impl Drop for Wire {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use rmcp::{model::GetExtensions, service::OriginatingRequestId};
+    use rmcp::service::OriginatingRequestId;
 
     use super::*;
     use crate::{
@@ -377,7 +454,7 @@ mod tests {
         for (single, own) in [(false, true), (true, false)] {
             let (session, mut wire) = Session::new(&live(DESK), single, CancellationToken::new());
             let mut common = session.listen().unwrap();
-            let mut stream = session.ask(call(7, "p")).await.unwrap();
+            let mut stream = session.ask(call(7, "p")).unwrap();
             for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]
             {
                 wire.send(message).await.unwrap();
@@ -397,13 +474,13 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_session_cancels_what_is_under_way_and_nothing_else() {
         let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
-        let _streams = [session.ask(call(7, "p")).await.unwrap(), session.ask(call(8, "q")).await.unwrap()];
+        let _streams = [session.ask(call(7, "p")).unwrap(), session.ask(call(8, "q")).unwrap()];
         wire.send(answer(8)).await.unwrap();
         session.end();
         let told = wire.receive().await.unwrap();
         assert_eq!(message::cancelled(&told), Some(&RequestId::Number(7)), "{told:?}");
         assert!(wire.receive().await.is_none());
-        assert!(session.ask(call(9, "r")).await.is_ok(), "it is taken, and its stream ends");
+        assert!(session.ask(call(9, "r")).is_ok(), "it is taken, and its stream ends");
     }
 
     #[tokio::test]
@@ -419,7 +496,7 @@ mod tests {
             said += 1;
             assert!(said < 1000, "it is told on and on");
         };
-        let mut stream = session.ask(call(7, "p")).await.unwrap();
+        let mut stream = session.ask(call(7, "p")).unwrap();
         wire.send(answer(7)).await.unwrap();
         assert_eq!(read(&mut stream), ["7"]);
         assert_eq!(read(&mut common).len(), said);
@@ -431,7 +508,7 @@ mod tests {
     async fn only_the_last_answers_are_kept_for_those_who_lost_them() {
         let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
         for id in 1..=20 {
-            drop(session.ask(call(id, "p")).await.unwrap());
+            drop(session.ask(call(id, "p")).unwrap());
             wire.receive().await.unwrap();
             wire.send(answer(id)).await.unwrap();
         }

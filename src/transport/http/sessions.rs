@@ -88,12 +88,15 @@ impl Sessions {
         self.live.catalog().listening().ping.or(self.ping)
     }
 
-    /// Begins one, unless there are too many.
+    /// Begins one, unless there are too many. One that has not begun for longest makes room.
     pub(super) fn begin(&self, single: bool) -> Option<(SessionId, Arc<Session>, Wire)> {
         let most = self.most();
         let mut open = self.open();
         if open.len() >= most {
-            return None;
+            let idle = beginning(&open)?;
+            if let Some(session) = open.remove(&idle) {
+                session.end();
+            }
         }
         let id = session_id();
         let (session, wire) = Session::new(&self.live, single, self.ending.child_token());
@@ -102,7 +105,8 @@ impl Sessions {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.open().len() >= self.most()
+        let open = self.open();
+        open.len() >= self.most() && beginning(&open).is_none()
     }
 
     pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<Session>> {
@@ -122,7 +126,7 @@ impl Sessions {
     pub(super) async fn sweep(&self) {
         loop {
             let idle = self.idle();
-            tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(60))).await;
+            tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(5))).await;
             self.end_unless("was not used", |session| !session.is_unused(idle));
         }
     }
@@ -163,6 +167,12 @@ impl Sessions {
     }
 }
 
+/// The session that has not begun for longest.
+fn beginning(open: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
+    let beginning = open.iter().filter_map(|(id, session)| Some((session.begins_since()?, id)));
+    beginning.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone())
+}
+
 impl SessionManager for Sessions {
     type Error = Unusable;
     type Transport = Wire;
@@ -177,7 +187,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Unusable> {
-        let answer = self.known(id)?.ask(message).await?.next().await;
+        let answer = self.known(id)?.ask(message)?.next().await;
         match answer.map(|event| event.said) {
             Some(Said::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
             _ => Err(Over.into()),
@@ -201,11 +211,11 @@ impl SessionManager for Sessions {
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
         let session = self.known(id)?;
-        Ok(events(&session, session.ask(message).await?))
+        Ok(events(&session, session.ask(message)?))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Unusable> {
-        Ok(self.known(id)?.accept(message).await?)
+        Ok(self.known(id)?.accept(message)?)
     }
 
     async fn create_standalone_stream(

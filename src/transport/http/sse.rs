@@ -11,7 +11,9 @@ use axum::{
 
 use crate::transport;
 
-use super::{Desk, error, events, full, is_json, plain, session::Wire, sessions::Sessions, whole};
+use super::{
+    Desk, connection::Connection, error, events, full, is_json, plain, session::Wire, sessions::Sessions, whole,
+};
 
 /// Where the stream is, and where messages are posted to: beside the endpoint of Streamable HTTP.
 pub(super) struct Paths {
@@ -40,11 +42,11 @@ impl Paths {
 }
 
 /// Answers a request at one of the two paths.
-pub(super) async fn answer(desk: &Desk, paths: &Paths, request: Request) -> Response {
+pub(super) async fn answer(desk: &Desk, paths: &Paths, connection: &Connection, request: Request) -> Response {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
         Method::GET if is_stream => open(desk, paths, request.headers()),
-        Method::POST if !is_stream => post(desk, request).await,
+        Method::POST if !is_stream => post(desk, connection, request).await,
         _ => {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
             let allowed = HeaderValue::from_static(if is_stream { "GET" } else { "POST" });
@@ -78,7 +80,7 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
     if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(fine) { prefix } else { "" }
 }
 
-async fn post(desk: &Desk, request: Request) -> Response {
+async fn post(desk: &Desk, connection: &Connection, request: Request) -> Response {
     let session = session_id(request.uri().query().unwrap_or_default());
     let Some(session) = session.and_then(|id| desk.sessions.find(id, true)) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session: its stream is closed\n");
@@ -87,11 +89,11 @@ async fn post(desk: &Desk, request: Request) -> Response {
     if !is_json(&parts.headers) {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
     }
-    let bytes = match whole(body).await {
+    let bytes = match whole(body, connection, &session.bytes().reserve(0)).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
-    match session.take(&bytes).await {
+    match session.take(&bytes) {
         Ok(_) => plain(StatusCode::ACCEPTED, "Accepted"),
         // What is no message is told to whoever posted it.
         Err(fault) => error(StatusCode::BAD_REQUEST, &fault),

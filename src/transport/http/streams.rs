@@ -4,7 +4,6 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
-    time::Duration,
 };
 
 use rmcp::{
@@ -14,21 +13,25 @@ use rmcp::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::{
-    batch::{self, Whole},
-    message::Incoming,
+use crate::{
+    server::PeerAccount,
+    transport::{
+        batch::{self, Whole},
+        message::Incoming,
+    },
 };
 
 use super::channel::{Channel, Said};
 
-/// How many streams with an answer are kept for a client that lost them on the way, and for how long.
+/// How many streams with an answer are kept for a client that lost them on the way.
 pub(super) const FINISHED: usize = 4;
-const FINISHED_FOR: Duration = Duration::from_secs(60);
 
 /// The streams of a session, by their numbers.
 pub(super) struct Streams {
     /// Whether all goes down one stream.
     single: bool,
+    /// What the client has under way.
+    bytes: PeerAccount,
     /// The stream for all that belongs to no request: number 0.
     common: Arc<Channel>,
     /// The streams of requests.
@@ -53,10 +56,11 @@ struct Opened {
 
 impl Streams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(single: bool, over: CancellationToken) -> Streams {
+    pub(super) fn new(single: bool, over: CancellationToken, bytes: PeerAccount) -> Streams {
         Streams {
             single,
-            common: Channel::new(0, over),
+            common: Channel::new(0, over, bytes.clone()),
+            bytes,
             opened: HashMap::new(),
             finished: VecDeque::new(),
             last: 0,
@@ -85,7 +89,7 @@ impl Streams {
     /// Opens a stream.
     pub(super) fn open(&mut self) -> (u64, Arc<Channel>) {
         self.last += 1;
-        let channel = Channel::new(self.last, self.common.over().clone());
+        let channel = Channel::new(self.last, self.common.over().clone(), self.bytes.clone());
         self.opened.insert(self.last, Opened { channel: channel.clone(), awaited: 0, tokens: Vec::new() });
         (self.last, channel)
     }
@@ -148,10 +152,10 @@ impl Streams {
 
     /// Sends the answers of batches that are complete.
     pub(super) fn settle(&mut self, whole: Vec<Whole>) {
-        for Whole { batch, replies } in whole {
+        for Whole { batch, replies, held } in whole {
             let number = self.of_batch.remove(&batch).unwrap_or(0);
             if let Some(channel) = self.get(number).filter(|_| !replies.is_empty()) {
-                channel.push(Said::Batch(Arc::new(replies)));
+                channel.push(Said::Batch(Arc::new(replies)), held);
             }
             self.finish(number);
         }
@@ -183,7 +187,7 @@ impl Streams {
     pub(super) fn forget_finished(&mut self) {
         while let Some(number) = self.finished.front()
             && (self.finished.len() > FINISHED
-                || self.opened.get(number).is_none_or(|opened| opened.channel.is_finished_since(FINISHED_FOR)))
+                || self.opened.get(number).is_none_or(|opened| opened.channel.is_done()))
         {
             self.opened.remove(number);
             self.finished.pop_front();

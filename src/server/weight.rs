@@ -1,0 +1,136 @@
+//! How much memory an answer takes, as near as it can be told without writing it.
+
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptResponse, GetPromptResult, Icon,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult, Prompt,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Tool,
+};
+use serde_json::Value;
+
+/// Something that takes memory.
+pub(crate) trait Weight {
+    /// About how many bytes.
+    fn weight(&self) -> u64;
+}
+
+/// What a part takes beside its texts.
+const PART: u64 = 128;
+
+impl<T: Weight> Weight for Result<T, ErrorData> {
+    fn weight(&self) -> u64 {
+        match self {
+            Ok(answer) => answer.weight(),
+            Err(error) => PART + error.message.len() as u64 + error.data.as_ref().map_or(0, Weight::weight),
+        }
+    }
+}
+
+impl<T: Weight> Weight for [T] {
+    fn weight(&self) -> u64 {
+        self.iter().map(Weight::weight).sum()
+    }
+}
+
+impl Weight for Value {
+    fn weight(&self) -> u64 {
+        PART / 2
+            + match self {
+                Value::String(text) => text.len() as u64,
+                Value::Array(items) => items.weight(),
+                Value::Object(fields) => {
+                    fields.iter().map(|(name, value)| PART / 2 + name.len() as u64 + value.weight()).sum()
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            }
+    }
+}
+
+impl Weight for ResourceContents {
+    fn weight(&self) -> u64 {
+        match self {
+            ResourceContents::TextResourceContents { text, uri, .. } => PART + (text.len() + uri.len()) as u64,
+            ResourceContents::BlobResourceContents { blob, uri, .. } => PART + (blob.len() + uri.len()) as u64,
+            _ => PART,
+        }
+    }
+}
+
+impl Weight for ContentBlock {
+    fn weight(&self) -> u64 {
+        match self {
+            ContentBlock::Text(text) => PART + text.text.len() as u64,
+            ContentBlock::Image(image) => PART + image.data.len() as u64,
+            ContentBlock::Audio(audio) => PART + audio.data.len() as u64,
+            ContentBlock::Resource(embedded) => PART + embedded.resource.weight(),
+            _ => PART * 4,
+        }
+    }
+}
+
+impl Weight for CallToolResult {
+    fn weight(&self) -> u64 {
+        PART + self.content.weight() + self.structured_content.as_ref().map_or(0, Weight::weight)
+    }
+}
+
+impl Weight for GetPromptResult {
+    fn weight(&self) -> u64 {
+        PART + self.messages.iter().map(|message| message.content.weight()).sum::<u64>()
+    }
+}
+
+impl Weight for ReadResourceResult {
+    fn weight(&self) -> u64 {
+        PART + self.contents.weight()
+    }
+}
+
+/// What is no answer yet says little.
+macro_rules! weight_of_responses {
+    ($($response:ident),+) => {$(
+        impl Weight for $response {
+            fn weight(&self) -> u64 {
+                match self {
+                    $response::Complete(result) => result.weight(),
+                    _ => PART * 8,
+                }
+            }
+        }
+    )+};
+}
+
+weight_of_responses!(CallToolResponse, GetPromptResponse, ReadResourceResponse);
+
+/// The texts of an entry that may be long.
+macro_rules! weight_of_lists {
+    ($($list:ident, $items:ident: $entry:ident);+) => {$(
+        impl Weight for $entry {
+            fn weight(&self) -> u64 {
+                PART * 4 + self.description.as_ref().map_or(0, |text| text.len() as u64) + icons(self.icons.as_deref())
+            }
+        }
+
+        impl Weight for $list {
+            fn weight(&self) -> u64 {
+                self.$items.weight()
+            }
+        }
+    )+};
+}
+
+weight_of_lists!(
+    ListToolsResult, tools: Tool;
+    ListPromptsResult, prompts: Prompt;
+    ListResourcesResult, resources: Resource;
+    ListResourceTemplatesResult, resource_templates: ResourceTemplate
+);
+
+fn icons(icons: Option<&[Icon]>) -> u64 {
+    icons.unwrap_or_default().iter().map(|icon| PART + icon.src.len() as u64).sum()
+}
+
+impl Weight for ListSkillsResult {
+    fn weight(&self) -> u64 {
+        self.skills.len() as u64 * PART * 8
+    }
+}
