@@ -15,7 +15,7 @@ use super::reference::Call;
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &Call, inputs: &Inputs, findings: &mut Findings) {
     let entry = call.node.name();
-    for name in call.given.keys().filter(|name| !inputs.takes(name)) {
+    for name in call.given.keys().filter(|name| !inputs.has(name)) {
         let words = format!("`{entry}` takes no argument `{}`", name.value);
         let fault = findings.report.error(Code::UnknownVariable, name.at.span(), words);
         fault.did_you_mean(name, name.at.span(), inputs.names());
@@ -29,7 +29,7 @@ pub(super) fn check(call: &Call, inputs: &Inputs, findings: &mut Findings) {
         }
     }
     let (mut known, mut later) = (Object::new(), BTreeSet::new());
-    for (name, value) in call.given.iter().filter(|(name, _)| inputs.takes(name)) {
+    for (name, value) in call.given.iter().filter(|(name, _)| inputs.has(name)) {
         match call.templates && holds_template(&value.0) {
             true => drop(later.insert(name.value.clone())),
             false => drop(known.insert(name.value.clone(), value.0.clone())),

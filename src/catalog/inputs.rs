@@ -201,7 +201,7 @@ impl Inputs {
     }
 
     /// Whether it takes an argument of that name.
-    pub(super) fn takes(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.declared.iter().any(|declared| declared == name)
     }
 

@@ -97,7 +97,7 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     if start.keys.is_empty() && start.catalog.asks() {
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
-    let live = Live::new(start.catalog.clone(), start.world, options);
+    let live = Live::new(start.catalog.clone(), start.world.clone(), options);
     if !start.keys.is_empty() {
         live.seal_with(&start.keys);
     }
