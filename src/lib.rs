@@ -28,8 +28,8 @@
 //! Whatever an action does to the world goes through [`world`], and whatever is wrong with a manifest goes into
 //! [`diagnostic`]. Nothing is global: what one call needs is handed to it.
 
-pub mod digest;
 pub mod diagnostic;
+pub mod digest;
 pub mod yaml;
 pub mod files;
 pub mod uri;

@@ -6,21 +6,23 @@ use serde::Deserialize;
 use crate::notation::Duration;
 use crate::yaml::Spanned;
 
-/// How the server listens over HTTP.
+/// How the server listens over HTTP. A reload puts in force what was edited here, but for `listen`, `path` and `sse`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Http {
-    /// The address and port; `127.0.0.1:8080` until told otherwise.
+    /// The address and port; `127.0.0.1:8080` until told otherwise. Another one needs a restart.
     pub listen: Option<Spanned<String>>,
-    /// The path of the endpoint; `/mcp` until told otherwise.
+    /// The path of the endpoint; `/mcp` until told otherwise. Another one needs a restart.
     pub path: Option<Spanned<String>>,
     /// Origins of web pages that may call it, beside those of this machine.
     pub allowed_origins: Option<Vec<Spanned<String>>>,
-    /// Names under which it may be called, beside those of this machine.
+    /// Names under which it may be called, beside those of this machine; `*` for any, which no browser is safe with.
     pub allowed_hosts: Option<Vec<Spanned<String>>>,
-    /// A bearer token that callers must show; exactly one `{{env.NAME}}`.
+    /// A bearer token that callers must show; exactly one `{{env.NAME}}`, of 16 characters or more. While the variable
+    /// is not set, nothing is served over HTTP.
     pub token: Option<Spanned<String>>,
-    /// Serves HTTP+SSE of 2024-11-05 as well, for old clients: at `sse` and `messages` beside `path`.
+    /// Serves HTTP+SSE of 2024-11-05 as well, for old clients: at `sse` and `messages` beside `path`. A change needs a
+    /// restart.
     pub sse: Option<bool>,
     /// How many sessions there may be.
     #[schemars(with = "Option<u32>", range(min = 1))]
