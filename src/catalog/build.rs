@@ -11,6 +11,7 @@ use crate::diagnostic::{Code, Report};
 use crate::load::{Loaded, LoadedPack, Written};
 use crate::manifest::Skills;
 use crate::notation::Named;
+use crate::redact::Redactor;
 use crate::uri::{Router, UriTemplate};
 use crate::yaml::{At, Spanned};
 
@@ -26,7 +27,6 @@ use super::reference::{Known, Node, References};
 use super::resource::Resource;
 use super::server_limits::{ServerLimits, server_limits};
 use super::skill::Collected;
-use super::told::Redactor;
 use super::tool::Tool;
 use super::trial;
 use super::written;
@@ -39,6 +39,8 @@ pub struct Built {
     pub report: Report,
     /// The files on which all of it depends.
     pub reads: Reads,
+    /// What keeps the secrets of what was loaded, whether there is a catalog or not.
+    pub redactor: Arc<Redactor>,
 }
 
 /// Builds the catalog of what was loaded, or says everything that is wrong with it.
@@ -51,7 +53,13 @@ pub fn build(loaded: Loaded) -> Built {
     let catalog = builder.finish(&packs, &mut findings);
     findings.report.sort();
     let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
-    Built { catalog, report: findings.report, reads: findings.reads }
+    let redactor = catalog.as_ref().map_or_else(|| Arc::new(redactor(&packs)), |catalog| catalog.redactor().clone());
+    Built { catalog, report: findings.report, reads: findings.reads, redactor }
+}
+
+/// Hides the secrets of all packs.
+fn redactor(packs: &[LoadedPack]) -> Redactor {
+    Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()))
 }
 
 /// The longest name of a prompt or a tool.
@@ -85,6 +93,7 @@ struct Settings {
     limits: ServerLimits,
     keys: Vec<(String, u64)>,
     partials: Vec<(String, u64)>,
+    redactor: Arc<Redactor>,
 }
 
 /// The names that the entries of one pack have inside it.
@@ -196,8 +205,9 @@ impl Builder {
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
         let (keys, partials) = (written::keys(first, findings), written::partials(packs, findings));
-        let settings = Settings { server: said, listening: listening?, limits, keys, partials };
-        self.catalog(packs, settings, lists, router)
+        let redactor = Arc::new(redactor(packs).sparing(lists.names()));
+        let settings = Settings { server: said, listening: listening?, limits, keys, partials, redactor };
+        self.catalog(settings, lists, router)
     }
 
     fn lists(&self) -> Lists {
@@ -223,8 +233,7 @@ impl Builder {
         }
     }
 
-    fn catalog(self, packs: &[LoadedPack], settings: Settings, lists: Lists, router: Router<usize>) -> Option<Catalog> {
-        let secrets = Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()));
+    fn catalog(self, settings: Settings, lists: Lists, router: Router<usize>) -> Option<Catalog> {
         let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
             names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
         };
@@ -242,9 +251,9 @@ impl Builder {
             resources: self.resources,
             skills: self.skills.finish(),
             router,
-            secrets,
             keys: settings.keys,
             partials: settings.partials,
+            redactor: settings.redactor,
         })
     }
 }

@@ -36,11 +36,13 @@ mod written;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::action::{Client, ListKind, Plan, Waited};
+use crate::redact::Redactor;
 use crate::uri::{Router, check_uri};
 
 use answer::{
@@ -75,7 +77,7 @@ pub struct Catalog {
     resources: Vec<resource::Resource>,
     skills: skill::Skills,
     router: Router<usize>,
-    secrets: told::Redactor,
+    redactor: Arc<Redactor>,
     /// What of the served manifest is no entry, with digests of what was written.
     keys: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
@@ -96,6 +98,11 @@ impl Catalog {
     /// What the whole server may use at once.
     pub fn limits(&self) -> ServerLimits {
         self.limits
+    }
+
+    /// What keeps its secrets.
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
     }
 
     /// Every list that a client can ask for.
@@ -165,11 +172,7 @@ impl Catalog {
     /// There is no such tool, or the caller cancelled.
     pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.answer(name, arguments, &Calling::new(call, self, &waited)).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.content.iter_mut().for_each(|block| self.secrets.block(block));
-        answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
-        Ok(answer)
+        self.answer(name, arguments, &Calling::new(call, self, &waited)).await
     }
 
     /// Calls a tool for a client or a step.
@@ -204,10 +207,7 @@ impl Catalog {
         call: &Call,
     ) -> Result<PromptAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.messages(name, arguments, &Calling::new(call, self, &waited)).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.messages.iter_mut().for_each(|message| self.secrets.block(&mut message.content));
-        Ok(answer)
+        self.messages(name, arguments, &Calling::new(call, self, &waited)).await
     }
 
     /// Renders a prompt for a client or a step.
@@ -235,10 +235,7 @@ impl Catalog {
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.reading(uri, &Calling::new(call, self, &waited)).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
-        Ok(answer)
+        self.reading(uri, &Calling::new(call, self, &waited)).await
     }
 
     async fn reading(&self, uri: &str, calling: &Calling<'_>) -> Result<ResourceAnswer, Refusal> {
@@ -351,12 +348,6 @@ impl Catalog {
     /// # Errors
     /// There is no such prompt, template or argument.
     pub async fn complete(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
-        let mut completions = self.candidates(wish, call).await?;
-        completions.values.iter_mut().for_each(|value| self.secrets.text(value));
-        Ok(completions)
-    }
-
-    async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
         let waited = Waited::default();
         let calling = &Calling::new(call, self, &waited);
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);

@@ -30,7 +30,7 @@ const FIRST_ANSWER: Duration = Duration::from_millis(20);
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     let place = find(&arguments.path)?;
     let runtime = runtime(arguments)?;
-    let served = runtime.block_on(start(arguments, place, *output));
+    let served = runtime.block_on(start(arguments, place, output.clone()));
     runtime.shutdown_timeout(PARTING);
     served
 }
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
 /// Loads what stands at `place`, and serves it where it is accepted.
 async fn start(arguments: &Serve, place: Place, output: Output) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
-    let mut built = built(&place);
+    let mut built = built(&place, &output);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::listening)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
@@ -103,7 +103,7 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
         Usage::Local => None,
     };
     stop_on_signals(stop.clone())?;
-    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output), stop.clone()));
+    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output.clone()), stop.clone()));
     match bound {
         Some(bound) => {
             output.say(&format!("listening on {}\n", bound.url()));

@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::Notice, catalog::Catalog, world::World};
+use crate::{action::Notice, catalog::Catalog, redact::Redactors, world::World};
 
 use super::{Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, tasks::Tasks};
 
@@ -45,11 +45,13 @@ struct Inner {
     seal: OnceLock<Seal>,
     tasks: Tasks,
     allowance: Allowance,
+    redactors: Redactors,
 }
 
 impl Live {
     /// Begins to serve `catalog`, whose actions happen in `world`.
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: Options) -> Live {
+        let redactors = Redactors::of(catalog.redactor().clone());
         let served = watch::Sender::new(Arc::new(Served::first(catalog, options)));
         let inner = Inner {
             served,
@@ -62,6 +64,7 @@ impl Live {
             seal: OnceLock::new(),
             tasks: Tasks::default(),
             allowance: Allowance::of_all(),
+            redactors,
         };
         Live { inner: Arc::new(inner) }
     }
@@ -70,6 +73,7 @@ impl Live {
     /// different. Requests under way finish on the catalog that they began with; nobody is waited for.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
@@ -80,6 +84,11 @@ impl Live {
     /// Only the first such call has an effect, and only before the first question.
     pub fn seal_with(&self, keys: &[Vec<u8>]) {
         let _ = self.inner.seal.set(Seal::new(keys));
+    }
+
+    /// What keeps the secrets of what is served and of what still runs: whatever leaves passes it.
+    pub(crate) fn redactors(&self) -> &Redactors {
+        &self.inner.redactors
     }
 
     pub(crate) fn seal(&self) -> &Seal {

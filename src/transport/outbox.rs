@@ -14,6 +14,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::redact::Redactors;
+
 /// Beyond this nothing more is asked of a peer until it has read.
 const FULL: usize = 8 * 1024 * 1024;
 
@@ -25,6 +27,7 @@ pub(super) struct Outbox {
     waiting: Mutex<Waiting>,
     more: Notify,
     full: watch::Sender<bool>,
+    redactors: Redactors,
 }
 
 #[derive(Default)]
@@ -38,10 +41,11 @@ impl Outbox {
     /// Begins to write to `writer`. When the peer no longer takes anything, `halt` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
+        redactors: Redactors,
         halt: CancellationToken,
     ) -> (Arc<Outbox>, JoinHandle<()>) {
-        let outbox =
-            Arc::new(Outbox { waiting: Mutex::default(), more: Notify::new(), full: watch::Sender::new(false) });
+        let full = watch::Sender::new(false);
+        let outbox = Arc::new(Outbox { waiting: Mutex::default(), more: Notify::new(), full, redactors });
         let task = tokio::spawn({
             let outbox = outbox.clone();
             async move {
@@ -67,6 +71,10 @@ impl Outbox {
             tracing::error!(%error, "a message cannot be written as JSON");
             waiting.bytes.truncate(before);
             return;
+        }
+        if !self.redactors.is_empty() {
+            let written = waiting.bytes.split_off(before);
+            waiting.bytes.extend(self.redactors.message(written));
         }
         waiting.bytes.push(b'\n');
         let full = waiting.bytes.len() > FULL;

@@ -65,7 +65,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let halt = stop.child_token();
-    let (outbox, writing) = Outbox::spawn(writer, halt.clone());
+    let (outbox, writing) = Outbox::spawn(writer, live.redactors().clone(), halt.clone());
     let running = CancellationToken::new();
     let pipe = Pipe {
         reader,

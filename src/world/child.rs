@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
-use super::captured::{Captured, strip_escapes};
+use super::captured::Captured;
 use super::error::WorldError;
 use super::family::{Families, Family};
 use super::pipes::Pipes;
@@ -25,7 +25,6 @@ const LINGER: Duration = Duration::from_millis(50);
 const REMAINS: Duration = Duration::from_millis(100);
 /// How long a killed program may take to be gone.
 const BURIAL: Duration = Duration::from_secs(2);
-const TAIL: usize = 2 << 10;
 
 /// A program to be run: argv elements, never a shell's line.
 #[derive(Debug, Clone)]
@@ -110,7 +109,7 @@ pub(super) async fn run(
     let (stdout, stderr) = pipes.captured();
     match ended {
         Ended::Cancelled => Err(WorldError::Cancelled),
-        Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, tail: tail(&stderr) }),
+        Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, said: stderr }),
         Ended::Itself => Ok(finished(status, stdout, stderr)),
     }
 }
@@ -222,11 +221,4 @@ fn finished(status: Option<ExitStatus>, stdout: Captured, stderr: Captured) -> F
         exit: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
     }
-}
-
-/// The end of what a program said, for an error's text.
-fn tail(stderr: &Captured) -> String {
-    let from = stderr.bytes.len().saturating_sub(TAIL);
-    let said = String::from_utf8_lossy(stderr.bytes.get(from..).unwrap_or_default());
-    strip_escapes(said.trim_start_matches('\u{fffd}').trim_end())
 }

@@ -14,6 +14,7 @@ mod http;
 mod kin;
 mod pipes;
 mod program;
+mod redacting;
 mod redirect;
 #[cfg(test)]
 mod tests;
@@ -25,12 +26,13 @@ use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
 
-pub use captured::{Captured, strip_escapes};
+pub use captured::{Captured, strip_escapes, tail};
 pub use child::{Command, Finished};
 pub use error::WorldError;
 pub use guard::{HostPolicy, is_public};
 pub use http::{Header, Request, Response};
 pub use program::find_program;
+pub use redacting::Redacting;
 pub use traced::Trace;
 
 use client::Clients;

@@ -6,6 +6,7 @@ mod spec;
 
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
+use crate::redact::HIDDEN;
 use crate::template::{Header as HeaderSlot, Parameter, Shape, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 
@@ -29,6 +30,8 @@ pub struct Http {
     wants_json: bool,
     /// Whether the body holds a secret, which no redirect may carry elsewhere.
     secret_body: bool,
+    /// Whether the host is part of a secret, which no error may name.
+    secret_host: bool,
 }
 
 enum Credentials {
@@ -92,6 +95,7 @@ impl Act for Http {
         let body = body?;
         let request = Http {
             secret_body: compiler.secret_in(&body.reads()).is_some(),
+            secret_host: matches!(url.base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name)),
             method: method?,
             url,
             query: query?,
@@ -114,7 +118,7 @@ impl Act for Http {
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
         let request = self.request(doing)?;
-        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let host = if self.secret_host { HIDDEN } else { request.url.host_str().unwrap_or_default() }.to_owned();
         let response = doing.world.send(request).await?;
         self.outcome(&host, response, doing)
     }

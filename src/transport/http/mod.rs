@@ -10,6 +10,7 @@ mod channel;
 mod events;
 mod guard;
 mod presence;
+mod redact;
 mod session;
 mod sessions;
 mod sse;
@@ -278,6 +279,7 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
     } else {
         endpoint(&desk, request).await
     };
+    response = redact::response(response, desk.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         share(response.headers_mut(), origin);
     }
