@@ -37,6 +37,7 @@ pub mod template;
 pub mod schema;
 pub mod notation;
 pub mod compile;
+pub mod redact;
 pub mod world;
 pub mod action;
 pub mod manifest;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use folio::cli::{self, Arguments, Exit};
+use folio::redact::Redactors;
 
 // The unwinder becomes part of the program: one library less to find and to load at each start.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -18,11 +19,12 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(exit) => return exit.into(),
     };
-    cli::start_logging(&arguments.common);
-    match cli::run(arguments) {
+    let redactors = Redactors::default();
+    cli::start_logging(&arguments.common, redactors.clone());
+    match cli::run(arguments, redactors.clone()) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            cli::complain(&error);
+            cli::complain(&error, &redactors);
             Exit::Unusable.into()
         }
     }

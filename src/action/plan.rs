@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::checkpoint::MOST;
 use super::{Action, Asking, Body, Checkpoint, Doing, Failure, ListKind, Outcome};
 use crate::template::{Condition, Scope, Template};
-use crate::world::WorldError;
+use crate::world::{Captured, WorldError};
 
 /// How long a run may take, and how much it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,7 +249,7 @@ impl Walk<'_> {
             return Err(WorldError::Cancelled.into());
         }
         if left.is_zero() {
-            return Err(WorldError::TimedOut { after: self.doing.timeout, tail: String::new() }.into());
+            return Err(WorldError::TimedOut { after: self.doing.timeout, said: Captured::default() }.into());
         }
         let (began, waited) = (Instant::now(), self.doing.waited.so_far());
         let inner = again.and_then(|checkpoint| checkpoint.inner.as_deref());

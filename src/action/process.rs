@@ -13,14 +13,11 @@ use super::step::Beside;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{EnvValue, Shape, Template, Text};
-use crate::world::{Captured, Command, Finished, WorldError, strip_escapes};
+use crate::world::{Command, Finished, WorldError, strip_escapes, tail};
 use crate::yaml::Spanned;
 
 /// The keys beside it.
 pub(super) const BESIDE: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
-
-/// How much of stderr an error shows.
-const TAIL: usize = 2000;
 
 /// Where a program runs and with what.
 pub(super) struct Setting {
@@ -210,17 +207,8 @@ fn ended_badly(program: &str, finished: &Finished) -> String {
         (None, None) => format!("`{program}` did not end as it should"),
     };
     let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
-    match tail(said) {
+    match tail(&said.to_text()) {
         said if said.is_empty() => how,
         said => format!("{how}:\n{said}"),
     }
-}
-
-/// The last of what a program printed.
-fn tail(printed: &Captured) -> String {
-    let text = strip_escapes(&printed.to_text());
-    let text = text.trim();
-    let start = text.char_indices().rev().take(TAIL).last().map_or(0, |(at, _)| at);
-    let cut = if start > 0 { "…" } else { "" };
-    format!("{cut}{}", text.get(start..).unwrap_or_default())
 }

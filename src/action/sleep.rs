@@ -7,7 +7,7 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
 use crate::template::{Template, Text};
-use crate::world::WorldError;
+use crate::world::{Captured, WorldError};
 use crate::yaml::{Spanned, milliseconds};
 
 pub struct Sleep(Template<Text>);
@@ -37,7 +37,7 @@ impl Act for Sleep {
             () = tokio::time::sleep(wanted.min(doing.timeout)) => {}
         }
         if wanted > doing.timeout {
-            return Err(WorldError::TimedOut { after: doing.timeout, tail: String::new() }.into());
+            return Err(WorldError::TimedOut { after: doing.timeout, said: Captured::default() }.into());
         }
         Ok(Outcome::nothing())
     }

@@ -11,6 +11,7 @@ use crate::diagnostic::{Code, Report};
 use crate::load::{Loaded, LoadedPack, Written};
 use crate::manifest::Skills;
 use crate::notation::Named;
+use crate::redact::Redactor;
 use crate::uri::UriTemplate;
 use crate::world::HandOn;
 use crate::yaml::{At, Spanned};
@@ -31,7 +32,6 @@ use super::resource::Resource;
 use super::routes::{Listed, Route, Routes, WrittenUri, warn_of_overlaps};
 use super::server_limits::{ServerLimits, server_limits};
 use super::skill::Collected;
-use super::told::Redactor;
 use super::tool::Tool;
 use super::trial;
 use super::written;
@@ -44,6 +44,8 @@ pub struct Built {
     pub report: Report,
     /// The files on which all of it depends.
     pub reads: Reads,
+    /// What keeps the secrets of what was loaded, whether there is a catalog or not.
+    pub redactor: Arc<Redactor>,
 }
 
 /// Builds the catalog of what was loaded, or says everything that is wrong with it.
@@ -56,7 +58,13 @@ pub fn build(loaded: Loaded) -> Built {
     let catalog = builder.finish(&packs, &mut findings);
     findings.report.sort();
     let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
-    Built { catalog, report: findings.report, reads: findings.reads }
+    let redactor = catalog.as_ref().map_or_else(|| Arc::new(redactor(&packs)), |catalog| catalog.redactor().clone());
+    Built { catalog, report: findings.report, reads: findings.reads, redactor }
+}
+
+/// Hides the secrets of all packs.
+fn redactor(packs: &[LoadedPack]) -> Redactor {
+    Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()))
 }
 
 /// The longest name of a prompt or a tool.
@@ -93,6 +101,7 @@ struct Settings {
     keys: Vec<(String, u64)>,
     partials: Vec<(String, u64)>,
     hand_on: HandOn,
+    redactor: Arc<Redactor>,
 }
 
 /// What the entries of a pack see, and the number of the pack that takes it in.
@@ -219,9 +228,10 @@ impl Builder {
         let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
         lint::warn(&said, &lists, &places, first.at, findings);
         let (keys, partials) = (written::keys(first, findings), written::partials(packs, findings));
-        let settings =
-            Settings { server: said, listening: listening?, limits, hand_on: hand_on(first), keys, partials };
-        self.catalog(packs, settings, lists, routes)
+        let redactor = Arc::new(redactor(packs).sparing(lists.names()));
+        let hand_on = hand_on(first);
+        let settings = Settings { server: said, listening: listening?, limits, hand_on, keys, partials, redactor };
+        self.catalog(settings, lists, routes)
     }
 
     fn lists(&self, (skills, files): (Vec<face::Skill>, Vec<face::Resource>), routes: &Routes) -> Lists {
@@ -273,8 +283,10 @@ impl Builder {
     fn names_in_reach(&self, number: usize) -> OwnNames {
         let mut reach = OwnNames::default();
         for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.takes_in(number, *other)) {
-            let (Some(PackHome { home, .. }), Some(PackHome { home: inner, .. })) = (self.homes.get(number), self.homes.get(other)) else { continue };
-            let name = |name: &String| home.own_name(&inner.whole_name(name));
+            let (Some(PackHome { home, .. }), Some(inner)) = (self.homes.get(number), self.homes.get(other)) else {
+                continue;
+            };
+            let name = |name: &String| home.own_name(&inner.home.whole_name(name));
             reach.tools.extend(own.tools.iter().filter_map(name));
             reach.prompts.extend(own.prompts.iter().filter_map(name));
             reach.resources.extend(own.resources.iter().filter_map(name));
@@ -310,8 +322,7 @@ impl Builder {
         }
     }
 
-    fn catalog(self, packs: &[LoadedPack], settings: Settings, lists: Lists, routes: Routes) -> Option<Catalog> {
-        let secrets = Redactor::new(packs.iter().flat_map(|pack| pack.pack.env.secrets()));
+    fn catalog(self, settings: Settings, lists: Lists, routes: Routes) -> Option<Catalog> {
         let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
             names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
         };
@@ -329,9 +340,9 @@ impl Builder {
             prompt_names,
             resources: self.resources,
             routes,
-            secrets,
             keys: settings.keys,
             partials: settings.partials,
+            redactor: settings.redactor,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The client as steps see it: what they tell and ask it holds no secret, and not where on the machine the server is.
+//! The client as steps see it: what they tell it holds not where on the machine the server is.
 
 use std::path::Path;
 
@@ -7,19 +7,15 @@ use serde_json::{Map, Value};
 
 use crate::action::{Client, Message, Need, Notice, Progressed, Round, Unanswered};
 
-use super::told::Redactor;
-
-/// A client that is told nothing secret.
+/// A client that is not told where the server is.
 pub(super) struct Discreet<'a> {
     pub(super) client: &'a dyn Client,
-    pub(super) secrets: &'a Redactor,
     /// The folder of the pack, which is `.` to the client.
     pub(super) folder: &'a Path,
 }
 
 impl Discreet<'_> {
     fn text(&self, text: &mut String) {
-        self.secrets.text(text);
         let folder = self.folder.to_string_lossy();
         if folder.len() > 1 && text.contains(&*folder) {
             *text = text.replace(&*folder, ".");
@@ -46,15 +42,10 @@ impl Client for Discreet<'_> {
     }
 
     fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
-        Box::pin(async move {
-            let mut round = round.clone();
-            round.questions.iter_mut().for_each(|question| self.secrets.asks(&mut question.asks));
-            self.client.ask(&round).await
-        })
+        self.client.ask(round)
     }
 
     fn log(&self, mut message: Message) -> BoxFuture<'_, ()> {
-        self.secrets.value(&mut message.data);
         self.value(&mut message.data);
         self.client.log(message)
     }

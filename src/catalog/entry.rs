@@ -16,7 +16,9 @@ use crate::digest::Digest;
 use crate::files::Folder;
 use crate::load::LoadedPack;
 use crate::notation::{Duration, Size};
+use crate::redact::End;
 use crate::template::{Fixed, Names, Scope};
+use crate::world::Redacting;
 use crate::yaml::{At, Spanned};
 
 use super::Catalog;
@@ -97,11 +99,11 @@ impl Home {
         calling: &Calling<'_>,
     ) -> Result<Ended, Refusal> {
         let desk = Desk { home: self, calling };
-        let client =
-            Discreet { client: &*calling.call.client, secrets: &calling.catalog.secrets, folder: self.folder.path() };
+        let client = Discreet { client: &*calling.call.client, folder: self.folder.path() };
+        let world = Redacting::around(calling.catalog.redactor(), &calling.call.world);
         let doing = Doing {
             scope,
-            world: &calling.call.world,
+            world: &world,
             cancel: calling.call.cancel.clone(),
             timeout: calling.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout)),
             max_output: plan.limits.max_output,
@@ -204,6 +206,23 @@ impl Desk<'_> {
         let deeper = self.calling.deeper().map_err(told_to_step)?;
         Ok(Calling { timeout: Some(visit.timeout), resume: visit.resume, waited: visit.waited, ..deeper })
     }
+
+    /// What another entry gave, as steps may have it: they could cut apart what stands in a file.
+    fn without_secrets(&self, mut outcome: Outcome) -> Outcome {
+        let redactor = self.calling.catalog.redactor();
+        redactor.value(&mut outcome.value);
+        match &mut outcome.body {
+            action::Body::None => {}
+            action::Body::Text(text) => redactor.replace(text),
+            action::Body::Json(value, text) => {
+                redactor.value(value);
+                redactor.replace(text);
+            }
+            action::Body::Bytes(bytes, _) => drop(redactor.hide(bytes, End::Whole)),
+        }
+        outcome.failed.iter_mut().for_each(|words| redactor.replace(words));
+        outcome
+    }
 }
 
 impl Entries for Desk<'_> {
@@ -211,7 +230,7 @@ impl Entries for Desk<'_> {
         Box::pin(async move {
             let calling = self.visiting(visit)?;
             let answer = calling.catalog.answer(&self.home.whole_name(name), Some(arguments), &calling).await;
-            Ok(of_tool(answer.map_err(told_to_step)?))
+            Ok(self.without_secrets(of_tool(answer.map_err(told_to_step)?)))
         })
     }
 
@@ -219,7 +238,7 @@ impl Entries for Desk<'_> {
         Box::pin(async move {
             let calling = self.visiting(visit)?;
             let answer = calling.catalog.messages(&self.home.whole_name(name), Some(arguments), &calling).await;
-            Ok(of_prompt(&answer.map_err(told_to_step)?))
+            Ok(self.without_secrets(of_prompt(&answer.map_err(told_to_step)?)))
         })
     }
 
@@ -227,7 +246,7 @@ impl Entries for Desk<'_> {
         Box::pin(async move {
             let calling = self.visiting(visit)?;
             let answer = calling.catalog.contents(uri, self.home, &calling).await;
-            Ok(of_resource(answer.map_err(told_to_step)?))
+            Ok(self.without_secrets(of_resource(answer.map_err(told_to_step)?)))
         })
     }
 }

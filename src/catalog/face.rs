@@ -97,6 +97,21 @@ pub struct Lists {
     pub skills: Vec<Skill>,
 }
 
+impl Lists {
+    /// Every name and URI by which a client asks for something.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let properties = |tool: &Tool| tool.input_schema.get("properties").and_then(Value::as_object).cloned();
+        let fields =
+            self.tools.iter().filter_map(properties).flat_map(|fields| fields.into_iter().map(|(name, _)| name));
+        let arguments = self.prompts.iter().flat_map(|prompt| &prompt.arguments).map(|argument| argument.name.clone());
+        let tools = self.tools.iter().map(|tool| tool.name.clone());
+        let prompts = self.prompts.iter().map(|prompt| prompt.name.clone());
+        let resources = self.resources.iter().flat_map(|resource| [resource.uri.clone(), resource.name.clone()]);
+        let templates = self.resource_templates.iter().map(|template| template.uri_template.clone());
+        fields.chain(arguments).chain(tools).chain(prompts).chain(resources).chain(templates)
+    }
+}
+
 /// A tool, as listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

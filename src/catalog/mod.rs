@@ -39,11 +39,13 @@ mod written;
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::action::{Client, ListKind, Plan, Waited};
+use crate::redact::Redactor;
 use crate::template::{Template, Uri};
 use crate::uri::check_uri;
 use crate::world::HandOn;
@@ -82,7 +84,7 @@ pub struct Catalog {
     prompt_names: HashMap<String, usize>,
     resources: Vec<resource::Resource>,
     routes: Routes,
-    secrets: told::Redactor,
+    redactor: Arc<Redactor>,
     /// What of the served manifest is no entry, with digests of what was written.
     keys: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
@@ -108,6 +110,11 @@ impl Catalog {
     /// What of a caller's trace goes along to programs and requests beside `traceparent`.
     pub fn hand_on(&self) -> HandOn {
         self.hand_on
+    }
+
+    /// What keeps its secrets.
+    pub fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
     }
 
     /// Every list that a client can ask for.
@@ -215,11 +222,7 @@ impl Catalog {
     /// There is no such tool, or the caller cancelled.
     pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.answer(name, arguments, &Calling::new(call, self, &waited)).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.content.iter_mut().for_each(|block| self.secrets.block(block));
-        answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
-        Ok(answer)
+        self.answer(name, arguments, &Calling::new(call, self, &waited)).await
     }
 
     /// Calls a tool for a client or a step.
@@ -254,10 +257,7 @@ impl Catalog {
         call: &Call,
     ) -> Result<PromptAnswer, Refusal> {
         let waited = Waited::default();
-        let answer = self.messages(name, arguments, &Calling::new(call, self, &waited)).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.messages.iter_mut().for_each(|message| self.secrets.block(&mut message.content));
-        Ok(answer)
+        self.messages(name, arguments, &Calling::new(call, self, &waited)).await
     }
 
     /// Renders a prompt for a client or a step.
@@ -286,10 +286,7 @@ impl Catalog {
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
         let waited = Waited::default();
         let calling = Calling::new(call, self, &waited);
-        let answer = self.reading(uri, self.routes.find(uri), &calling).await;
-        let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
-        Ok(answer)
+        self.reading(uri, self.routes.find(uri), &calling).await
     }
 
     async fn reading(
@@ -395,12 +392,6 @@ impl Catalog {
     /// # Errors
     /// There is no such prompt, template or argument.
     pub async fn complete(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
-        let mut completions = self.candidates(wish, call).await?;
-        completions.values.iter_mut().for_each(|value| self.secrets.text(value));
-        Ok(completions)
-    }
-
-    async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
         let waited = Waited::default();
         let calling = &Calling::new(call, self, &waited);
         let asking = Asking { argument: &wish.argument, given: &wish.context, calling };

@@ -6,7 +6,7 @@ use crate::diagnostic::render;
 
 /// Checks a manifest and says all that is wrong.
 pub(super) fn run(arguments: &Check, output: &Output) -> anyhow::Result<Exit> {
-    let built = built(&find(&arguments.path)?);
+    let built = built(&find(&arguments.path)?, output);
     output.print(&render(&built.report, arguments.format, output.style()))?;
     let failed = built.report.has_errors() || arguments.strict && built.report.has_warnings();
     Ok(if failed { Exit::Failed } else { Exit::Success })

@@ -7,7 +7,7 @@ use crate::diagnostic::{Format, render};
 
 /// Prints what a client would see.
 pub(super) fn run(arguments: &List, output: &Output) -> anyhow::Result<Exit> {
-    let built = built(&find(&arguments.path)?);
+    let built = built(&find(&arguments.path)?, output);
     // What is listed is only looked at, so that a variable which is not set does not matter.
     let Some(catalog) = &built.catalog else {
         output.say(&render(&built.report, Format::Text, output.error_style()));

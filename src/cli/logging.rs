@@ -13,6 +13,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 use super::{Common, Output};
 use crate::diagnostic::{nearest, visible};
+use crate::redact::Redactors;
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
@@ -96,16 +97,21 @@ fn of_level(level: LevelFilter) -> Targets {
 }
 
 /// Sends the events that `common` asks for to stderr from now on. A second call does nothing.
-pub fn start(common: &Common) {
+///
+/// None of them holds a secret that `redactors` know.
+pub fn start(common: &Common, redactors: Redactors) {
     let terminal = io::stderr().is_terminal();
-    let line = Line { color: Output::new(common.color).error_style().color, clock: !terminal };
-    let _ = tracing::subscriber::set_global_default(Log { filter: common.log_level.0.clone(), line, to: io::stderr });
+    let color = Output::new(common.color, Redactors::default()).error_style().color;
+    let line = Line { color, clock: !terminal };
+    let filter = common.log_level.0.clone();
+    let _ = tracing::subscriber::set_global_default(Log { filter, line, redactors, to: io::stderr });
 }
 
 /// Writes each event that passes the filter. Spans are not followed: a line says by itself what it is about.
 struct Log<W> {
     filter: Targets,
     line: Line,
+    redactors: Redactors,
     to: W,
 }
 
@@ -132,7 +138,7 @@ where
             |_| format!("{} {}: an event that cannot be put into words\n", metadata.level(), metadata.target());
         let line = self.line.of(event).unwrap_or_else(unsaid);
         // Where stderr cannot be written to there is nobody left to tell.
-        let _ = (self.to)().write_all(line.as_bytes());
+        let _ = (self.to)().write_all(self.redactors.text(line).as_bytes());
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
@@ -204,6 +210,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::redact::Redactor;
 
     /// What was written.
     #[derive(Clone, Default)]
@@ -223,7 +230,9 @@ mod tests {
     fn logged(filter: &str, line: Line, speak: impl FnOnce()) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let log = Log { filter: filter.parse::<Filter>().unwrap().0, line, to: move || writer.clone() };
+        let redactors = Redactors::of(Arc::new(Redactor::new(["hunter22"])));
+        let filter = filter.parse::<Filter>().unwrap().0;
+        let log = Log { filter, line, redactors, to: move || writer.clone() };
         tracing::subscriber::with_default(log, speak);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
@@ -251,6 +260,12 @@ mod tests {
         }
         let text = logged("info", BARE, || tracing::warn!(target: "folio::load", what = %Wordless, "said"));
         assert_eq!(text, "WARN folio::load: an event that cannot be put into words\n");
+    }
+
+    #[test]
+    fn a_line_holds_no_secret() {
+        let text = logged("info", BARE, || tracing::warn!(target: "folio::load", key = "hunter22", "x hunter22 y"));
+        assert_eq!(text, "WARN load: x [secret] y key=\"[secret]\"\n");
     }
 
     #[test]

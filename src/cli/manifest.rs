@@ -19,9 +19,11 @@ pub(super) fn find(path: &Path) -> anyhow::Result<Place> {
     Place::find(path).context("could not begin")
 }
 
-/// Loads and builds what stands at a place.
-pub(super) fn built(place: &Place) -> Built {
-    build(load(place, &Surroundings::Process))
+/// Loads and builds what stands at a place, and has `output` keep its secrets.
+pub(super) fn built(place: &Place, output: &Output) -> Built {
+    let built = build(load(place, &Surroundings::Process));
+    output.keep_secrets(&built);
+    built
 }
 
 /// The world, in which programs are started by folio itself under another name.
@@ -36,7 +38,7 @@ pub(super) fn world() -> Real {
 
 /// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
 pub(super) fn catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
-    let mut built = built(&find(path)?);
+    let mut built = built(&find(path)?, output);
     match built.accept(&Usage::Local) {
         Ok(catalog) => Ok(Ok(catalog)),
         Err(_) => {

@@ -36,9 +36,12 @@ pub use logging::{Filter, FilterError, start as start_logging};
 pub use output::{Output, complain};
 pub use pairs::{PairError, Pairs};
 
-/// Does what the command line asks for. An `Err` is for the person at the terminal: folio could not do it.
-pub fn run(arguments: Arguments) -> anyhow::Result<Exit> {
-    let output = Output::new(arguments.common.color);
+use crate::redact::Redactors;
+
+/// Does what the command line asks for. What is written, on stderr too, passes `redactors`, which learn the secrets of
+/// what is loaded. An `Err` is for the person at the terminal: folio could not do it.
+pub fn run(arguments: Arguments, redactors: Redactors) -> anyhow::Result<Exit> {
+    let output = Output::new(arguments.common.color, redactors);
     match arguments.command {
         Command::Serve(serve) => serve::run(&serve, &output),
         Command::Check(check) => check::run(&check, &output),

@@ -5,18 +5,27 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use anyhow::Context;
 
 use super::Color;
+use crate::catalog::Built;
 use crate::diagnostic::{Style, visible};
+use crate::redact::Redactors;
 
 /// Where a command writes its answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Output {
     color: Color,
+    /// What is written passes these: they know the secrets of what was loaded.
+    redactors: Redactors,
 }
 
 impl Output {
-    /// An output that uses colours as asked.
-    pub fn new(color: Color) -> Output {
-        Output { color }
+    /// An output that uses colours as asked, and keeps the secrets that `redactors` know.
+    pub fn new(color: Color, redactors: Redactors) -> Output {
+        Output { color, redactors }
+    }
+
+    /// Keeps the secrets of what was loaded from now on, here and in the log.
+    pub(super) fn keep_secrets(&self, built: &Built) {
+        self.redactors.replace(built.redactor.clone());
     }
 
     /// How text looks on stdout.
@@ -31,23 +40,24 @@ impl Output {
 
     /// Writes to stdout. A reader that went away, as `head` does, is no error.
     pub fn print(&self, text: &str) -> anyhow::Result<()> {
-        write_to(&mut io::stdout().lock(), text.as_bytes()).context("could not write to stdout")
+        write_to(&mut io::stdout().lock(), self.redactors.text(text.to_owned()).as_bytes())
+            .context("could not write to stdout")
     }
 
     /// Writes bytes to stdout as they are, as [`Output::print`] does text.
     pub fn print_bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        write_to(&mut io::stdout().lock(), bytes).context("could not write to stdout")
+        write_to(&mut io::stdout().lock(), &self.redactors.bytes(bytes.to_vec())).context("could not write to stdout")
     }
 
     /// Writes to stderr; where that fails there is nobody left to tell.
     pub fn say(&self, text: &str) {
-        let _ = write_to(&mut io::stderr().lock(), text.as_bytes());
+        let _ = write_to(&mut io::stderr().lock(), self.redactors.text(text.to_owned()).as_bytes());
     }
 }
 
 /// Says on stderr why the program could not do what was asked, in one paragraph without a backtrace.
-pub fn complain(error: &anyhow::Error) {
-    let words = format!("error: {error:#}\n");
+pub fn complain(error: &anyhow::Error, redactors: &Redactors) {
+    let words = redactors.text(format!("error: {error:#}\n"));
     let _ = write_to(&mut io::stderr().lock(), visible(&words).as_bytes());
 }
 

@@ -87,7 +87,7 @@ impl Load for Reloading {
     type Outcome = Built;
 
     fn load(&mut self) -> Loaded<Built> {
-        let built = built(&self.place);
+        let built = built(&self.place, &self.output);
         let mut watch = watch_set(built.reads.clone());
         if built.catalog.is_none() {
             // What a broken manifest does not reach is watched on, for the mend may be there.

@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     let place = find(&arguments.path)?;
     let runtime = runtime(arguments)?;
     let world = Arc::new(world());
-    let served = runtime.block_on(start(arguments, (place, world.clone()), *output));
+    let served = runtime.block_on(start(arguments, (place, world.clone()), output.clone()));
     runtime.shutdown_timeout(PARTING);
     world.finish();
     served
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
 /// Loads what stands at `place`, and serves it where it is accepted.
 async fn start(arguments: &Serve, (place, world): (Place, Arc<Real>), output: Output) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
-    let mut built = built(&place);
+    let mut built = built(&place, &output);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::listening)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
@@ -107,7 +107,7 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
         Usage::Local => None,
     };
     stop_on_signals(stop.clone())?;
-    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output), stop.clone()));
+    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output.clone()), stop.clone()));
     match bound {
         Some(bound) => {
             output.say(&format!("listening on {}\n", bound.url()));

@@ -10,6 +10,7 @@ use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, Variable};
 use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
 use crate::notation::{Named, Scalar, is_identifier};
+use crate::redact::{SAFE, SHORTEST};
 use crate::template::{EnvValue, Fixed, Names, Scope};
 use crate::yaml::{At, Spanned};
 
@@ -50,6 +51,7 @@ pub(super) fn variables(
         };
         let mut variable = variable(name, &declared, values, findings);
         variable.secret |= secrets.contains(&name.value);
+        check_length(name, &variable, findings);
         if variable.value.is_none() && declared.required == Some(true) {
             found.unset.push(name.value.clone());
             findings
@@ -66,6 +68,21 @@ pub(super) fn variables(
 /// Whether a value is the name of a variable still, for which whoever started folio was to put its value.
 pub(crate) fn is_unexpanded(value: &str) -> bool {
     value.starts_with("${") && value.ends_with('}')
+}
+
+/// A short secret cannot be told from innocent text: hidden wherever it stands, it would spoil that.
+fn check_length(name: &Spanned<String>, variable: &Variable, findings: &mut Findings) {
+    let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
+    let length = value.trim().chars().count();
+    let words = format!("the value of the secret `{}` is only {length} characters long", name.value);
+    let place = name.at.span();
+    if length < SHORTEST {
+        let help = format!("it cannot be hidden: set a secret of {SAFE} characters or more");
+        findings.report.error(Code::Secret, place, words).help(help);
+    } else if length < SAFE {
+        let help = format!("it is hidden in innocent text too: set one of {SAFE} characters or more");
+        findings.report.warning(Code::Secret, place, words).help(help);
+    }
 }
 
 fn variable(

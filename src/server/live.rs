@@ -9,7 +9,7 @@ use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::Notice, catalog::Catalog, world::World};
+use crate::{action::Notice, catalog::Catalog, redact::Redactors, world::World};
 
 use super::{Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks};
 
@@ -47,6 +47,7 @@ struct Inner {
     tasks: Tasks,
     allowance: Allowance,
     bytes: Account,
+    redactors: Redactors,
 }
 
 impl Live {
@@ -54,6 +55,7 @@ impl Live {
     pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: Options) -> Live {
         world.limit_programs(catalog.limits().programs);
         let bytes = Account::new(catalog.limits().bytes_in_flight);
+        let redactors = Redactors::of(catalog.redactor().clone());
         let served = watch::Sender::new(Arc::new(Served::first(catalog, options)));
         let inner = Inner {
             served,
@@ -67,6 +69,7 @@ impl Live {
             tasks: Tasks::new(bytes.peer()),
             allowance: Allowance::of_all(),
             bytes,
+            redactors,
         };
         Live { inner: Arc::new(inner) }
     }
@@ -77,6 +80,7 @@ impl Live {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.inner.world.limit_programs(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
+        self.inner.redactors.replace(catalog.redactor().clone());
         let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
@@ -87,6 +91,11 @@ impl Live {
     /// Only the first such call has an effect, and only before the first question.
     pub fn seal_with(&self, keys: &[Vec<u8>]) {
         let _ = self.inner.seal.set(Seal::new(keys));
+    }
+
+    /// What keeps the secrets of what is served and of what still runs: whatever leaves passes it.
+    pub(crate) fn redactors(&self) -> &Redactors {
+        &self.inner.redactors
     }
 
     pub(crate) fn seal(&self) -> &Seal {

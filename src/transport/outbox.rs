@@ -17,6 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::redact::Redactors;
 use crate::server::{PeerAccount, Reservation};
 
 /// Beyond this nothing more is asked of a peer until it has read.
@@ -46,6 +47,7 @@ pub(super) struct Outbox {
     more: Notify,
     full: watch::Sender<bool>,
     reservation: Reservation,
+    redactors: Redactors,
 }
 
 #[derive(Default)]
@@ -93,6 +95,7 @@ impl Outbox {
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
         peer: &PeerAccount,
+        redactors: Redactors,
         halt: CancellationToken,
     ) -> (Arc<Outbox>, JoinHandle<()>) {
         let outbox = Arc::new(Outbox {
@@ -100,6 +103,7 @@ impl Outbox {
             more: Notify::new(),
             full: watch::Sender::new(false),
             reservation: peer.reserve(0),
+            redactors,
         });
         let task = tokio::spawn({
             let outbox = outbox.clone();
@@ -126,6 +130,10 @@ impl Outbox {
             tracing::error!(%error, "a message cannot be written as JSON");
             buffer.truncate(before);
             return;
+        }
+        if !self.redactors.is_empty() {
+            let written = buffer.split_off(before);
+            buffer.extend(self.redactors.message(written));
         }
         buffer.push(b'\n');
         let added = buffer.len() - before;

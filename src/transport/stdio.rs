@@ -67,7 +67,7 @@ where
 {
     let halt = stop.child_token();
     let exchange = Exchange::new(live.clone());
-    let (outbox, writing) = Outbox::spawn(writer, exchange.bytes(), halt.clone());
+    let (outbox, writing) = Outbox::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
     let running = CancellationToken::new();
     let pipe = Pipe {
         reader,

@@ -69,6 +69,18 @@ fn mark(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
+/// How many characters of what a program printed an error shows.
+const TAIL: usize = 2000;
+
+/// The last of what a program printed, for people.
+pub fn tail(printed: &str) -> String {
+    let text = strip_escapes(printed);
+    let text = text.trim();
+    let start = text.char_indices().rev().take(TAIL).last().map_or(0, |(at, _)| at);
+    let cut = if start > 0 { "…" } else { "" };
+    format!("{cut}{}", text.get(start..).unwrap_or_default())
+}
+
 /// Takes terminal escapes and control characters other than newline and tab out of what a program printed.
 ///
 /// A string of an escape that is never closed ends with its line, so that it cannot swallow what follows.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Real;
-use super::captured::{Captured, strip_escapes};
+use super::captured::Captured;
 use super::error::WorldError;
 use super::permits::Permit;
 use super::pipes::Pipes;
@@ -24,7 +24,6 @@ pub(super) const BASE_VARIABLES: [(&str, Option<&str>); 4] =
 const LINGER: Duration = Duration::from_millis(50);
 /// How long is read when nothing is left that could write.
 const REMAINS: Duration = Duration::from_millis(100);
-const TAIL: usize = 2 << 10;
 
 /// A program to be run: argv elements, never a shell's line.
 #[derive(Debug, Clone)]
@@ -114,7 +113,7 @@ pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, W
     let (stdout, stderr) = pipes.captured();
     match ended {
         Ended::Cancelled => Err(WorldError::Cancelled),
-        Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, tail: tail(&stderr) }),
+        Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, said: stderr }),
         Ended::Itself => Ok(finished(status, stdout, stderr)),
     }
 }
@@ -182,11 +181,4 @@ fn finished(status: Option<ExitStatus>, stdout: Captured, stderr: Captured) -> F
         exit: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
     }
-}
-
-/// The end of what a program said, for an error's text.
-fn tail(stderr: &Captured) -> String {
-    let from = stderr.bytes.len().saturating_sub(TAIL);
-    let said = String::from_utf8_lossy(stderr.bytes.get(from..).unwrap_or_default());
-    strip_escapes(said.trim_start_matches('\u{fffd}').trim_end())
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use super::captured::Captured;
+
 /// What kept a program or a request from ending as such. A non-zero exit and an HTTP 500 are answers, not errors.
 ///
 /// No message holds a value of the environment, a header, a query or an absolute path.
@@ -41,8 +43,8 @@ pub enum WorldError {
     TimedOut {
         /// The time it had.
         after: Duration,
-        /// The last of what a program had written to stderr; of a request, nothing.
-        tail: String,
+        /// What a program had written to stderr, of which [`tail`](super::tail) is for people; of a request, nothing.
+        said: Captured,
     },
     /// It was not its turn in time: as many programs are alive as may be.
     #[error(
@@ -133,6 +135,20 @@ pub enum WorldError {
 }
 
 impl WorldError {
+    /// The host that it names.
+    pub(super) fn host_mut(&mut self) -> Option<&mut String> {
+        match self {
+            WorldError::Dns { host }
+            | WorldError::PrivateAddress { host }
+            | WorldError::Connect { host, .. }
+            | WorldError::Tls { host, .. }
+            | WorldError::Broken { host }
+            | WorldError::Downgrade { host }
+            | WorldError::CredentialsElsewhere { host } => Some(host),
+            _ => None,
+        }
+    }
+
     /// Says whether it is certain that nothing was sent, so that even a request that changes something may be
     /// repeated.
     pub fn never_sent(&self) -> bool {

@@ -115,7 +115,7 @@ pub(super) async fn send(clients: &Clients, request: Request) -> Result<Response
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
-        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, tail: String::new() }),
+        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, said: Captured::default() }),
         answer = follow(clients, request) => answer,
     }
 }

@@ -15,6 +15,7 @@ mod pipes;
 #[cfg(target_os = "linux")]
 mod procfs;
 mod program;
+mod redacting;
 mod redirect;
 mod supervisor;
 #[cfg(test)]
@@ -27,13 +28,14 @@ use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
 
-pub use captured::{Captured, strip_escapes};
+pub use captured::{Captured, strip_escapes, tail};
 pub use child::{Command, Finished};
 pub use error::WorldError;
 pub use guard::{HostPolicy, is_public};
 pub use http::{Header, Request, Response};
 pub use isolation::close_to_others;
 pub use program::find_program;
+pub use redacting::Redacting;
 pub use supervisor::supervise;
 pub use traced::{HandOn, Trace};
 

@@ -86,6 +86,9 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Asked> {
 }
 
 fn answer(asked: &Asked) -> (u16, Value) {
+    if let Some(status) = asked.target.strip_prefix("/echo/").and_then(|rest| rest.get(..3)?.parse().ok()) {
+        return (status, json!({ "target": asked.target, "headers": asked.headers, "body": asked.body }));
+    }
     if asked.header("x-api-key").is_none() {
         return (401, json!({ "message": "who are you?" }));
     }

@@ -39,6 +39,7 @@ mod reload;
 mod results;
 mod same_everywhere;
 mod schema;
+mod secrets;
 mod shutdown;
 mod skills;
 mod sse;

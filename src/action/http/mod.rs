@@ -6,6 +6,7 @@ mod spec;
 
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
+use crate::redact::HIDDEN;
 use crate::template::{Header as HeaderSlot, Parameter, Shape, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 
@@ -31,6 +32,8 @@ pub struct Http {
     secret_body: bool,
     /// What the body reads.
     body_reads: Vec<Vec<String>>,
+    /// Whether the host is part of a secret, which no error may name.
+    secret_host: bool,
 }
 
 enum Credentials {
@@ -95,6 +98,7 @@ impl Act for Http {
         let request = Http {
             secret_body: compiler.secret_in(&body.reads()).is_some(),
             body_reads: body.reads(),
+            secret_host: matches!(url.base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name)),
             method: method?,
             url,
             query: query?,
@@ -117,7 +121,7 @@ impl Act for Http {
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
         let request = self.request(doing)?;
-        let host = request.url.host_str().unwrap_or_default().to_owned();
+        let host = if self.secret_host { HIDDEN } else { request.url.host_str().unwrap_or_default() }.to_owned();
         let response = doing.world.send(request).await?;
         self.outcome(&host, response, doing)
     }

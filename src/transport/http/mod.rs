@@ -13,6 +13,7 @@ mod descriptors;
 mod events;
 mod guard;
 mod presence;
+mod redact;
 mod session;
 mod sessions;
 mod sse;
@@ -287,6 +288,7 @@ async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) 
     } else {
         endpoint(&desk, &connection, request).await
     };
+    response = redact::response(response, desk.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         share(response.headers_mut(), origin);
     }

@@ -134,8 +134,8 @@ async fn a_time_out_tells_what_was_said_last() {
     let slow =
         Command { timeout: Duration::from_millis(300), ..sh("echo '\u{1b}[31mwaiting for lock' >&2; sleep 600") };
     match real().run(slow).await.unwrap_err() {
-        WorldError::TimedOut { after, tail } => {
-            assert_eq!((after, &*tail), (Duration::from_millis(300), "waiting for lock"))
+        WorldError::TimedOut { after, said } => {
+            assert_eq!((after, &*crate::world::tail(&said.to_text())), (Duration::from_millis(300), "waiting for lock"))
         }
         other => panic!("{other}"),
     }

@@ -1,0 +1,115 @@
+//! The redactors in use: a reload brings another one, and what began before it still ends with the old.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use super::Redactor;
+
+/// The redactors of what is served and of what still runs. Clones are handles of the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct Redactors {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whether there is or was anything to hide: without it nothing else is looked at.
+    any: AtomicBool,
+    kept: RwLock<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    current: Arc<Redactor>,
+    /// The one before, whose last answers may be on their way.
+    previous: Arc<Redactor>,
+    /// Those before that, each for as long as somebody works with it.
+    older: Vec<Weak<Redactor>>,
+}
+
+impl Redactors {
+    /// Begins with this one.
+    pub fn of(first: Arc<Redactor>) -> Redactors {
+        let redactors = Redactors::default();
+        redactors.replace(first);
+        redactors
+    }
+
+    /// Hides what `next` knows from now on, and what the one before knows until what began with it has ended.
+    pub fn replace(&self, next: Arc<Redactor>) {
+        let mut kept = self.inner.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if *kept.current == *next {
+            return;
+        }
+        let current = std::mem::replace(&mut kept.current, next);
+        let previous = std::mem::replace(&mut kept.previous, current);
+        kept.older.push(Arc::downgrade(&previous));
+        drop(previous);
+        kept.older.retain(|older| older.strong_count() > 0);
+        let any = !kept.current.is_empty() || !kept.previous.is_empty() || !kept.older.is_empty();
+        self.inner.any.store(any, Ordering::Release);
+    }
+
+    /// Whether there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        !self.inner.any.load(Ordering::Acquire)
+    }
+
+    /// Hides the secrets in a text for people.
+    pub fn text(&self, mut text: String) -> String {
+        for redactor in self.in_use() {
+            redactor.replace(&mut text);
+        }
+        text
+    }
+
+    /// Hides the secrets in bytes that are written as they are.
+    pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        for redactor in self.in_use() {
+            redactor.hide(&mut bytes, super::End::Whole);
+        }
+        bytes
+    }
+
+    /// Hides the secrets in a message, or a list of messages, in JSON.
+    pub fn message(&self, mut message: Vec<u8>) -> Vec<u8> {
+        for redactor in self.in_use() {
+            message = redactor.message(message);
+        }
+        message
+    }
+
+    fn in_use(&self) -> Vec<Arc<Redactor>> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let kept = self.inner.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let older = kept.older.iter().filter_map(Weak::upgrade);
+        let all = [kept.current.clone(), kept.previous.clone()].into_iter().chain(older);
+        all.filter(|redactor| !redactor.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hiding(secret: &str) -> Arc<Redactor> {
+        Arc::new(Redactor::new([secret]))
+    }
+
+    #[test]
+    fn a_secret_is_hidden_until_nobody_works_with_it() {
+        let redactors = Redactors::default();
+        assert!(redactors.is_empty());
+        let first = hiding("first-one");
+        redactors.replace(first.clone());
+        for next in ["second-one", "third-one", "fourth-one"] {
+            redactors.replace(hiding(next));
+        }
+        let said = "first-one second-one third-one fourth-one".to_owned();
+        assert_eq!(redactors.text(said.clone()), "[secret] second-one [secret] [secret]");
+        drop(first);
+        assert_eq!(redactors.text(said), "first-one second-one [secret] [secret]");
+    }
+}

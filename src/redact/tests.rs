@@ -1,0 +1,188 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use super::*;
+use base64::Engine as _;
+use serde_json::json;
+
+mod properties;
+
+fn hidden(secret: &str, text: &str) -> String {
+    Redactor::new([secret]).text(text).into_owned()
+}
+
+#[test]
+fn a_secret_is_hidden_in_every_form() {
+    for said in [
+        "pä\"ss/wo rd+",
+        "PÄ\"SS/WO RD+",
+        r#"{"a":"pä\"ss/wo rd+"}"#,
+        r#"{"a":"p\u00e4\"ss/wo rd+"}"#,
+        r#"{"a":"p\u00E4\u0022ss\/wo\u0020rd\u002b"}"#,
+        r#"{"a":"{\"b\":\"p\\u00e4\\\"ss\\/wo rd+\"}"}"#,
+        "\"p\\u{e4}\\\"ss/wo rd+\"",
+        r"b'p\xc3\xa4\x22ss/wo rd+'",
+        "k=p%C3%A4%22ss%2Fwo+rd%2B",
+        "k=p%c3%a4%22ss%2fwo%20rd%2b",
+        "/p%C3%A4%22ss/wo%20rd+",
+        "?next=p%25C3%25A4%2522ss%252Fwo%2520rd%252B",
+        "<a b='pä&quot;ss/wo rd+'>",
+        "p&#228;&#34;ss&#x2F;wo rd&#43;",
+        "p&amp;#228;&amp;quot;ss/wo rd+",
+        "70c3a42273732f776f2072642b",
+        "70C3A42273732F776F2072642B",
+        "cMOkInNzL3dvIHJkKw==",
+        "eHDDpCJzcy93byByZCs=",
+        "eHhww6Qic3Mvd28gcmQr",
+        "cMOkInNzL3dv\nIHJkKw==",
+        "cMOkInNzL3dv\\nIHJkKw==",
+        "cMOkInNzL3dvIHJkKw",
+        "pä\u{1b}[1;31m\"ss/wo\u{1b}[0m rd+",
+        "pä\\u001b[31m\"ss/wo\\u001b[0m rd+",
+    ] {
+        let text = hidden("pä\"ss/wo rd+", &format!("<{said}>"));
+        assert!(text.contains("[secret]"), "{said} became {text}");
+        let left = text.replace("[secret]", "");
+        let rest = said.len().min(16);
+        assert!(!left.contains("ss") && !left.contains(&said[said.len() - rest..]), "{said} became {text}");
+    }
+}
+
+#[test]
+fn base64_of_what_holds_a_secret_is_hidden_at_each_alignment() {
+    let secret = "hunter2-hunter2";
+    for before in ["user:", "users:", "admin2:"] {
+        let text = base64::engine::general_purpose::STANDARD.encode(format!("{before}{secret} and more"));
+        let hidden = hidden(secret, &text);
+        assert!(hidden.contains("[secret]"), "{hidden}");
+        let inner = base64::engine::general_purpose::STANDARD.encode(secret);
+        assert!(!hidden.contains(&inner[4..10]), "{hidden}");
+    }
+}
+
+#[test]
+fn innocent_text_stays() {
+    let redactor = Redactor::new(["hunter2-hunter2", "s3cr"]);
+    for text in ["", "hunter", "hunter2-hunter", "&amp; %2F \\u0073", "c2VjcmV0cw==", "100% \\\\ & +", "s 3 c r"] {
+        assert_eq!(redactor.text(text), text);
+    }
+}
+
+#[test]
+fn a_secret_that_ends_with_a_quote_is_hidden_to_its_end() {
+    assert_eq!(hidden("hunter\"", r#"{"a":"hunter\"","b":1}"#), r#"{"a":"[secret]","b":1}"#);
+    assert_eq!(hidden("hunter\\", r#"{"a":"hunter\\","b":1}"#), r#"{"a":"[secret]","b":1}"#);
+}
+
+#[test]
+fn a_secret_is_hidden_in_whole_even_where_another_begins_like_it() {
+    let redactor = Redactor::new(["hunter2", "hunter2-longer", "2-longer-still"]);
+    assert_eq!(redactor.text("x hunter2-longer y hunter2hunter2"), "x [secret] y [secret][secret]");
+    assert_eq!(redactor.text("hunter2-longer-still"), "[secret]");
+}
+
+#[test]
+fn each_line_of_a_secret_is_hidden_and_the_frame_of_a_key_is_not() {
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASC\nshort\n-----END PRIVATE KEY-----";
+    let redactor = Redactor::new([key]);
+    assert_eq!(redactor.text(key), "[secret]");
+    assert_eq!(redactor.text(&key.replace('\n', "\r\n")), "[secret]");
+    assert_eq!(
+        redactor.text("-----BEGIN PRIVATE KEY-----\n9w0BAQEFAASC\nshort"),
+        "-----BEGIN PRIVATE KEY-----\n[secret]\nshort"
+    );
+}
+
+#[test]
+fn what_was_cut_ends_before_the_beginning_of_a_secret() {
+    let redactor = Redactor::new(["hunter2-hunter2"]);
+    for (text, left) in [
+        ("a hunter2-hunter2 b", "a [secret] b"),
+        ("a hunter2-hunter", "a "),
+        ("a h", "a "),
+        ("a %68%75%6", "a "),
+        ("a \\u0068\\u00", "a "),
+        ("a hunter2-hunter2", "a [secret]"),
+        ("a aHVudGVyMi1od", "a "),
+    ] {
+        let mut bytes = text.as_bytes().to_vec();
+        redactor.hide(&mut bytes, End::Cut);
+        assert_eq!(String::from_utf8(bytes).unwrap(), left, "{text}");
+    }
+}
+
+#[test]
+fn what_broke_off_in_a_secret_ends_with_it_hidden() {
+    let redactor = Redactor::new(["hunter2-hunter2"]);
+    for (text, left) in [("a hunter2-hun", "a [secret]"), ("a hun", "a hun"), ("such as h", "such as h")] {
+        let mut bytes = text.as_bytes().to_vec();
+        assert_eq!(redactor.hide(&mut bytes, End::Broken), 0);
+        assert_eq!(String::from_utf8(bytes).unwrap(), left, "{text}");
+    }
+}
+
+#[test]
+fn numbers_become_texts_and_json_stays_json() {
+    assert_eq!(hidden("12345678", r#"{"a": 12345678, "b":[9123456780]}"#), r#"{"a": "[secret]", "b":["[secret]"]}"#);
+    assert_eq!(hidden("12345678", "12345678 and 9123456780"), "[secret] and 9[secret]0");
+}
+
+#[test]
+fn bytes_keep_their_length() {
+    let mut bytes = b"\x89PNG\xff\0tEXthunter22\0\xfe".to_vec();
+    Redactor::new(["hunter22"]).hide(&mut bytes, End::Whole);
+    assert_eq!(bytes, b"\x89PNG\xff\0tEXt********\0\xfe");
+}
+
+fn message(redactor: &Redactor, value: &serde_json::Value) -> serde_json::Value {
+    serde_json::from_slice(&redactor.message(serde_json::to_vec(value).unwrap())).unwrap()
+}
+
+#[test]
+fn nothing_in_a_message_escapes() {
+    let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let redactor = Redactor::new(["hunter22", "12345678"]);
+    let inner = base64(b"a text with hunt\\u0065r22 in it");
+    let before = json!({"jsonrpc": "2.0", "id": "hunter22", "result": {
+        "structuredContent": {"a": 12345678, "hunter22": [{"b": "x hunter22"}], "n": -1.12345678},
+        "content": [
+            {"type": "image", "mimeType": "image/png", "data": base64(b"\x89\xffhunter22\0\0\0")},
+            {"type": "resource", "resource": {"uri": "x://hunter22/%68unter22", "blob": inner}},
+        ],
+        "requestState": base64(b"hunter22"),
+        "someNewField": {"deep": ["hunter22", base64(b"hunter22")]},
+    }});
+    let after = message(&redactor, &before);
+    let expected = json!({"jsonrpc": "2.0", "id": "hunter22", "result": {
+        "structuredContent": {"a": "[secret]", "[secret]": [{"b": "x [secret]"}], "n": "-1.[secret]"},
+        "content": [
+            {"type": "image", "mimeType": "image/png", "data": base64(b"\x89\xff********\0\0\0")},
+            {"type": "resource", "resource": {"uri": "x://[secret]/[secret]", "blob": base64(b"a text with [secret] in it")}},
+        ],
+        "requestState": base64(b"hunter22"),
+        "someNewField": {"deep": ["[secret]", "[secret]="]},
+    }});
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn a_secret_that_is_a_word_of_the_protocol_breaks_no_message() {
+    let redactor = Redactor::new(["text", "root", "3000", "postgres"]).sparing(["postgres-query".to_owned()]);
+    let before = json!({"jsonrpc": "2.0", "id": 3000, "method": "roots/list", "result": {
+        "ttlMs": 3000,
+        "tools": [{"name": "postgres-query", "description": "asks postgres"}],
+        "content": [{"type": "text", "text": "the text is text"}],
+        "structuredContent": {"text": "text", "name": "postgres-query"},
+    }});
+    let expected = json!({"jsonrpc": "2.0", "id": 3000, "method": "roots/list", "result": {
+        "ttlMs": 3000,
+        "tools": [{"name": "postgres-query", "description": "asks [secret]"}],
+        "content": [{"type": "text", "text": "the [secret] is [secret]"}],
+        "structuredContent": {"[secret]": "[secret]", "name": "[secret]-query"},
+    }});
+    assert_eq!(message(&redactor, &before), expected);
+}
+
+#[test]
+fn what_is_no_json_is_hidden_as_text() {
+    assert_eq!(Redactor::new(["hunter22"]).message(b"no {hunter22".to_vec()), b"no {[secret]");
+}

@@ -1,0 +1,171 @@
+//! Whatever a secret is and however it is written, nothing of it gets through.
+
+use super::super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// A million cases with `PROPTEST_CASES=1000000`; a pass over all ways of writing in any case.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2000);
+    ProptestConfig { max_global_rejects: 4 * cases, ..ProptestConfig::with_cases(cases) }
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    let characters = prop_oneof![
+        8 => "[a-zA-Z0-9]",
+        3 => "[\"'/\\\\%&+ <>#$~_.:;=@-]",
+        1 => "[äöüßÄéß€語😀]",
+    ];
+    prop::collection::vec(characters, 8..40)
+        .prop_map(|letters| letters.concat().trim().to_owned())
+        .prop_filter("long enough", |secret| secret.chars().count() >= SAFE)
+}
+
+/// A way to write one character.
+fn character(letter: char, way: u8) -> String {
+    let (mut units, mut bytes) = ([0; 2], [0; 4]);
+    let units = letter.encode_utf16(&mut units).iter().copied();
+    let bytes = letter.encode_utf8(&mut bytes).bytes();
+    match way {
+        0 => bytes.map(|byte| format!("%{byte:02X}")).collect(),
+        1 => bytes.map(|byte| format!("%{byte:02x}")).collect(),
+        2 => bytes.map(|byte| format!("%25{byte:02x}")).collect(),
+        3 => units.map(|unit| format!("\\u{unit:04x}")).collect(),
+        4 => units.map(|unit| format!("\\\\u{unit:04X}")).collect(),
+        5 => format!("&#{};", u32::from(letter)),
+        6 => format!("&#x{:X};", u32::from(letter)),
+        7 => format!("&amp;#x{:x};", u32::from(letter)),
+        8 => format!("\\u{{{:x}}}", u32::from(letter)),
+        9 => letter.to_ascii_uppercase().to_string(),
+        _ => letter.to_string(),
+    }
+}
+
+fn json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn form(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+fn html(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// The ways to write a text, apart from base64.
+const WAYS: u8 = 14;
+
+fn written(text: &str, way: u8, ways: &[u8]) -> String {
+    match way {
+        0 => text.to_owned(),
+        1 => json(text),
+        2 => json(&json(text)),
+        3 => form(text),
+        4 => form(&form(text)),
+        5 => json(text).replace('/', "\\/"),
+        6 => html(text),
+        7 => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        8 => text.to_lowercase(),
+        9 => text.to_uppercase(),
+        10 => text.escape_default().to_string(),
+        11 => form(text).replace("%2F", "/").replace("%7E", "~").replace('+', "%20"),
+        12 => form(&json(text)),
+        _ => text.chars().zip(ways.iter().cycle()).map(|(letter, way)| character(letter, *way)).collect(),
+    }
+}
+
+/// Six characters of a secret, from each on, as they are written.
+fn pieces(secret: &str, way: u8, ways: &[u8]) -> Vec<String> {
+    let letters: Vec<char> = secret.chars().collect();
+    let six = |nth: usize| letters[nth..nth + 6].iter().collect::<String>();
+    (0..letters.len() - 5)
+        .map(|nth| {
+            let turned: Vec<u8> = ways.iter().cycle().skip(nth % ways.len()).take(6).copied().collect();
+            written(&six(nth), way, &turned)
+        })
+        .collect()
+}
+
+fn cut(text: &str, at: usize) -> Vec<u8> {
+    let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.as_bytes()[..at].to_vec()
+}
+
+fn ways() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(0_u8..14, 1..40)
+}
+
+fn around() -> impl Strategy<Value = String> {
+    "[xyz0-9 .:/?=&%\\\\\"{}\n,äF+]{0,12}"
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn nothing_of_a_secret_is_left(
+        secret in secret(), way in 0..WAYS, ways in ways(), before in around(), behind in around(),
+        at in any::<prop::sample::Index>(), end in 0_u8..3,
+    ) {
+        let redactor = Redactor::new([secret.as_str()]);
+        let text = format!("{before}{}{behind}", written(&secret, way, &ways));
+        let (mut bytes, end) = match end {
+            0 => (text.clone().into_bytes(), End::Whole),
+            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
+            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+        };
+        redactor.hide(&mut bytes, end);
+        let left = String::from_utf8(bytes).unwrap();
+        for piece in pieces(&secret, way, &ways) {
+            prop_assert!(!left.contains(&piece), "{text} became {left}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_secret_is_left_in_base64(
+        secret in secret(), before in "[a-z:]{0,5}", behind in "[a-z]{0,5}", way in 0_u8..4,
+        at in any::<prop::sample::Index>(), end in 0_u8..3,
+    ) {
+        let redactor = Redactor::new([secret.as_str()]);
+        let whole = format!("{before}{secret}{behind}");
+        let encode = |text: &str| match way {
+            0 | 1 => STANDARD.encode(text),
+            2 => URL_SAFE_NO_PAD.encode(text),
+            _ => form(&STANDARD.encode(text)),
+        };
+        let text = encode(&whole);
+        let lines: Vec<&str> = text.as_bytes().chunks(20).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        let text = if way == 1 { lines.join("\n") } else { text };
+        let (mut bytes, end) = match end {
+            0 => (text.clone().into_bytes(), End::Whole),
+            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
+            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+        };
+        redactor.hide(&mut bytes, end);
+        let left = String::from_utf8(bytes).unwrap();
+        let plain = left.replace('\n', "").replace("%2B", "+").replace("%2F", "/");
+        // Six characters are eight of base64, of which the outer ones are shared.
+        let known = encode(&whole).replace("%2B", "+").replace("%2F", "/");
+        let from = (before.len() * 8).div_ceil(6);
+        let to = (before.len() + secret.len()) * 8 / 6;
+        for nth in from..to.saturating_sub(6) {
+            prop_assert!(!plain.contains(&known[nth..nth + 7]), "{text} became {left}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_searched_and_text_without_a_secret_stays(
+        bytes in prop::collection::vec(any::<u8>(), 0..200), text in any::<String>(), secret in secret(),
+    ) {
+        let redactor = Redactor::new([secret.as_str()]);
+        let mut hidden = bytes.clone();
+        redactor.hide(&mut hidden, End::Cut);
+        prop_assert!(bytes.starts_with(&hidden) || hidden.contains(&b'['));
+        prop_assert_eq!(&*redactor.text(&text), &*text);
+    }
+}

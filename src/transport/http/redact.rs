@@ -1,0 +1,52 @@
+//! Responses without secrets: all that leaves over HTTP passes here, whoever has made it.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, header},
+    response::Response,
+};
+use futures_util::StreamExt;
+
+use crate::redact::Redactors;
+
+/// Hides the secrets in a response.
+pub(super) async fn response(response: Response, redactors: &Redactors) -> Response {
+    if redactors.is_empty() {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let body = if is_stream(&parts.headers) {
+        let redactors = redactors.clone();
+        // A piece is an event: nobody here writes a part of one.
+        Body::from_stream(body.into_data_stream().map(move |piece| piece.map(|piece| events(&piece, &redactors))))
+    } else {
+        let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
+            return Response::from_parts(parts, Body::empty());
+        };
+        parts.headers.remove(header::CONTENT_LENGTH);
+        Body::from(redactors.message(bytes.into()))
+    };
+    Response::from_parts(parts, body)
+}
+
+fn is_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"))
+}
+
+/// Hides the secrets in the data of events, line by line.
+fn events(piece: &Bytes, redactors: &Redactors) -> Bytes {
+    let mut out = Vec::with_capacity(piece.len());
+    for line in piece.split_inclusive(|byte| *byte == b'\n') {
+        let data = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii).filter(|data| !data.is_empty());
+        match data {
+            Some(data) => {
+                out.extend_from_slice(b"data: ");
+                out.extend(redactors.message(data.to_vec()));
+                out.push(b'\n');
+            }
+            None => out.extend_from_slice(line),
+        }
+    }
+    out.into()
+}

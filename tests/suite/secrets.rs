@@ -1,0 +1,319 @@
+//! No secret leaves, however it is written, wherever it is cut, and in whatever field.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::harness::{Client, FOLIO, Folder, MODERN, SESSIONS, folio_in};
+
+const SECRET: &str = "Zk/7~ä\"&qW hunter22-9d41+x";
+const NUMBER: &str = "8675309123";
+
+/// Whether six characters of a secret are in a text, in either case.
+fn leaks(secret: &str, text: &str) -> bool {
+    let (letters, text): (Vec<char>, String) = (secret.to_lowercase().chars().collect(), text.to_lowercase());
+    letters.windows(6).any(|six| text.contains(&six.iter().collect::<String>()))
+}
+
+/// Every way in which a text is looked through.
+fn readings(text: &str) -> Vec<String> {
+    let form = text.replace('+', " ");
+    let percent = |text: &str| {
+        url::form_urlencoded::parse(format!("k={}", text.replace('&', "%26")).as_bytes())
+            .map(|(_, value)| value.into_owned())
+            .collect::<String>()
+    };
+    let html = text.replace("&quot;", "\"").replace("&amp;", "&");
+    let json =
+        |text: &str| text.replace("\\/", "/").replace("\\\"", "\"").replace("\\u00e4", "ä").replace("\\\\", "\\");
+    let mut all = vec![text.to_owned(), percent(text), percent(&form), html, json(text), json(&json(text))];
+    let is_base64 = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '/' | '=');
+    for run in text.split(|letter| !is_base64(letter)).filter(|run| run.len() >= 8) {
+        let bare = run.trim_end_matches('=');
+        let length = bare.len();
+        for (from, to) in (0..4).flat_map(|from| (0..4).map(move |cut| (from, length - cut))) {
+            let engine = base64::engine::general_purpose::STANDARD_NO_PAD;
+            all.extend(
+                bare.get(from..to)
+                    .and_then(|run| engine.decode(run).ok())
+                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            );
+        }
+    }
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    all.push(String::from_utf8_lossy(&digits.chunks_exact(2).map(byte).collect::<Vec<u8>>()).into_owned());
+    all
+}
+
+#[track_caller]
+fn assert_hidden(text: &str) {
+    for reading in readings(text) {
+        assert!(!leaks(SECRET, &reading) && !leaks(NUMBER, &reading), "{text}\nread as\n{reading}");
+    }
+}
+
+fn manifest(api: &str) -> String {
+    const TOOLS: &str = r##"
+folio: 1
+server: { name: s }
+env: { T: { secret: true }, N: { secret: true }, HOOK: { secret: true } }
+tools:
+  cut: { arguments: { n: { type: integer } }, maxOutput: 64B, run: { exec: [sh, -c, 'printf "%*s%s and more than that" "$P" "" "$T"'], env: { T: "{{env.T}}", P: "{{n}}" } } }
+  tail: { arguments: { n: { type: integer } }, run: { exec: [sh, -c, 'printf %s "$T" >&2; head -c "$P" /dev/zero | tr "\\0" x >&2; exit 3'], env: { T: "{{env.T}}", P: "{{n}}" } } }
+  late: { arguments: { n: { type: integer } }, timeout: 400ms, run: { exec: [sh, -c, 'printf %s "$T" >&2; head -c "$P" /dev/zero | tr "\\0" x >&2; sleep 20'], env: { T: "{{env.T}}", P: "{{n}}" } } }
+  broken: { timeout: 400ms, run: { exec: [sh, -c, 'printf "%.20s" "$T" >&2; sleep 20'], env: { T: "{{env.T}}" } } }
+  helpers: { arguments: { n: { type: integer } }, run: { exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, result: { text: "{{truncate result.stdout n}}|{{first (split result.stdout \"~\")}}|{{first (lines result.stdout)}}|{{lower result.stdout}}|{{upper result.stdout}}|{{replace result.stdout \"t\" \"-\"}}|{{join (split result.stdout \"e\") \"_\"}}" } }
+  forms: { run: { exec: [sh, -c, 'printf "%s" "$T" | sed "s,/,%2f,g;s/ /%20/g;s/&/%26/g;s/\"/%22/g"; echo; printf %s "$T" | sed "s,/,\\\\/,g;s/ä/\\\\u00e4/g;s/\"/\\\\\"/g"; echo; printf %s "$T" | sed "s/&/\&amp;/g;s/\"/\&quot;/g"; echo; printf %s "$T" | od -An -tx1 | tr -d " \n"; echo; for p in "" a ab; do printf %s%s "$p" "$T" | base64; done'], env: { T: "{{env.T}}" } } }
+  basic: { run: { http: { url: "API/echo/200", auth: { basic: { username: user, password: "{{env.T}}" } } } } }
+  echo: { run: { http: { method: POST, url: "API/echo/200", query: { a: "{{env.T}}" }, headers: { x-hex: "{{env.N}}" }, form: { b: "{{env.T}}" } } } }
+  echo-json: { run: { http: { method: POST, url: "API/echo/200", json: { b: "{{json env.T}}" } } } }
+  echo-path: { run: { http: { url: "API/echo/200/{{path env.T}}" } } }
+  refused: { run: { http: { url: "API/echo/500", auth: { basic: { username: user, password: "{{env.T}}" } } } } }
+  hook: { run: { http: { url: "{{env.HOOK}}/echo/500" } } }
+  image: { run: { exec: [sh, -c, 'printf "\211PNG\r\n\032\n%s\000\377" "$T"'], env: { T: "{{env.T}}" } } }
+  file-image: { result: { content: [{ image: secret.png }, { audio: { file: secret.png, mimeType: audio/wav } }] } }
+  inline: { run: { exec: [sh, -c, 'printf "{\"data\":\"%s\"}" "$(printf "abc%sdef" "$T" | base64 -w0)"'], env: { T: "{{env.T}}" } }, result: { content: [{ image: { base64: "{{result.json.data}}", mimeType: image/png } }] } }
+  number: { run: { exec: [sh, -c, 'printf "{\"n\":%s,\"list\":[%s.5],\"%s\":true}" "$N" "$N" "$N"'], env: { N: "{{env.N}}" } } }
+  embedded: { run: { exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, result: { content: [{ resource: { uri: "x://{{result.stdout}}", text: t } }, { resourceLink: { uri: "x://{{result.stdout}}", name: "{{result.stdout}}" } }] } }
+  notify: { run: [{ id: a, exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, { notify: { updated: "doc://{{steps.a.stdout}}" } }] }
+  reads: { arguments: { n: { type: integer } }, run: [{ id: a, read: "doc://file" }], result: { text: "{{truncate steps.a.text n}}" } }
+resources:
+  file: { uri: "doc://file", file: secret.txt }
+  blob: { uri: "doc://blob", file: secret.png }
+  doc: { uri: "doc://{+x}", text: "{{x}}" }
+"##;
+    let described = TOOLS.replace("API", api);
+    let lines = described.lines().map(|line| match line.split_once(": {") {
+        Some((name, rest)) if line.starts_with("  ") && !line.contains("uri:  ") && !rest.starts_with(" uri") => {
+            format!("{name}: {{ description: d,{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+struct Leaky {
+    folder: Folder,
+    api: Api,
+}
+
+impl Leaky {
+    fn new() -> Leaky {
+        let api = Api::start();
+        let folder = Folder::of(&manifest(&api.url()));
+        folder.write("secret.txt", format!("a line\n{SECRET}\n"));
+        folder.write(
+            "secret.png",
+            [b"\x89PNG\r\n\x1a\n\xff\0".to_vec(), SECRET.as_bytes().to_vec(), vec![0, 255]].concat(),
+        );
+        Leaky { folder, api }
+    }
+
+    /// Goes through `part` on each wire, in a session and without one.
+    fn everywhere(&self, part: impl Fn(&Client)) {
+        let hook = self.api.url().replace("127.0.0.1", "localhost");
+        let serve = || self.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", &hook);
+        let (pipes, web) = (serve().stdio(), serve().http());
+        for version in [SESSIONS[3], MODERN] {
+            part(&pipes.client(version));
+            part(&web.client(version));
+        }
+        for server in [pipes, web] {
+            assert_hidden(&server.log.text());
+        }
+    }
+
+    /// Calls a tool everywhere with each of these numbers.
+    fn calls(&self, tool: &str, numbers: impl IntoIterator<Item = i64> + Clone) {
+        self.everywhere(|client| {
+            for n in numbers.clone() {
+                let answer = client.call(tool, json!({ "n": n }));
+                assert_hidden(&answer.to_string());
+                assert!(answer["content"][0]["text"].is_string(), "{answer}");
+            }
+        });
+    }
+
+    fn call(&self, tool: &str, check: impl Fn(&Value)) {
+        self.everywhere(|client| {
+            let answer = client.call(tool, json!({}));
+            assert_hidden(&answer.to_string());
+            check(&answer);
+        });
+    }
+}
+
+fn says_secret(answer: &Value) {
+    assert!(answer.to_string().contains("[secret]"), "{answer}");
+}
+
+#[test]
+fn what_max_output_cuts_shows_no_beginning_of_a_secret() {
+    Leaky::new().calls("cut", (38..66).step_by(3));
+}
+
+#[test]
+fn the_tail_of_an_error_shows_no_end_of_a_secret() {
+    let leaky = Leaky::new();
+    leaky.calls("tail", [1975, 1980, 1985, 1990, 1995]);
+    leaky.calls("late", [1975, 1985, 1995, 2025, 2035]);
+    leaky.call("broken", says_secret);
+}
+
+#[test]
+fn no_helper_of_a_template_cuts_a_secret_apart() {
+    let leaky = Leaky::new();
+    leaky.calls("helpers", [7, 12, 20, 25]);
+    leaky.calls("reads", [13, 20, 30]);
+}
+
+#[test]
+fn a_secret_is_hidden_in_the_encodings_of_others() {
+    Leaky::new().call("forms", |answer| {
+        says_secret(answer);
+        assert_eq!(answer.to_string().matches("[secret]").count(), 7, "{answer}");
+    });
+}
+
+#[test]
+fn what_folio_encodes_is_hidden_when_it_is_echoed() {
+    let leaky = Leaky::new();
+    for tool in ["basic", "echo", "echo-json", "echo-path", "refused"] {
+        leaky.call(tool, says_secret);
+    }
+}
+
+#[test]
+fn the_host_of_a_secret_url_is_not_named() {
+    Leaky::new().call("hook", |answer| {
+        says_secret(answer);
+        assert!(!answer.to_string().contains("localhost"), "{answer}");
+    });
+}
+
+#[test]
+fn bytes_hold_no_secret() {
+    let leaky = Leaky::new();
+    for tool in ["image", "file-image"] {
+        leaky.call(tool, |answer| {
+            let data = STANDARD.decode(answer["content"][0]["data"].as_str().unwrap()).unwrap();
+            assert!(data.starts_with(b"\x89PNG") && data.ends_with(&[0, 255]), "{answer}");
+            assert!(data.windows(4).any(|bytes| bytes == b"****"), "{answer}");
+        });
+    }
+    leaky.call("inline", |_| {});
+    leaky.everywhere(|client| {
+        let read = client.result("resources/read", json!({ "uri": "doc://blob" }));
+        assert_hidden(&read.to_string());
+        assert!(STANDARD.decode(read["contents"][0]["blob"].as_str().unwrap()).is_ok(), "{read}");
+        assert_hidden(&client.result("resources/read", json!({ "uri": "doc://file" })).to_string());
+    });
+}
+
+#[test]
+fn a_number_that_is_a_secret_is_hidden_in_keys_and_values() {
+    Leaky::new().call("number", |answer| {
+        let expected = json!({ "n": "[secret]", "list": ["[secret]"], "[secret]": true });
+        assert_eq!(answer["structuredContent"], expected, "{answer}");
+    });
+}
+
+#[test]
+fn no_uri_holds_a_secret() {
+    let leaky = Leaky::new();
+    leaky.call("embedded", |answer| {
+        assert!(answer["content"][0]["resource"]["uri"].is_string(), "{answer}");
+    });
+    let serve = leaky.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
+    let server = serve.stdio();
+    let client = server.client(SESSIONS[3]);
+    client.call("notify", json!({}));
+    client.round_trip();
+    let told = client.told("notifications/resources/updated");
+    assert_hidden(&format!("{told:?}"));
+}
+
+#[test]
+fn the_command_line_prints_no_secret() {
+    let leaky = Leaky::new();
+    for arguments in [
+        &["call", "tail", "n=1990"][..],
+        &["call", "number", "--json"],
+        &["call", "image", "--json"],
+        &["read", "doc://file"],
+        &["read", "doc://blob"],
+    ] {
+        let mut command = std::process::Command::new(FOLIO);
+        command
+            .args(arguments)
+            .current_dir(leaky.folder.path())
+            .env("T", SECRET)
+            .env("N", NUMBER)
+            .env("HOOK", "http://x");
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(!said.concat().trim().is_empty(), "{arguments:?}");
+        said.iter().for_each(|text| assert_hidden(text));
+    }
+}
+
+#[test]
+fn a_report_and_a_log_hold_no_secret() {
+    let manifest = "folio: 1\nserver: { name: s }\nenv: { T: { secret: true, default: hunter22-9d41 } }\n\
+                    tools:\n  a: { description: hunter22-9d41, run: { exec: [echo] }, exec: [] }\n";
+    let folder = Folder::of(manifest);
+    for arguments in [&["check"][..], &["check", "--format", "json"], &["serve"], &["list"]] {
+        let ran = folio_in(folder.path(), arguments);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(!said.is_empty() && !said.contains("hunter22"), "{arguments:?}: {said}");
+    }
+    let folder = Folder::of(&manifest.replace(", exec: []", ""));
+    let server = folder.stdio();
+    let client = server.modern();
+    assert_eq!(client.list("tools")[0]["description"], "[secret]");
+    assert!(!server.log.text().contains("hunter22"), "{}", server.log.text());
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_told_of() {
+    let manifest = "folio: 1\nserver: { name: s }\nenv: { T: { secret: true } }\nprompts: { p: { text: t } }\n";
+    let folder = Folder::of(manifest);
+    let checked = |value: &str| {
+        let mut command = std::process::Command::new(FOLIO);
+        let output = command.arg("check").current_dir(folder.path()).env("T", value).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = checked("12345678");
+    assert!(code == Some(0) && !said.contains("secret"), "{said}");
+    let (code, said) = checked("1234567");
+    assert!(code == Some(0) && said.contains("warning[secret]") && said.contains("`T` is only 7 characters"), "{said}");
+    let (code, said) = checked("abc");
+    assert!(code == Some(1) && said.contains("error[secret]") && !said.contains("abc"), "{said}");
+    let (code, _) = checked("");
+    assert_eq!(code, Some(0), "one that is not set is not short");
+}
+
+#[test]
+fn a_secret_of_a_version_before_is_hidden_while_it_is_at_work() {
+    let manifest = |key: &str| {
+        format!(
+            "folio: 1\nserver: {{ name: s }}\nenv: {{ T: {{ secret: true, default: {key} }} }}\ntools:\n  \
+         a: {{ description: d, run: {{ exec: [sh, -c, 'until [ -e go ]; do sleep 0.01; done; echo \"$K {key}\"'], env: {{ K: \"{{{{env.T}}}}\" }} }} }}\n"
+        )
+    };
+    let folder = Folder::of(&manifest("hunter22-first"));
+    let server = folder.stdio();
+    let client = server.modern();
+    let id = client.begin_call("a", json!({}));
+    client.round_trip();
+    for next in ["hunter22-second", "hunter22-third"] {
+        let mark = server.log.mark();
+        folder.write("folio.yaml", manifest(next));
+        server.log.reloaded_after(mark);
+    }
+    folder.write("go", "");
+    let answer = client.answer(id).to_string();
+    assert!(answer.contains("[secret] [secret]"), "{answer}");
+}
