@@ -261,7 +261,8 @@ impl Room {
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
     pub(crate) fn answered<T: Weight>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
-        let weight = answer.weight();
+        // It is there twice when it is written.
+        let weight = answer.weight() * 2;
         let account = self.reservation.peer.account();
         self.remember(weight);
         self.reservation.shrink(self.expected);

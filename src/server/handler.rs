@@ -17,11 +17,8 @@ use rmcp::{
 };
 
 use super::{
-    Server,
-    bytes::Room,
-    completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription, tasks, tools,
-    unknown,
-    weight::Weight,
+    Server, bytes::Room, completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription,
+    tasks, tools, unknown, weight::Weight,
 };
 
 type Context = RequestContext<RoleServer>;

@@ -84,7 +84,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_quiet_client_may_ask_much_at_once_and_then_what_it_earns() {
-        for (cost, burst, a_second) in [(Cost::Act(200), 2_000, 200), (Cost::Act(1), 10, 1), (Cost::Complete, 1_000, 100)] {
+        for (cost, burst, a_second) in
+            [(Cost::Act(200), 2_000, 200), (Cost::Act(1), 10, 1), (Cost::Complete, 1_000, 100)]
+        {
             let allowance = Allowance::default();
             assert_eq!(taken(&allowance, cost), burst);
             assert_eq!(allowance.take(cost), Err(cost.time()));

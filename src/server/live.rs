@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{action::Notice, catalog::Catalog, redact::Redactors, world::World};
 
-use super::{Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks};
+use super::{
+    Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks,
+};
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::message::Fault;
 pub(super) const MOST: usize = 100;
 
 /// How many bytes the answers to a batch may have in all. They are kept until the last of them is there.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MOST_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The answer to one message of a batch.
 #[derive(Debug, Serialize)]

@@ -25,6 +25,7 @@ mod cli;
 mod completion;
 mod conversation;
 mod examples;
+mod flood;
 mod hostile;
 mod http;
 mod hundred_edits;

@@ -115,8 +115,7 @@ impl State {
 
     /// Forgets of what was read what there is no room for.
     fn let_go(&mut self, bytes: &PeerAccount) {
-        while self.read() > KEPT
-            || self.read() > 0 && (self.read_bytes() > KEPT_BYTES || !bytes.account().has_spare(0))
+        while self.read() > KEPT || self.read() > 0 && (self.read_bytes() > KEPT_BYTES || !bytes.account().has_spare(0))
         {
             self.forget_first();
         }
@@ -349,9 +348,9 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
+    use crate::server::Account;
     use futures_util::FutureExt;
     use proptest::prelude::*;
-    use crate::server::Account;
     use rmcp::model::{ErrorData, RequestId};
 
     fn channel(number: u64) -> Arc<Channel> {

@@ -15,8 +15,8 @@ use std::{
 use rmcp::{
     RoleServer,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, JsonRpcMessage, ProtocolVersion,
-        RequestId, GetExtensions,
+        CancelledNotification, CancelledNotificationParam, ClientNotification, GetExtensions, JsonRpcMessage,
+        ProtocolVersion, RequestId,
     },
     service::TxJsonRpcMessage,
     transport::Transport,

@@ -186,8 +186,7 @@ impl Streams {
     /// Forgets those that have ended long enough ago, or before enough others.
     pub(super) fn forget_finished(&mut self) {
         while let Some(number) = self.finished.front()
-            && (self.finished.len() > FINISHED
-                || self.opened.get(number).is_none_or(|opened| opened.channel.is_done()))
+            && (self.finished.len() > FINISHED || self.opened.get(number).is_none_or(|opened| opened.channel.is_done()))
         {
             self.opened.remove(number);
             self.finished.pop_front();

@@ -1,0 +1,379 @@
+//! Clients that take what they can get: the server's memory stays within bounds, and whoever asks for little is served.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// One answer that is large, one that is small, one that is a task.
+const SERVER: &str = r#"folio: 1
+server: { name: s, limits: { bytesInFlight: 64MiB } }
+resources:
+  files: { uri: "f://{+path}", root: files }
+tools:
+  small: { description: S, result: { text: fine } }
+  later: { description: L, task: required, result: { text: done } }
+"#;
+
+/// How long the large answer is.
+const LARGE: usize = 3 << 20;
+
+/// How much memory the server may have taken at its height.
+const MOST: u64 = 256 << 20;
+
+/// How long the flood lasts at least.
+const FLOOD: Duration = Duration::from_secs(12);
+
+/// How long an answer may take. What is shipped writes large answers a hundred times as fast as what is tested, on a
+/// machine that does other things besides.
+const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
+
+fn folder() -> Folder {
+    let folder = Folder::of(SERVER);
+    folder.write("files/large.txt", vec![b'x'; LARGE]);
+    folder
+}
+
+/// The most memory that a process has had.
+fn peak(pid: impl std::fmt::Display) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// What is written to a socket that may be closed already.
+fn begin(server: &Server, text: &str) -> Option<TcpStream> {
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).ok()?;
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    socket.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket.write_all(text.as_bytes()).ok()?;
+    Some(socket)
+}
+
+fn head(server: &Server, headers: &str, length: usize) -> String {
+    let port = server.port;
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n"
+    )
+}
+
+fn post(server: &Server, headers: &str, body: &Value) -> Option<TcpStream> {
+    let body = body.to_string();
+    begin(server, &(head(server, headers, body.len()) + &body))
+}
+
+/// What the server says until it has nothing more to say.
+fn drain(socket: Option<TcpStream>) -> String {
+    let (mut text, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    let Some(mut socket) = socket else { return String::new() };
+    while let Ok(count @ 1..) = socket.read(&mut buffer) {
+        text.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn message(id: impl Into<Value>, method: &str, params: Value) -> Value {
+    let id: Value = id.into();
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn initialize(version: &str) -> Value {
+    let info = json!({ "name": "flood", "version": "1" });
+    message(0, "initialize", json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": info }))
+}
+
+/// Begins a session, and says the headers of what is asked in it.
+fn session(server: &Server, version: &str) -> Option<String> {
+    let mut socket = post(server, "", &initialize(version))?;
+    let (mut text, mut buffer) = (String::new(), [0; 4096]);
+    while !text.contains("\r\n\r\n") {
+        let count = socket.read(&mut buffer).ok().filter(|count| *count > 0)?;
+        text += &String::from_utf8_lossy(&buffer[..count]);
+    }
+    let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("mcp-session-id:"))?.to_owned();
+    Some(format!("{line}\r\nMCP-Protocol-Version: {version}\r\n"))
+}
+
+fn large() -> Value {
+    json!({ "uri": "f://large.txt" })
+}
+
+fn modern(method: &str, name: &str) -> String {
+    format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n")
+}
+
+fn with_meta(mut params: Value) -> Value {
+    params["_meta"] = modern_meta();
+    params
+}
+
+/// Sessions that read one large answer after another.
+fn readers(server: &Server, over: &AtomicBool) {
+    for _ in 0..40 {
+        let Some(headers) = session(server, "2025-11-25") else { continue };
+        for id in 1..=4 {
+            if over.load(Ordering::Relaxed) {
+                return;
+            }
+            drain(post(server, &(headers.clone() + "Connection: close\r\n"), &message(id, "resources/read", large())));
+        }
+    }
+}
+
+/// Large answers that nobody reads.
+fn deaf(server: &Server, over: &AtomicBool) {
+    let ask =
+        || post(server, &modern("resources/read", "f://large.txt"), &message(1, "resources/read", with_meta(large())));
+    let mut held = Vec::new();
+    while !over.load(Ordering::Relaxed) && held.len() < 150 {
+        let mut socket = ask();
+        // One after another: what is measured is not how fast a debug build writes.
+        let _ = socket.as_mut().map(|socket| socket.read(&mut [0; 1]));
+        held.extend(socket);
+    }
+    wait(over);
+}
+
+/// A batch of a few kilobytes with hundreds of megabytes of answers.
+fn batches(server: &Server, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let Some(headers) = session(server, "2025-03-26") else { continue };
+        let batch: Vec<Value> = (1..=100).map(|id| message(id, "resources/read", large())).collect();
+        drain(post(server, &(headers + "Connection: close\r\n"), &batch.into()));
+    }
+}
+
+/// Heads and bodies that never end.
+fn halves(server: &Server, over: &AtomicBool) {
+    let mut held = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        held.clear();
+        for number in 0..1139 {
+            let whole = head(server, "", 3 << 20);
+            let half = if number % 2 == 0 { &whole[..whole.len() - 20] } else { &whole };
+            let mut socket = begin(server, half);
+            if number % 20 == 1 {
+                let _ = socket.as_mut().map(|socket| socket.write_all(&vec![b' '; 2 << 20]));
+            }
+            held.extend(socket);
+        }
+        thread::sleep(Duration::from_secs(2));
+    }
+}
+
+/// Sessions that never begin.
+fn beginners(server: &Server, over: &AtomicBool) {
+    for _ in 0..1200 {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        session(server, "2025-06-18");
+    }
+}
+
+/// Requests of long ids that are cancelled, and URIs without end.
+fn labels(server: &Server, over: &AtomicBool) {
+    let Some(headers) = session(server, "2025-11-25") else { return };
+    let close = headers + "Connection: close\r\n";
+    for number in 0..200 {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        let id = format!("{number}{}", "i".repeat(3_900_000));
+        let asked = post(server, &close, &message(id.clone(), "tools/call", json!({ "name": "small" })));
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        drain(post(server, &close, &cancel));
+        drain(asked);
+        let uri = format!("f://{number}{}", "u".repeat(3_900_000));
+        drain(post(server, &close, &message(number, "resources/subscribe", json!({ "uri": uri }))));
+    }
+}
+
+/// Tasks that end at once, more than there may be.
+fn tasks(server: &Server, over: &AtomicBool) {
+    let mut params = with_meta(json!({ "name": "later" }));
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    for id in 0..1200 {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        let headers = modern("tools/call", "later") + "Connection: close\r\n";
+        let said = drain(post(server, &headers, &message(id, "tools/call", params.clone())));
+        assert!(said.is_empty() || !said.contains("tasks are") && !said.contains("tasks already"), "{said}");
+    }
+}
+
+fn wait(over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// One who asks for little, again and again: the longest that it waited.
+fn honest(server: &Server, until: Instant) -> Duration {
+    let mut longest = Duration::ZERO;
+    while Instant::now() < until {
+        let began = Instant::now();
+        assert_eq!(server.modern().call_text("small", json!({})), "fine");
+        longest = longest.max(began.elapsed());
+        thread::sleep(Duration::from_millis(50));
+    }
+    longest
+}
+
+type Attack = fn(&Server, &AtomicBool);
+
+const ATTACKS: [(&str, Attack); 7] = [
+    ("readers", readers),
+    ("deaf", deaf),
+    ("batches", batches),
+    ("halves", halves),
+    ("beginners", beginners),
+    ("labels", labels),
+    ("tasks", tasks),
+];
+
+#[test]
+fn a_flood_takes_bounded_memory_and_honest_clients_are_served() {
+    let folder = folder();
+    let server = limited(&folder).http_as_told();
+    let over = AtomicBool::new(false);
+    let only = std::env::var("FOLIO_FLOOD").ok();
+    let longest = thread::scope(|scope| {
+        for (_, attack) in ATTACKS.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
+            scope.spawn(|| attack(&server, &over));
+        }
+        let longest =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| honest(&server, Instant::now() + FLOOD)));
+        over.store(true, Ordering::Relaxed);
+        longest
+    });
+    let peak = peak(server.pid());
+    println!("flood {only:?}: peak {} MiB, longest {longest:?}", peak >> 20);
+    let longest = longest.expect("an honest client was not served");
+    assert!(longest < SOON, "an honest client waited {longest:?}");
+    assert!(peak < MOST, "the server has taken {} MiB", peak >> 20);
+    // A session can begin, and one that has begun is served.
+    server.session("2025-11-25").round_trip();
+}
+
+/// A server that may have as many files open as most systems allow.
+fn limited(folder: &Folder) -> Serve {
+    Serve::through(&["sh", "-c", "ulimit -n 1024; exec \"$@\"", "sh"], folder.path()).flag("--http").flag("127.0.0.1:0")
+}
+
+/// Over a pipe: many requests with large answers, of which none is read.
+#[test]
+fn a_peer_that_does_not_read_takes_bounded_memory() {
+    let folder = folder();
+    let mut server = Command::new(FOLIO)
+        .args(["serve", folder.path().to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = initialize("2025-11-25").to_string() + "\n";
+    lines += "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    for id in 1..=600 {
+        lines += &(message(id, "resources/read", large()).to_string() + "\n");
+    }
+    let mut stdin = server.stdin.take().unwrap();
+    thread::spawn(move || {
+        let _ = stdin.write_all(lines.as_bytes());
+        thread::sleep(FLOOD * 2);
+    });
+    let began = Instant::now();
+    let mut steady = (0, Instant::now());
+    while steady.0 < LARGE as u64 || steady.1.elapsed() < Duration::from_secs(3) && began.elapsed() < FLOOD {
+        thread::sleep(Duration::from_millis(50));
+        let now = peak(server.id());
+        if now > steady.0 {
+            steady = (now, Instant::now());
+        }
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    println!("flood deaf pipe: peak {} MiB", steady.0 >> 20);
+    assert!(steady.0 < MOST, "the server has taken {} MiB", steady.0 >> 20);
+}
+
+/// A server of these limits, and what it says to a socket on which `text` was written, until it closes that.
+fn said_within(limits: &str, text: impl Fn(&Server) -> String) -> String {
+    let folder = Folder::of(&SERVER.replace("resources:", &format!("http: {{ limits: {{ {limits} }} }}\nresources:")));
+    folder.write("files/large.txt", vec![b'x'; LARGE]);
+    let server = folder.http();
+    let mut socket = begin(&server, &text(&server)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    let mut said = Vec::new();
+    match socket.read_to_end(&mut said) {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "it is not closed"),
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn a_head_that_does_not_end_is_waited_for_so_long() {
+    assert_eq!(said_within("headerTimeout: 200ms", |server| head(server, "", 3)[..50].to_owned()), "");
+}
+
+#[test]
+fn a_body_that_does_not_end_is_waited_for_so_long() {
+    let said = said_within("bodyTimeout: 200ms", |server| head(server, "", 3) + "{");
+    assert!(said.starts_with("HTTP/1.1 408") && said.contains("did not arrive within 200ms"), "{said}");
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_waited_for_so_long() {
+    // More than the sockets of both sides hold.
+    let said = said_within("writeTimeout: 200ms", |server| {
+        let body = message(1, "resources/read", with_meta(large())).to_string();
+        let one = head(server, &modern("resources/read", "f://large.txt"), body.len()) + &body;
+        one.repeat(8)
+    });
+    assert!(said.starts_with("HTTP/1.1 200") && said.len() < LARGE * 8, "all of it was sent: {}", said.len());
+}
+
+#[test]
+fn when_connections_are_all_taken_the_one_that_waits_longest_makes_room() {
+    let folder = Folder::of(&SERVER.replace("resources:", "http: { limits: { connections: 4 } }\nresources:"));
+    folder.write("files/a.txt", "a");
+    let server = folder.http();
+    let mut halves: Vec<TcpStream> = (0..4).map(|_| begin(&server, &head(&server, "", 3)).unwrap()).collect();
+    assert_eq!(server.modern().call_text("small", json!({})), "fine");
+    server.log.wait_after(0, |line| line.contains("all 4 connections are in use"));
+    let closed = halves[0].read(&mut [0; 8]);
+    assert!(matches!(closed, Ok(0)) || closed.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset));
+}
+
+#[test]
+fn labels_are_of_bounded_length_in_every_version() {
+    let folder = folder();
+    for version in SESSIONS.into_iter().chain([MODERN]) {
+        let server = folder.stdio();
+        let client = server.client(version);
+        let long = "x".repeat(20_000);
+        for (method, params) in [
+            ("tools/call", json!({ "name": long })),
+            ("tools/list", json!({ "cursor": long })),
+            ("resources/read", json!({ "uri": format!("f://{long}") })),
+            ("tools/call", json!({ "name": "small", "_meta": { "progressToken": long } })),
+        ] {
+            let refused = client.error(method, params);
+            assert_eq!(refused["code"], -32602, "{refused}");
+            assert!(refused.to_string().len() < 500 && refused["message"].as_str().unwrap().contains("at most"));
+        }
+        let pipe = client.pipe();
+        pipe.line(message(long.clone(), "tools/list", json!({})).to_string());
+        assert_eq!(pipe.take(|said| said["id"].is_null())["error"]["message"], "`id` must be at most 1 KiB");
+    }
+}
