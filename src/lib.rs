@@ -32,6 +32,7 @@ pub mod diagnostic;
 pub mod yaml;
 pub mod files;
 pub mod uri;
+pub mod budget;
 pub mod template;
 pub mod schema;
 pub mod notation;

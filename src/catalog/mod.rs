@@ -38,6 +38,7 @@ use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::action::{Client, ListKind, Plan, Waited};
+use crate::diagnostic::{cut, one_line};
 use crate::uri::{Router, check_uri};
 
 use answer::{
@@ -55,6 +56,13 @@ pub(crate) use header::mirrors;
 pub use limit::words_of;
 pub use listening::Listening;
 pub use server_limits::ServerLimits;
+
+/// How much of a name that is unknown is shown to whoever sent it, in characters.
+const NAME: usize = 64;
+/// How much of a URI.
+const URI: usize = 256;
+/// How much of a URI as data, which clients compare with the one that they sent.
+const LONG_URI: usize = 4096;
 
 /// Everything that a server serves.
 pub struct Catalog {
@@ -176,7 +184,7 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<ToolAnswer, Refusal> {
         let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {name}")));
+            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {}", cut(name, NAME))));
         };
         let given = match tool.call(arguments, calling).await? {
             Err(failure) => return Ok(failure),
@@ -214,7 +222,7 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<PromptAnswer, Refusal> {
         let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {name}")));
+            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {}", cut(name, NAME))));
         };
         let rendered = prompt.render(arguments, calling).await?;
         let mut messages = Vec::with_capacity(rendered.len());
@@ -252,7 +260,7 @@ impl Catalog {
     /// Reads a resource for an entry of a pack.
     async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
         if self.owner(uri).is_some_and(|owner| !home.may_embed(owner)) {
-            return Err(not_found(uri, &format!("Resource not found: {uri}")));
+            return Err(not_found(uri, &format!("Resource not found: {}", cut(uri, URI))));
         }
         Ok(self.reading(uri, calling).await?.contents)
     }
@@ -265,10 +273,10 @@ impl Catalog {
             return Ok((resource, values));
         }
         match check_uri(uri) {
-            Ok(()) => Err(not_found(uri, &format!("Resource not found: {uri}"))),
+            Ok(()) => Err(not_found(uri, &format!("Resource not found: {}", cut(uri, URI)))),
             Err(fault) => {
-                let words = format!("`{}` is no URI: {}", crate::diagnostic::one_line(uri), fault.message);
-                Err(Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri })))
+                let words = format!("`{}` is no URI: {}", one_line(&cut(uri, URI)), fault.message);
+                Err(Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": cut(uri, LONG_URI) })))
             }
         }
     }
@@ -359,9 +367,9 @@ impl Catalog {
         match &wish.of {
             CompletionOf::Prompt(name) => {
                 let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-                let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {name}")))?;
+                let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", cut(name, NAME))))?;
                 if !prompt.face.arguments.iter().any(|argument| argument.name == wish.argument) {
-                    return Err(unknown(format!("`{name}` has no argument `{}`", wish.argument)));
+                    return Err(unknown(format!("`{name}` has no argument `{}`", cut(&wish.argument, NAME))));
                 }
                 match prompt.completions.get(&wish.argument) {
                     Some(source) => {
@@ -374,7 +382,7 @@ impl Catalog {
             CompletionOf::Template(uri) => {
                 let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
                 let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
-                let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
+                let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {}", cut(uri, URI))))?;
                 self.complete_variable(resource, wish, calling).await
             }
         }
@@ -387,7 +395,7 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<Completions, Refusal> {
         if !resource.template.variables().iter().any(|variable| variable.name == wish.argument) {
-            let words = format!("`{}` has no variable `{}`", resource.template.as_str(), wish.argument);
+            let words = format!("`{}` has no variable `{}`", resource.template.as_str(), cut(&wish.argument, NAME));
             return Err(Refusal::new(RefusalKind::UnknownReference, words));
         }
         if let Some(source) = resource.completions.get(&wish.argument) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
+use crate::diagnostic::cut;
 use crate::catalog::{
     answer::{Refusal, RefusalKind},
     words_of,
@@ -79,7 +80,7 @@ pub(crate) fn too_early(wait: Duration) -> ErrorData {
 
 /// A method that nobody knows here.
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", cut(method, 64)), None)
 }
 
 /// A request that wants log messages of a level that there is not.

@@ -15,10 +15,12 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::action::Plan;
+use crate::diagnostic::cut;
 use crate::files::{FileError, Folder, mime_by_name, rfc3339};
 use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
 
+use super::{LONG_URI, URI};
 use super::answer::{Body, Contents, Refusal, RefusalKind};
 use super::block::{Made, contents};
 use super::complete::Sources;
@@ -211,7 +213,7 @@ impl Resource {
                 self.read_file(folder, &below, uri)?
             }
             Content::Root(root) if root.admits(&path) => self.read_file(root.folder(), Path::new(&path), uri)?,
-            Content::Root(_) => return Err(not_found(uri, &format!("there is no `{path}`"))),
+            Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
             Content::Run(plan, result) => {
                 let reading = self.run((plan, result), scope, uri, &calling).await;
                 return reading.map_err(|refusal| knowing(roots, refusal));
@@ -293,7 +295,7 @@ impl Resource {
 
 /// Nothing answers a URI.
 pub(super) fn not_found(uri: &str, words: &str) -> Refusal {
-    Refusal::new(RefusalKind::NotFound, words).with_data(json!({ "uri": uri }))
+    Refusal::new(RefusalKind::NotFound, words).with_data(json!({ "uri": cut(uri, LONG_URI) }))
 }
 
 fn with_stat(face: face::Resource, folder: &Folder, path: &Path) -> face::Resource {
