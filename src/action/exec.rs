@@ -99,10 +99,11 @@ impl Act for Exec {
             Program::Template(template) => template.render(doing.scope)?.into_text(),
         };
         let mut command = self.setting.command(&program, doing)?;
-        command.args = self.arguments(doing.scope)?;
+        command.args = doing.scope.budget().run(|| self.arguments(doing.scope))??;
         let finished = doing.world.run(command).await?;
         let shown = program.rsplit('/').next().unwrap_or(&program);
-        self.setting.outcome(shown, finished, doing.max_output)
+        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
+        doing.scope.budget().run_sized(size, || self.setting.outcome(shown, finished, doing.max_output))?
     }
 }
 
@@ -138,9 +139,9 @@ impl Argument<'_> {
     }
 
     fn push_each(&mut self, name: &str, then: &[Template<Argv>], scope: &Scope) -> Result<(), Failure> {
-        let items = scope.get(&["arguments", name]).and_then(Value::as_array).cloned().unwrap_or_default();
-        for item in items {
-            let inner = scope.clone().with_this(item);
+        let items = scope.get(&["arguments", name]).and_then(Value::as_array);
+        for item in items.into_iter().flatten() {
+            let inner = scope.clone().with_this(item.clone());
             for template in then {
                 self.push_item(template, &inner, Some(name))?;
             }

@@ -115,7 +115,9 @@ impl Act for Script {
             }
         }
         let finished = doing.world.run(command).await?;
-        self.setting.outcome(&self.program, finished, doing.max_output)
+        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
+        let outcome = || self.setting.outcome(&self.program, finished, doing.max_output);
+        doing.scope.budget().run_sized(size, outcome)?
     }
 }
 

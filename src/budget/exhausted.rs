@@ -1,5 +1,7 @@
 //! Why a call may do no more.
 
+use std::time::Duration;
+
 use super::{MAX_MEMORY, MAX_WORK};
 
 const MIB: u64 = 1 << 20;
@@ -20,8 +22,11 @@ pub enum Exhausted {
     )]
     Memory,
     /// Its time is over.
-    #[error("this takes longer than its `timeout`; send less, or ask for less at once")]
-    Time,
+    #[error("it did not end within {after:?}")]
+    Time {
+        /// How long it might take.
+        after: Duration,
+    },
     /// Its caller no longer wants it.
     #[error("cancelled")]
     Cancelled,

@@ -38,6 +38,8 @@ pub struct Budget {
     used: Arc<Used>,
     /// Until when, counted from the beginning of the call and without what its client was waited for.
     until: Duration,
+    /// How long its entry may take.
+    timeout: Duration,
 }
 
 #[derive(Debug)]
@@ -101,14 +103,15 @@ impl Budget {
             too_long: AtomicBool::new(false),
             capacity,
         };
-        Budget { used: Arc::new(used), until: Duration::MAX }
+        Budget { used: Arc::new(used), until: Duration::MAX, timeout: Duration::MAX }
     }
 
     /// The same budget for an entry that may take so long from now on.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Budget {
-        let until = self.elapsed().saturating_add(timeout).min(self.until);
-        Budget { used: self.used.clone(), until }
+        let until = self.elapsed().saturating_add(timeout);
+        let used = self.used.clone();
+        if until < self.until { Budget { used, until, timeout } } else { Budget { used, ..*self } }
     }
 
     /// How long the client has been waited for.
@@ -223,7 +226,7 @@ impl Budget {
             return Err(Exhausted::Cancelled);
         }
         if self.elapsed() > self.until {
-            return Err(Exhausted::Time);
+            return Err(Exhausted::Time { after: self.timeout });
         }
         self.used.look.store(done + LOOK, Relaxed);
         Ok(())

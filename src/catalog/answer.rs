@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::{Budget, Capacity};
 use crate::action::{Asking, Checkpoint, Client, Nobody};
 use crate::world::World;
 
@@ -26,12 +27,26 @@ pub struct Call {
     pub resume: Option<Checkpoint>,
     /// Whether a tool that says so goes on apart from the request, behind the step that it names.
     pub detach: bool,
+    /// What all calls of the server use together.
+    pub capacity: Arc<Capacity>,
 }
 
 impl Call {
     /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
-        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false }
+        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false, capacity: Arc::default() }
+    }
+
+    /// The same call in a server whose calls share what they may use.
+    #[must_use]
+    pub fn sharing(mut self, capacity: Arc<Capacity>) -> Call {
+        self.capacity = capacity;
+        self
+    }
+
+    /// What it may use from now on.
+    pub(super) fn budget(&self) -> Budget {
+        Budget::new(self.cancel.clone(), self.capacity.clone())
     }
 
     /// The same call from this client.
@@ -134,6 +149,15 @@ pub enum Body {
     Blob(String),
 }
 
+impl Contents {
+    /// About how many bytes it holds.
+    pub(super) fn size(&self) -> usize {
+        match &self.body {
+            Body::Text(text) | Body::Blob(text) => text.len(),
+        }
+    }
+}
+
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -154,6 +178,16 @@ impl Block {
     /// Makes a block of text without annotations.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text(Text { text: text.into(), annotations: None, meta: None })
+    }
+
+    /// About how many bytes it holds.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Block::Text(text) => text.text.len(),
+            Block::Image(media) | Block::Audio(media) => media.data.len(),
+            Block::Resource(embedded) => embedded.resource.size(),
+            Block::ResourceLink(_) => 0,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! From what was written to what is true: every entry of every pack, or a report with every fault.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -97,6 +97,7 @@ impl Builder {
         let mut references = References::default();
         let mut own = OwnNames::default();
         self.tests.clear();
+        let steps = steps(pack);
         for file in &pack.files {
             own.prompts.extend(file.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.tools.keys().map(|name| name.value.clone()));
@@ -104,7 +105,7 @@ impl Builder {
             let uris = file.resources.values().filter_map(|resource| resource.uri.as_ref());
             let pack_number = self.own_names.len();
             self.written_uris.extend(uris.filter_map(|uri| Some((pack_number, UriTemplate::parse(uri).ok()?))));
-            self.file(file, pack, (&home, &mut references), findings);
+            self.file(file, pack, (&home, &mut references, &steps), findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.names = home.names.clone();
@@ -118,10 +119,10 @@ impl Builder {
         &mut self,
         file: &Written,
         pack: &LoadedPack,
-        shared: (&Arc<Home>, &mut References),
+        shared: (&Arc<Home>, &mut References, &HashSet<&str>),
         findings: &mut Findings,
     ) {
-        let (home, references) = shared;
+        let (home, references, steps) = shared;
         let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
         for (name, prompt) in &file.prompts {
             let (building, fresh) = begin(name, (home, references), &mut compiler, &mut self.prompt_places);
@@ -147,7 +148,7 @@ impl Builder {
                 let words = format!("a second test is named `{}`", name.value);
                 compiler.error(Code::Duplicate, name.at, words).note(first.span(), "the first");
             }
-            trial::check(name, test, &mut compiler, (references, &steps(pack)));
+            trial::check(name, test, &mut compiler, (references, steps));
         }
         unknown_to_resources(&file.resources, &mut compiler);
     }
@@ -189,8 +190,7 @@ impl Builder {
         };
         packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let said = said?;
-        let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
-        lint::warn(&said, &lists, &places, first.at, findings);
+        lint::warn(&said, &lists, (&self.tool_places, first.at), findings);
         let settings = Settings { server: said, listening: listening?, limits };
         self.catalog(packs, settings, lists, router)
     }
@@ -212,7 +212,8 @@ impl Builder {
         for (number, (references, own)) in self.references.iter().zip(&self.own_names).enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|(pack, _)| in_reach(*pack));
-            let answers = |uri: &str| written.clone().any(|(_, template)| template.matches(uri).is_some());
+            let router = Router::new(written.map(|(_, template)| (template.clone(), ())));
+            let answers = |uri: &str| router.find(uri).is_some();
             let OwnNames { tools, prompts, resources } = own;
             references.check(&Known { answers: &answers, uris: &uris, tools, prompts, resources }, findings);
         }
@@ -244,7 +245,7 @@ impl Builder {
 }
 
 /// The names of all steps of a pack.
-fn steps(pack: &LoadedPack) -> Vec<&str> {
+fn steps(pack: &LoadedPack) -> HashSet<&str> {
     let runs = pack.files.iter().flat_map(|file| {
         let tools = file.tools.values().filter_map(|tool| tool.run.as_ref());
         let prompts = file.prompts.values().filter_map(|prompt| prompt.run.as_ref());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::action::{Body, Ended, Plan, Run, Selection};
+use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Folder, Globs, normalize};
@@ -157,19 +158,36 @@ impl Source {
         (scope, home): (&Scope, &Arc<Home>),
         calling: &Calling<'_>,
     ) -> Completions {
-        let all = match self {
-            Source::Values(values) => values.clone(),
-            Source::Glob { folder, globs, base } => files(folder, globs, base),
+        let found = match self {
+            Source::Values(values) => ranked(values, typed, calling.budget),
+            Source::Glob { folder, globs, base } => {
+                calling.budget.wait(|| fitting(&files(folder, globs, base), typed)).unwrap_or_default()
+            }
             Source::Run { plan, select } => {
-                put_out(plan, select.as_ref(), (scope, home, calling)).await.unwrap_or_default()
+                let values = put_out(plan, select.as_ref(), (scope, home, calling)).await.unwrap_or_default();
+                ranked(&values, typed, calling.budget)
             }
         };
-        fitting(&all, typed)
+        found
     }
 }
 
+/// What is typed beyond so many characters begins no value.
+const LONGEST: usize = 256;
+/// What it costs to look at a value, beside its letters.
+const LOOK: usize = 256;
+
+/// At most a hundred values that fit what was typed: of many, while the other tasks of the thread go on elsewhere.
+pub(super) fn ranked(all: &[String], typed: &str, budget: &Budget) -> Completions {
+    let size = all.iter().map(|value| LOOK + value.len()).sum();
+    budget.run_sized(size, || fitting(all, typed)).unwrap_or_default()
+}
+
 /// At most a hundred values that fit what was typed.
-pub(super) fn fitting(all: &[String], typed: &str) -> Completions {
+fn fitting(all: &[String], typed: &str) -> Completions {
+    if typed.chars().nth(LONGEST).is_some() {
+        return Completions { total: Some(0), ..Completions::default() };
+    }
     let mut values = rank(all, typed);
     let total = values.len();
     values.truncate(MOST);
@@ -199,7 +217,7 @@ async fn put_out(
         _ => outcome.body,
     };
     match (body, select) {
-        (Body::Json(json, _), Some(select)) => Some(texts(&select.apply(&json).ok()?)),
+        (Body::Json(json, _), Some(select)) => Some(texts(&select.apply(&json, scope.budget()).ok()?)),
         (Body::Json(json, _), None) => Some(texts(&json)),
         (Body::Text(text), None) => Some(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()),
         _ => None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::budget::weight;
 use crate::compile::{Compiler, Placed, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, KEYWORDS};
@@ -191,6 +192,11 @@ impl Inputs {
         }
         self.bind(Some(values))
     }
+}
+
+/// About how many bytes arguments take.
+pub(super) fn size_of(given: Option<&Object>) -> usize {
+    given.into_iter().flatten().map(|(name, value)| name.len() + weight(value)).sum()
 }
 
 /// The properties that a schema describes.

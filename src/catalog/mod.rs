@@ -37,7 +37,7 @@ use std::collections::{BTreeSet, HashMap};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::action::{Client, ListKind, Plan, Waited};
+use crate::action::{Client, ListKind, Plan};
 use crate::diagnostic::{cut, one_line};
 use crate::uri::{Router, check_uri};
 
@@ -50,6 +50,7 @@ use entry::{Calling, Home};
 use face::{Lists, Object, Server};
 use inputs::Inputs;
 use resource::{Reading, not_found};
+use told::exhausted;
 
 pub use build::{Built, build};
 pub(crate) use header::mirrors;
@@ -168,11 +169,15 @@ impl Catalog {
     /// # Errors
     /// There is no such tool, or the caller cancelled.
     pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
-        let waited = Waited::default();
-        let answer = self.answer(name, arguments, &Calling::new(call, self, &waited)).await;
+        let budget = call.budget();
+        let answer = self.answer(name, arguments, &Calling::new(call, self, &budget)).await;
         let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.content.iter_mut().for_each(|block| self.secrets.block(block));
-        answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
+        let size = answer.content.iter().map(Block::size).sum::<usize>();
+        let redact = || {
+            answer.content.iter_mut().for_each(|block| self.secrets.block(block));
+            answer.structured.iter_mut().for_each(|value| self.secrets.value(value));
+        };
+        budget.run_sized(size, redact).map_err(exhausted)?;
         Ok(answer)
     }
 
@@ -207,10 +212,12 @@ impl Catalog {
         arguments: Option<Object>,
         call: &Call,
     ) -> Result<PromptAnswer, Refusal> {
-        let waited = Waited::default();
-        let answer = self.messages(name, arguments, &Calling::new(call, self, &waited)).await;
+        let budget = call.budget();
+        let answer = self.messages(name, arguments, &Calling::new(call, self, &budget)).await;
         let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.messages.iter_mut().for_each(|message| self.secrets.block(&mut message.content));
+        let size = answer.messages.iter().map(|message| message.content.size()).sum::<usize>();
+        let redact = || answer.messages.iter_mut().for_each(|message| self.secrets.block(&mut message.content));
+        budget.run_sized(size, redact).map_err(exhausted)?;
         Ok(answer)
     }
 
@@ -238,16 +245,18 @@ impl Catalog {
     /// # Errors
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
-        let waited = Waited::default();
-        let answer = self.reading(uri, &Calling::new(call, self, &waited)).await;
+        let budget = call.budget();
+        let answer = self.reading(uri, &Calling::new(call, self, &budget)).await;
         let mut answer = answer.map_err(|refusal| self.secrets.refusal(refusal))?;
-        answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
+        let size = answer.contents.iter().map(Contents::size).sum::<usize>();
+        let redact = || answer.contents.iter_mut().for_each(|contents| self.secrets.contents(contents));
+        budget.run_sized(size, redact).map_err(exhausted)?;
         Ok(answer)
     }
 
     async fn reading(&self, uri: &str, calling: &Calling<'_>) -> Result<ResourceAnswer, Refusal> {
         if let Some(file) = self.skills.file(uri) {
-            return file.read(uri);
+            return calling.budget.wait(|| file.read(uri)).map_err(exhausted)?;
         }
         let (resource, values) = self.route(uri)?;
         let contents = match resource.read(uri, values, calling).await? {
@@ -361,8 +370,8 @@ impl Catalog {
     }
 
     async fn candidates(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
-        let waited = Waited::default();
-        let calling = &Calling::new(call, self, &waited);
+        let budget = call.budget();
+        let calling = &Calling::new(call, self, &budget);
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
         match &wish.of {
             CompletionOf::Prompt(name) => {
@@ -373,7 +382,7 @@ impl Catalog {
                 }
                 match prompt.completions.get(&wish.argument) {
                     Some(source) => {
-                        let scope = prompt.partly(&wish.context);
+                        let scope = prompt.partly(&wish.context, calling);
                         Ok(source.complete(&wish.value, (&scope, prompt.home()), calling).await)
                     }
                     None => Ok(Completions::default()),
@@ -399,11 +408,15 @@ impl Catalog {
             return Err(Refusal::new(RefusalKind::UnknownReference, words));
         }
         if let Some(source) = resource.completions.get(&wish.argument) {
-            let scope = resource.partly(&wish.context);
+            let scope = resource.partly(&wish.context, calling);
             return Ok(source.complete(&wish.value, (&scope, &resource.home), calling).await);
         }
-        let paths = resource.paths().filter(|_| resource.path_variable() == Some(wish.argument.as_str()));
-        Ok(paths.map(|paths| complete::fitting(&paths, &wish.value)).unwrap_or_default())
+        if resource.path_variable() != Some(wish.argument.as_str()) {
+            return Ok(Completions::default());
+        }
+        let fitting = || resource.paths().map(|paths| complete::ranked(&paths, &wish.value, calling.budget));
+        let found = calling.budget.run_sized(resource.size_of_paths(), fitting).map_err(exhausted)?;
+        Ok(found.unwrap_or_default())
     }
 
     /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where

@@ -15,9 +15,9 @@ use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, knowing};
 use super::face::{self, Object, Role};
-use super::inputs::{Inputs, complaint};
+use super::inputs::{Inputs, complaint, size_of};
 use super::reference::References;
-use super::told::refused;
+use super::told::{exhausted, refused};
 
 /// A prompt that is ready.
 pub(super) struct Prompt {
@@ -76,8 +76,8 @@ impl Prompt {
     }
 
     /// What an action sees that completes one of its arguments.
-    pub(super) fn partly(&self, given: &BTreeMap<String, String>) -> Scope {
-        self.home.scope(self.inputs.bind_partly(given))
+    pub(super) fn partly(&self, given: &BTreeMap<String, String>, calling: &Calling<'_>) -> Scope {
+        self.home.scope(self.inputs.bind_partly(given), calling.budget)
     }
 
     /// What it takes.
@@ -105,9 +105,12 @@ impl Prompt {
         calling: &Calling<'_>,
     ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
-        let arguments = self.inputs.bind_texts(given).map_err(wrong)?;
+        let budget = calling.budget_of(self.plan.as_ref());
+        let calling = &calling.charging(&budget);
+        let arguments = budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given)).map_err(exhausted)?;
+        let arguments = arguments.map_err(wrong)?;
         let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
-        let mut scope = self.home.scope(arguments);
+        let mut scope = self.home.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
             let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
@@ -118,21 +121,24 @@ impl Prompt {
         } else {
             calling.begins()?;
         }
-        let mut messages = Vec::new();
-        match &self.body {
+        budget.run(|| self.messages(&scope)).map_err(exhausted)?
+    }
+
+    /// What it says, by who says it.
+    fn messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
+        let written = match &self.body {
             Body::Text(text) => {
-                let block = Block::text(text.render(&scope).map_err(refused)?.0);
-                messages.push((Role::User, vec![Made::Block(block)]));
+                let block = Block::text(text.render(scope).map_err(refused)?.0);
+                return Ok(vec![(Role::User, vec![Made::Block(block)])]);
             }
-            Body::Messages(written) => {
-                for (role, block) in written {
-                    let mut made = Vec::new();
-                    block.make(&scope, &mut made)?;
-                    messages.push((*role, made));
-                }
-            }
-        }
-        Ok(messages)
+            Body::Messages(written) => written,
+        };
+        let made = written.iter().map(|(role, block)| {
+            let mut made = Vec::new();
+            block.make(scope, &mut made)?;
+            Ok((*role, made))
+        });
+        made.collect()
     }
 }
 

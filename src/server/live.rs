@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::Notice, catalog::Catalog, world::World};
+use crate::{action::Notice, budget::Capacity, catalog::Catalog, world::World};
 
 use super::{Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, tasks::Tasks};
 
@@ -45,6 +45,7 @@ struct Inner {
     seal: OnceLock<Seal>,
     tasks: Tasks,
     allowance: Allowance,
+    capacity: Arc<Capacity>,
 }
 
 impl Live {
@@ -62,6 +63,7 @@ impl Live {
             seal: OnceLock::new(),
             tasks: Tasks::default(),
             allowance: Allowance::of_all(),
+            capacity: Arc::default(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -84,6 +86,11 @@ impl Live {
 
     pub(crate) fn seal(&self) -> &Seal {
         self.inner.seal.get_or_init(|| Seal::new(&[]))
+    }
+
+    /// What all calls use together.
+    pub(crate) fn capacity(&self) -> Arc<Capacity> {
+        self.inner.capacity.clone()
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {

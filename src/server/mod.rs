@@ -104,7 +104,7 @@ impl Server {
     fn call(&self, context: &RequestContext<RoleServer>) -> Call {
         let said = |key: &str| context.meta.get(key).and_then(Value::as_str);
         let trace = Trace::new(said("traceparent"), said("tracestate"), said("baggage"));
-        Call::new(context.ct.clone(), trace.around(self.live.world()))
+        Call::new(context.ct.clone(), trace.around(self.live.world())).sharing(self.live.capacity())
     }
 
     /// What the client of a request may still ask for: without a session it is one of many.

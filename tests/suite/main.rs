@@ -18,6 +18,7 @@ mod harness;
 mod architecture;
 mod asking;
 mod batch;
+mod busy;
 mod cli;
 mod conversation;
 mod examples;
