@@ -8,7 +8,8 @@
 mod capacity;
 mod exhausted;
 mod weight;
-
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};

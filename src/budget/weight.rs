@@ -10,7 +10,9 @@ pub fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => EACH + text.len(),
         Value::Array(items) => items.iter().map(weight).sum::<usize>() + EACH,
-        Value::Object(fields) => fields.iter().map(|(key, field)| key.len() + EACH + weight(field)).sum::<usize>() + EACH,
+        Value::Object(fields) => {
+            fields.iter().map(|(key, field)| key.len() + EACH + weight(field)).sum::<usize>() + EACH
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => EACH,
     }
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{Budget, Capacity};
 use crate::action::{Asking, Checkpoint, Client, Nobody};
+use crate::budget::{Budget, Capacity};
 use crate::world::World;
 
 use super::face::{Annotations, CacheScope, Object, Resource, Role};

@@ -14,12 +14,7 @@ const LONGEST: usize = 60;
 const MANY: usize = 40;
 
 /// Warns of names and numbers that some client will not take.
-pub(super) fn warn(
-    server: &Server,
-    lists: &Lists,
-    (places, at): (&IndexMap<String, At>, At),
-    findings: &mut Findings,
-) {
+pub(super) fn warn(server: &Server, lists: &Lists, (places, at): (&IndexMap<String, At>, At), findings: &mut Findings) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
         let place = places.get(&tool.name).copied().unwrap_or(at);

@@ -391,7 +391,8 @@ impl Catalog {
             CompletionOf::Template(uri) => {
                 let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
                 let resource = written.or_else(|| self.route(uri).ok().map(|(resource, _)| resource));
-                let resource = resource.ok_or_else(|| unknown(format!("Unknown resource template: {}", cut(uri, URI))))?;
+                let resource =
+                    resource.ok_or_else(|| unknown(format!("Unknown resource template: {}", cut(uri, URI))))?;
                 self.complete_variable(resource, wish, calling).await
             }
         }

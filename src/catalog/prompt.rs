@@ -107,7 +107,8 @@ impl Prompt {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
         let budget = calling.budget_of(self.plan.as_ref());
         let calling = &calling.charging(&budget);
-        let arguments = budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given)).map_err(exhausted)?;
+        let arguments =
+            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given)).map_err(exhausted)?;
         let arguments = arguments.map_err(wrong)?;
         let (calling, roots) = self.inputs.confined(&arguments, calling).await?;
         let mut scope = self.home.scope(arguments, &budget);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::json;
 
-use crate::diagnostic::cut;
 use crate::catalog::{
     answer::{Refusal, RefusalKind},
     words_of,
 };
+use crate::diagnostic::cut;
 
 use super::{capability::Kind, session::Era};
 

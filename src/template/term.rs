@@ -63,7 +63,11 @@ impl Call {
     fn answer(&self, scope: &Scope) -> Answer {
         let params = self.params.iter().map(|term| term.value(scope));
         let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
-        let values = Values { params: params.collect::<Result<_, _>>()?, options: options.collect::<Result<_, _>>()?, budget: scope.budget() };
+        let values = Values {
+            params: params.collect::<Result<_, _>>()?,
+            options: options.collect::<Result<_, _>>()?,
+            budget: scope.budget(),
+        };
         (self.helper)(&values)
     }
 }

@@ -90,7 +90,9 @@ impl Interpreter<'_> {
         self.budget.hold(shallow)?;
         match (name, given) {
             ("to_string", [value]) if !value.is_string() => {
-                self.weigh(value, Budget::hold)?;
+                let all = self.weigh(value, Budget::hold)?;
+                // Quotes and backslashes are written as two letters.
+                self.budget.hold(all)?;
             }
             ("join", [glue, items]) => {
                 let glues = items.as_array().map_or(0, Vec::len);

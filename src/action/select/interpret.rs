@@ -94,12 +94,7 @@ impl Interpreter<'_> {
         Ok(Rcvar::new(Variable::Expref(node.clone())))
     }
 
-    fn compare(
-        &self,
-        data: &Rcvar,
-        (left, comparator, right): (&Ast, &Comparator, &Ast),
-        depth: usize,
-    ) -> Found {
+    fn compare(&self, data: &Rcvar, (left, comparator, right): (&Ast, &Comparator, &Ast), depth: usize) -> Found {
         let (left, right) = (self.find(data, left, depth)?, self.find(data, right, depth)?);
         if matches!(comparator, Comparator::Equal | Comparator::NotEqual) {
             self.weigh_compared(&left, &right)?;
@@ -196,9 +191,10 @@ impl Interpreter<'_> {
         charge(self.budget, own)?;
         let below: usize = match value {
             Variable::Array(items) => items.iter().map(|item| self.weigh(item, charge)).sum::<Result<_, _>>()?,
-            Variable::Object(fields) => {
-                fields.iter().map(|(key, field)| Ok(key.len() + self.weigh(field, charge)?)).sum::<Result<_, SelectError>>()?
-            }
+            Variable::Object(fields) => fields
+                .iter()
+                .map(|(key, field)| Ok(key.len() + self.weigh(field, charge)?))
+                .sum::<Result<_, SelectError>>()?,
             _ => 0,
         };
         Ok(own + below)

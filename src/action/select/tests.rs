@@ -59,7 +59,10 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|((one, other), sign)| format!("({one}) {sign} ({other})")),
             inner.clone().prop_map(|one| format!("!({one})")),
             (inner.clone(), "[a-c]").prop_map(|(one, name)| format!("({one}).{name}")),
-            (inner.clone(), prop::sample::select(vec!["[]", "[*]", ".*", "[*].a", "[0]", "[?a]", "[?@ > `1`]", "[1:]"]))
+            (
+                inner.clone(),
+                prop::sample::select(vec!["[]", "[*]", ".*", "[*].a", "[0]", "[?a]", "[?@ > `1`]", "[1:]"])
+            )
                 .prop_map(|(one, rest)| format!("({one}){rest}")),
             two.clone().prop_map(|(one, other)| format!("[{one}, {other}]")),
             two.clone().prop_map(|(one, other)| format!("{{a: {one}, b: {other}}}")),
@@ -67,15 +70,32 @@ fn expression() -> impl Strategy<Value = String> {
                 .prop_map(|((one, other), name)| format!("{name}({one}, &({other}))")),
             two.clone().prop_map(|(one, other)| format!("map(&({one}), {other})")),
             (inner.clone(), prop::sample::select(ONE.to_vec())).prop_map(|(one, name)| format!("{name}({one})")),
-            (two, prop::sample::select(TWO.to_vec())).prop_map(|((one, other), name)| format!("{name}({one}, {other})")),
+            (two, prop::sample::select(TWO.to_vec()))
+                .prop_map(|((one, other), name)| format!("{name}({one}, {other})")),
             three.prop_map(|(one, two, three)| format!("not_null({one}, {two}, {three})")),
         ]
     })
 }
 
 const ONE: &[&str] = &[
-    "abs", "avg", "ceil", "floor", "keys", "length", "max", "min", "reverse", "sort", "sum", "to_array", "to_number",
-    "to_string", "type", "values", "merge", "not_null",
+    "abs",
+    "avg",
+    "ceil",
+    "floor",
+    "keys",
+    "length",
+    "max",
+    "min",
+    "reverse",
+    "sort",
+    "sum",
+    "to_array",
+    "to_number",
+    "to_string",
+    "type",
+    "values",
+    "merge",
+    "not_null",
 ];
 const TWO: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
 

@@ -21,7 +21,6 @@ use crate::files::{FileError, Folder, mime_by_name, rfc3339};
 use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
 
-use super::{LONG_URI, URI};
 use super::answer::{Body, Contents, Refusal, RefusalKind};
 use super::block::{Made, contents};
 use super::complete::Sources;
@@ -31,6 +30,7 @@ use super::inputs::{Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::{exhausted, refused};
+use super::{LONG_URI, URI};
 
 /// How large a file may be that is read as a resource.
 const MAX_RESOURCE: u64 = 64 << 20;
@@ -230,7 +230,9 @@ impl Resource {
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
                 self.read_file((folder, &below), uri, &budget)?
             }
-            Content::Root(root) if root.admits(&path) => self.read_file((root.folder(), Path::new(&path)), uri, &budget)?,
+            Content::Root(root) if root.admits(&path) => {
+                self.read_file((root.folder(), Path::new(&path)), uri, &budget)?
+            }
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
             Content::Run(plan, result) => {
                 let reading = self.run((plan, result), scope, uri, &calling).await;

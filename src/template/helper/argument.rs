@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderErrorReason, ScopedJson};
 use serde_json::Value;
 
-use crate::template::limit::MAX_OUTPUT;
 use crate::budget::weight;
+use crate::template::limit::MAX_OUTPUT;
 use crate::template::render::{RenderError, charge_made, charge_read, text_of};
 
 /// What a helper answers.
