@@ -33,6 +33,7 @@ pub mod digest;
 pub mod yaml;
 pub mod files;
 pub mod uri;
+pub mod budget;
 pub mod template;
 pub mod schema;
 pub mod notation;

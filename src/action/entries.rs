@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use super::{Checkpoint, Doing, Failure, Outcome, Waited};
+use super::{Checkpoint, Doing, Failure, Outcome};
+use crate::budget::Budget;
 
 /// What a step may name: the tools, prompts and resources of its own pack.
 pub trait Entries: Send + Sync {
@@ -25,8 +26,8 @@ pub type Visited<'a> = BoxFuture<'a, Result<Outcome, Failure>>;
 /// What goes along when a step uses an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Visit<'a> {
-    /// How long the client has been waited for.
-    pub waited: &'a Waited,
+    /// What the call may use.
+    pub budget: &'a Budget,
     /// How much of the caller's time is left.
     pub timeout: Duration,
     /// Where the entry stood when it waited for the client.
@@ -36,6 +37,6 @@ pub struct Visit<'a> {
 impl<'a> Visit<'a> {
     /// A visit on behalf of a step.
     pub(super) fn of(doing: &Doing<'a>) -> Visit<'a> {
-        Visit { waited: doing.waited, timeout: doing.timeout, resume: doing.resume }
+        Visit { budget: doing.scope.budget(), timeout: doing.timeout, resume: doing.resume }
     }
 }

@@ -103,11 +103,14 @@ impl Act for Exec {
                 template.render(doing.scope)?.map(TextElement::into_text).unwrap_or_default()
             }
         };
-        let mut prepared = self.setting.prepare(&program, doing)?;
-        self.arguments(doing.scope, &mut prepared)?;
-        let finished = prepared.run(doing).await?;
+        let prepare = || {
+            let mut prepared = self.setting.prepare(&program, doing)?;
+            self.arguments(doing.scope, &mut prepared).map(|()| prepared)
+        };
+        let finished = doing.scope.budget().run(prepare)??.run(doing).await?;
         let shown = program.rsplit('/').next().unwrap_or(&program);
-        self.setting.outcome(shown, finished, doing.max_output)
+        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
+        doing.scope.budget().run_sized(size, || self.setting.outcome(shown, finished, doing.max_output))?
     }
 }
 
@@ -143,9 +146,9 @@ impl Argument<'_> {
     }
 
     fn push_each(&mut self, name: &str, then: &[Template<Argv>], scope: &Scope) -> Result<(), Failure> {
-        let items = scope.get(&["arguments", name]).and_then(Value::as_array).cloned().unwrap_or_default();
-        for item in items {
-            let inner = scope.clone().with_this(item);
+        let items = scope.get(&["arguments", name]).and_then(Value::as_array);
+        for item in items.into_iter().flatten() {
+            let inner = scope.clone().with_this(item.clone());
             for template in then {
                 self.push_item(template, &inner, Some(name))?;
             }

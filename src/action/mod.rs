@@ -42,10 +42,10 @@ pub use entries::{Entries, Visit, Visited};
 pub use http::check_connection;
 pub use log::Level;
 pub use notify::ListKind;
-pub use outcome::{Body, Doing, Failure, Outcome, Waited};
+pub use outcome::{Body, Doing, Failure, Outcome};
 pub use plan::{Ended, Limits, Plan};
 pub use run::{Given, Mention, Planned, Run};
-pub use select::Selection;
+pub use select::{SelectError, Selection};
 pub use step::{Beside, StepKeys};
 
 /// An action: what the manifest says of it, its checks, and its work.

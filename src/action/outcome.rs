@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Asking, Checkpoint, Client, Entries, Need};
+use crate::budget::{Exhausted, Waited};
 use crate::files::mime_of;
 use crate::template::{RenderError, Scope};
 use crate::world::{Captured, World, WorldError};
@@ -43,22 +43,6 @@ pub struct Doing<'a> {
     pub detach: bool,
 }
 
-/// How long a call has waited for its client, which does not count against its time.
-#[derive(Debug, Default)]
-pub struct Waited(AtomicU64);
-
-impl Waited {
-    /// Adds a wait.
-    pub(super) fn add(&self, wait: Duration) {
-        self.0.fetch_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// All waits until now.
-    pub(super) fn so_far(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// What an action gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -91,6 +75,9 @@ pub enum Failure {
     /// A template, or a value that may not stand where it would.
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// The call may do no more.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// The world.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -167,6 +154,18 @@ impl Failure {
     /// A failure in words of folio's own.
     pub(super) fn words(message: String) -> Failure {
         Failure::Said { message, code: None }
+    }
+}
+
+impl Body {
+    /// About how many bytes it holds, without a look at each.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Body::None => 0,
+            Body::Text(text) | Body::Json(_, text) => text.len(),
+            Body::Bytes(bytes, _) => bytes.len(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::checkpoint::MOST;
 use super::{Action, Asking, Body, Checkpoint, Doing, Failure, ListKind, Outcome};
+use crate::budget::weight;
 use crate::template::{Condition, Scope, Template};
 use crate::world::{Captured, WorldError};
 
@@ -62,6 +63,13 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// About how many bytes its outcomes hold.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let steps = self.steps.iter().flatten().map(|(_, outcome)| weight(outcome)).sum::<usize>();
+        self.outcome.body.size() + steps
+    }
+
     /// The scope behind the run: with the outcomes of its steps, or with `result`.
     #[must_use]
     pub fn enter(&self, scope: Scope) -> Scope {
@@ -254,7 +262,10 @@ impl Walk<'_> {
         let (began, waited) = (Instant::now(), self.doing.waited.so_far());
         let inner = again.and_then(|checkpoint| checkpoint.inner.as_deref());
         let doing = Doing { scope, timeout: *left, resume: inner, cancel: self.doing.cancel.clone(), ..*self.doing };
+        let level = scope.budget().level();
         let outcome = step.action.act(&doing).await;
+        // What its templates made has served its purpose.
+        scope.budget().release(level, 0);
         let waited = self.doing.waited.so_far().saturating_sub(waited);
         *left = left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome

@@ -119,7 +119,9 @@ impl Act for Script {
             }
         }
         let finished = prepared.run(doing).await?;
-        self.setting.outcome(&self.program, finished, doing.max_output)
+        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
+        let outcome = || self.setting.outcome(&self.program, finished, doing.max_output);
+        doing.scope.budget().run_sized(size, outcome)?
     }
 }
 

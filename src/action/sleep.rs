@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Act, Doing, Failure, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, cut, one_line};
 use crate::notation::Scalar;
 use crate::template::{Template, Text};
 use crate::world::{Captured, WorldError};
@@ -28,7 +28,8 @@ impl Act for Sleep {
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
         let text = self.0.render(doing.scope)?.0;
         let wanted = duration(&text).ok_or_else(|| {
-            let shown = crate::diagnostic::one_line(&text);
+            let short = cut(&text, 64);
+            let shown = one_line(&short);
             Failure::words(format!("`{shown}` is no duration such as `250ms` or `10s`"))
         })?;
         tokio::select! {

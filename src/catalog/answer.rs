@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Asking, Checkpoint, Client, Nobody};
+use crate::budget::{Budget, Capacity};
 use crate::world::World;
 
 use super::face::{Annotations, CacheScope, Object, Resource, Role};
@@ -26,12 +27,26 @@ pub struct Call {
     pub resume: Option<Checkpoint>,
     /// Whether a tool that says so goes on apart from the request, behind the step that it names.
     pub detach: bool,
+    /// What all calls of the server use together.
+    pub capacity: Arc<Capacity>,
 }
 
 impl Call {
     /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
-        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false }
+        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false, capacity: Arc::default() }
+    }
+
+    /// The same call in a server whose calls share what they may use.
+    #[must_use]
+    pub fn sharing(mut self, capacity: Arc<Capacity>) -> Call {
+        self.capacity = capacity;
+        self
+    }
+
+    /// What it may use from now on.
+    pub(super) fn budget(&self) -> Budget {
+        Budget::new(self.cancel.clone(), self.capacity.clone())
     }
 
     /// The same call from this client.

@@ -16,7 +16,7 @@ use crate::yaml::{At, Spanned};
 use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, RefusalKind, Text as TextBlock};
 use super::face::{Annotations, Icon, Object, Resource};
 use super::reference::References;
-use super::told::refused;
+use super::told::{exhausted, refused};
 
 /// A block of content that is ready to be made.
 pub(super) struct BlockPlan {
@@ -150,12 +150,9 @@ impl BlockPlan {
     /// What a template refuses, and files that cannot be read.
     pub(super) fn make(&self, scope: &Scope, made: &mut Vec<Made>) -> Result<(), Refusal> {
         let Some(each) = &self.each else { return self.make_one(scope, made) };
-        let items = match scope.get(each) {
-            Some(Value::Array(items)) => items.clone(),
-            _ => Vec::new(),
-        };
-        for item in items {
-            self.make_one(&scope.clone().with_this(item), made)?;
+        let items = scope.get(each).and_then(Value::as_array);
+        for item in items.into_iter().flatten() {
+            self.make_one(&scope.clone().with_this(item.clone()), made)?;
         }
         Ok(())
     }
@@ -200,7 +197,7 @@ impl Bytes {
         let (data, guessed) = match &self.source {
             Source::Base64(blob) => (blob.make(scope)?, otherwise.to_owned()),
             Source::File(folder, path) => {
-                let bytes = read(folder, path)?;
+                let bytes = read(folder, path, scope)?;
                 let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
@@ -230,7 +227,7 @@ impl Inline {
         let (body, guessed) = match &self.body {
             InlineBody::Text(text) => (Body::Text(text.render(scope).map_err(refused)?.0), "text/plain".to_owned()),
             InlineBody::Blob(blob) => (Body::Blob(blob.make(scope)?), "application/octet-stream".to_owned()),
-            InlineBody::File(folder, path) => contents(read(folder, path)?, &path.to_string_lossy()),
+            InlineBody::File(folder, path) => contents(read(folder, path, scope)?, &path.to_string_lossy()),
         };
         Ok(Contents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
     }
@@ -266,8 +263,9 @@ pub(super) fn contents(bytes: Vec<u8>, name: &str) -> (Body, String) {
     (body, mime_type)
 }
 
-fn read(folder: &Folder, path: &std::path::Path) -> Result<Vec<u8>, Refusal> {
-    folder.read(path, MAX_FILE).map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
+fn read(folder: &Folder, path: &std::path::Path, scope: &Scope) -> Result<Vec<u8>, Refusal> {
+    let bytes = scope.budget().wait(|| folder.read(path, MAX_FILE)).map_err(exhausted)?;
+    bytes.map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
 
 fn piece(

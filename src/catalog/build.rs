@@ -1,6 +1,6 @@
 //! From what was written to what is true: every entry of every pack, or a report with every fault.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -12,7 +12,7 @@ use crate::load::{Loaded, LoadedPack, Written};
 use crate::manifest::Skills;
 use crate::notation::Named;
 use crate::redact::Redactor;
-use crate::uri::UriTemplate;
+use crate::uri::{Router, UriTemplate};
 use crate::world::HandOn;
 use crate::yaml::{At, Spanned};
 
@@ -124,6 +124,7 @@ impl Builder {
         let mut references = References::default();
         let mut own = OwnNames::default();
         self.tests.clear();
+        let steps = steps(pack);
         for file in &pack.files {
             own.prompts.extend(file.prompts.keys().map(|name| name.value.clone()));
             own.tools.extend(file.tools.keys().map(|name| name.value.clone()));
@@ -133,7 +134,7 @@ impl Builder {
             self.written_uris.extend(uris.filter_map(|uri| {
                 Some(WrittenUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.at })
             }));
-            self.file(file, pack, (&home, &mut references), findings);
+            self.file(file, pack, (&home, &mut references, &steps), findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.names = home.names.clone();
@@ -148,10 +149,10 @@ impl Builder {
         &mut self,
         file: &Written,
         pack: &LoadedPack,
-        shared: (&Arc<Home>, &mut References),
+        shared: (&Arc<Home>, &mut References, &HashSet<&str>),
         findings: &mut Findings,
     ) {
-        let (home, references) = shared;
+        let (home, references, steps) = shared;
         let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
         for (name, prompt) in &file.prompts {
             let (building, fresh) = begin(name, (home, references), &mut compiler, &mut self.prompt_places);
@@ -177,7 +178,7 @@ impl Builder {
                 let words = format!("a second test is named `{}`", name.value);
                 compiler.error(Code::Duplicate, name.at, words).note(first.span(), "the first");
             }
-            trial::check(name, test, &mut compiler, (references, &steps(pack)));
+            trial::check(name, test, &mut compiler, (references, steps));
         }
         unknown_to_resources(&file.resources, &mut compiler);
     }
@@ -225,8 +226,7 @@ impl Builder {
         };
         packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let said = said?;
-        let places: Vec<(String, At)> = self.tool_places.iter().map(|(name, at)| (name.clone(), *at)).collect();
-        lint::warn(&said, &lists, &places, first.at, findings);
+        lint::warn(&said, &lists, (&self.tool_places, first.at), findings);
         let (keys, partials) = (written::keys(first, findings), written::partials(packs, findings));
         let redactor = Arc::new(redactor(packs).sparing(lists.names()));
         let hand_on = hand_on(first);
@@ -273,7 +273,8 @@ impl Builder {
         for (number, references) in self.references.iter().enumerate() {
             let in_reach = |pack: usize| number == 0 || pack == number;
             let written = self.written_uris.iter().filter(|written| in_reach(written.pack));
-            let answers = |uri: &str| written.clone().any(|written| written.template.matches(uri).is_some());
+            let router = Router::new(written.map(|written| (written.template.clone(), ())));
+            let answers = |uri: &str| router.find(uri).is_some();
             let OwnNames { tools, prompts, resources } = &self.names_in_reach(number);
             references.check(&Known { answers: &answers, has: &has, uris: &uris, tools, prompts, resources }, findings);
         }
@@ -348,7 +349,7 @@ impl Builder {
 }
 
 /// The names of all steps of a pack.
-fn steps(pack: &LoadedPack) -> Vec<&str> {
+fn steps(pack: &LoadedPack) -> HashSet<&str> {
     let runs = pack.files.iter().flat_map(|file| {
         let tools = file.tools.values().filter_map(|tool| tool.run.as_ref());
         let prompts = file.prompts.values().filter_map(|prompt| prompt.run.as_ref());

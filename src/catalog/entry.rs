@@ -8,8 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, Checkpoint, Doing, Ended, Entries, Failure, Limits, Outcome, Plan, Planned, Run, Visit, Visited, Waited,
+    self, Checkpoint, Doing, Ended, Entries, Failure, Limits, Outcome, Plan, Planned, Run, Visit, Visited,
 };
+use crate::budget::Budget;
 use crate::compile::{Compiler, Pack};
 use crate::diagnostic::{Code, Sources};
 use crate::digest::Digest;
@@ -84,8 +85,8 @@ impl Home {
         self.served
     }
 
-    pub(super) fn scope(&self, arguments: Map<String, Value>) -> Scope {
-        Scope::new(arguments, self.fixed.clone())
+    pub(super) fn scope(&self, arguments: Map<String, Value>, budget: &Budget) -> Scope {
+        Scope::of_call(arguments, self.fixed.clone(), budget)
     }
 
     /// Runs the plan of the entry `name`.
@@ -112,7 +113,7 @@ impl Home {
             client: &client,
             entries: &desk,
             resume: calling.resume,
-            waited: calling.waited,
+            waited: calling.budget.waited(),
             of_step: calling.depth > 0,
             detach: calling.depth == 0 && calling.call.detach,
         };
@@ -129,15 +130,16 @@ pub(super) struct Calling<'a> {
     timeout: Option<time::Duration>,
     /// Where this entry stood when it waited for the client.
     pub(super) resume: Option<&'a Checkpoint>,
-    waited: &'a Waited,
+    /// What it may use.
+    pub(super) budget: &'a Budget,
     /// How many entries run or embed one another.
     depth: usize,
 }
 
 impl<'a> Calling<'a> {
     /// A call that has come to its entry.
-    pub(super) fn new(call: &'a Call, catalog: &'a Catalog, waited: &'a Waited) -> Calling<'a> {
-        Calling { call, catalog, timeout: None, resume: call.resume.as_ref(), waited, depth: 0 }
+    pub(super) fn new(call: &'a Call, catalog: &'a Catalog, budget: &'a Budget) -> Calling<'a> {
+        Calling { call, catalog, timeout: None, resume: call.resume.as_ref(), budget, depth: 0 }
     }
 
     /// The client's roots: those that it told already, or the ones that it is asked for.
@@ -148,7 +150,21 @@ impl<'a> Calling<'a> {
         if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
-        action::ask_roots(&*self.call.client, self.waited).await.map_err(failed)
+        action::ask_roots(&*self.call.client, self.budget.waited()).await.map_err(failed)
+    }
+
+    /// What an entry may use that the call has come to: its own time, and no more than what is left of its caller's.
+    pub(super) fn budget_of(&self, plan: Option<&Plan>) -> Budget {
+        let own = plan.map_or_else(Limits::default, |plan| plan.limits).timeout;
+        self.budget.within(self.timeout.map_or(own, |left| left.min(own)))
+    }
+
+    /// The call, with what its entry may use.
+    pub(super) fn charging<'b>(&self, budget: &'b Budget) -> Calling<'b>
+    where
+        'a: 'b,
+    {
+        Calling { budget, ..*self }
     }
 
     /// The call, once its roots are known: where it waited for them, it has yet to begin.
@@ -204,7 +220,7 @@ struct Desk<'a> {
 impl Desk<'_> {
     fn visiting<'v>(&'v self, visit: Visit<'v>) -> Result<Calling<'v>, Failure> {
         let deeper = self.calling.deeper().map_err(told_to_step)?;
-        Ok(Calling { timeout: Some(visit.timeout), resume: visit.resume, waited: visit.waited, ..deeper })
+        Ok(Calling { timeout: Some(visit.timeout), resume: visit.resume, budget: visit.budget, ..deeper })
     }
 
     /// What another entry gave, as steps may have it: they could cut apart what stands in a file.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::budget::weight;
 use crate::compile::{Compiler, Placed, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, KEYWORDS};
@@ -16,6 +17,7 @@ use crate::yaml::Spanned;
 use super::answer::{Refusal, RefusalKind};
 use super::entry::Calling;
 use super::face::{Object, PromptArgument};
+use super::told::exhausted;
 use super::within;
 
 /// The arguments of one entry.
@@ -75,7 +77,11 @@ impl Inputs {
             return Ok(Confined { arguments, calling: *calling, roots: None });
         }
         let roots = calling.roots().await?;
-        let arguments = within::resolve(&self.within, arguments, &roots)
+        let resolve = || within::resolve(&self.within, arguments, &roots);
+        let arguments = calling
+            .budget
+            .wait(resolve)
+            .map_err(exhausted)?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
         Ok(Confined { arguments, calling: calling.behind_roots(), roots: Some(roots) })
     }
@@ -231,6 +237,11 @@ impl Inputs {
         }
         self.bind(Some(values))
     }
+}
+
+/// About how many bytes arguments take.
+pub(super) fn size_of(given: Option<&Object>) -> usize {
+    given.into_iter().flatten().map(|(name, value)| name.len() + weight(value)).sum()
 }
 
 /// The properties that a schema describes.

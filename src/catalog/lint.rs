@@ -1,5 +1,7 @@
 //! Warnings about what works, and what some client will not take well.
 
+use indexmap::IndexMap;
+
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::yaml::At;
@@ -12,10 +14,10 @@ const LONGEST: usize = 60;
 const MANY: usize = 40;
 
 /// Warns of names and numbers that some client will not take.
-pub(super) fn warn(server: &Server, lists: &Lists, places: &[(String, At)], at: At, findings: &mut Findings) {
+pub(super) fn warn(server: &Server, lists: &Lists, (places, at): (&IndexMap<String, At>, At), findings: &mut Findings) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
-        let place = places.iter().find(|(name, _)| *name == tool.name).map_or(at, |(_, at)| *at);
+        let place = places.get(&tool.name).copied().unwrap_or(at);
         if whole > LONGEST {
             let words = format!(
                 "`mcp__{}__{}` has {whole} letters, and some clients cut names at {LONGEST}",

@@ -44,7 +44,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::action::{Client, ListKind, Plan, Waited};
+use crate::action::{Client, ListKind, Plan};
+use crate::diagnostic::{cut, one_line};
 use crate::redact::Redactor;
 use crate::template::{Template, Uri};
 use crate::uri::check_uri;
@@ -61,6 +62,7 @@ use face::{Lists, Object, Server};
 use inputs::Inputs;
 use resource::{Reading, not_found};
 use routes::{Route, Routes};
+use told::exhausted;
 
 pub use accept::{Candidate, Endpoint, NotAccepted, Started, Usage};
 pub use access::{Access, Token, normal_origin};
@@ -70,6 +72,13 @@ pub use limit::words_of;
 pub use listening::{HttpLimits, Listening};
 pub use server_limits::ServerLimits;
 pub use written::Written;
+
+/// How much of a name that is unknown is shown to whoever sent it, in characters.
+const NAME: usize = 64;
+/// How much of a URI.
+const URI: usize = 256;
+/// How much of a URI as data, which clients compare with the one that they sent.
+const LONG_URI: usize = 4096;
 
 /// Everything that a server serves.
 pub struct Catalog {
@@ -221,8 +230,8 @@ impl Catalog {
     /// # Errors
     /// There is no such tool, or the caller cancelled.
     pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
-        let waited = Waited::default();
-        self.answer(name, arguments, &Calling::new(call, self, &waited)).await
+        let budget = call.budget();
+        self.answer(name, arguments, &Calling::new(call, self, &budget)).await
     }
 
     /// Calls a tool for a client or a step.
@@ -233,7 +242,7 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<ToolAnswer, Refusal> {
         let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {name}")));
+            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {}", cut(name, NAME))));
         };
         let given = match tool.call(arguments, calling).await? {
             Err(failure) => return Ok(failure),
@@ -256,8 +265,8 @@ impl Catalog {
         arguments: Option<Object>,
         call: &Call,
     ) -> Result<PromptAnswer, Refusal> {
-        let waited = Waited::default();
-        self.messages(name, arguments, &Calling::new(call, self, &waited)).await
+        let budget = call.budget();
+        self.messages(name, arguments, &Calling::new(call, self, &budget)).await
     }
 
     /// Renders a prompt for a client or a step.
@@ -268,7 +277,7 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<PromptAnswer, Refusal> {
         let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {name}")));
+            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {}", cut(name, NAME))));
         };
         let rendered = prompt.render(arguments, calling).await?;
         let mut messages = Vec::with_capacity(rendered.len());
@@ -284,8 +293,8 @@ impl Catalog {
     /// # Errors
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
     pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
-        let waited = Waited::default();
-        let calling = Calling::new(call, self, &waited);
+        let budget = call.budget();
+        let calling = Calling::new(call, self, &budget);
         self.reading(uri, self.routes.find(uri), &calling).await
     }
 
@@ -296,7 +305,9 @@ impl Catalog {
         calling: &Calling<'_>,
     ) -> Result<ResourceAnswer, Refusal> {
         let (resource, values) = match route {
-            Some(Route::Skill(file)) => return file.read(uri),
+            Some(Route::Skill(file)) => {
+                return calling.budget.wait(|| file.read(uri)).map_err(exhausted)?;
+            }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),
         };
@@ -392,35 +403,36 @@ impl Catalog {
     /// # Errors
     /// There is no such prompt, template or argument.
     pub async fn complete(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
-        let waited = Waited::default();
-        let calling = &Calling::new(call, self, &waited);
+        let budget = call.budget();
+        let calling = &Calling::new(call, self, &budget);
         let asking = Asking { argument: &wish.argument, given: &wish.context, calling };
         let values = match &wish.of {
             CompletionOf::Prompt(name) => self.completed_prompt(name, &wish.argument)?.values(asking).await,
             CompletionOf::Template(uri) => self.completed_template(uri, &wish.argument)?.values(asking).await,
         };
-        Ok(complete::fitting(&values.unwrap_or_default(), &wish.value))
+        Ok(complete::ranked(&values.unwrap_or_default(), &wish.value, &budget))
     }
 
     /// The prompt of this name, which has this argument.
     fn completed_prompt(&self, name: &str, argument: &str) -> Result<complete::Owner<'_>, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
         let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-        let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {name}")))?;
+        let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", cut(name, NAME))))?;
         if prompt.face.arguments.iter().any(|known| known.name == argument) {
             return Ok(prompt.completed());
         }
-        Err(unknown(format!("`{name}` has no argument `{argument}`")))
+        Err(unknown(format!("`{name}` has no argument `{}`", cut(argument, NAME))))
     }
 
     /// The resource that is written so, or answers this URI, and has this variable.
     fn completed_template(&self, uri: &str, variable: &str) -> Result<&resource::Resource, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let resource = self.template(uri).ok_or_else(|| unknown(format!("Unknown resource template: {uri}")))?;
+        let resource =
+            self.template(uri).ok_or_else(|| unknown(format!("Unknown resource template: {}", cut(uri, URI))))?;
         if resource.template.variables().iter().any(|known| known.name == variable) {
             return Ok(resource);
         }
-        Err(unknown(format!("`{}` has no variable `{variable}`", resource.template.as_str())))
+        Err(unknown(format!("`{}` has no variable `{}`", resource.template.as_str(), cut(variable, NAME))))
     }
 
     /// What a resource answers to an entry of a pack whose argument is completed by it.
@@ -485,10 +497,10 @@ impl Catalog {
 /// Nothing answers what may not even be a URI.
 fn unanswered(uri: &str) -> Refusal {
     match check_uri(uri) {
-        Ok(()) => not_found(uri, &format!("Resource not found: {uri}")),
+        Ok(()) => not_found(uri, &format!("Resource not found: {}", cut(uri, URI))),
         Err(fault) => {
-            let words = format!("`{}` is no URI: {}", crate::diagnostic::one_line(uri), fault.message);
-            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": uri }))
+            let words = format!("`{}` is no URI: {}", one_line(&cut(uri, URI)), fault.message);
+            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": cut(uri, LONG_URI) }))
         }
     }
 }

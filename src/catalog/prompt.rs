@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::action::Plan;
+use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
-use crate::template::{Template, Text, Uri};
+use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
 use super::answer::{Block, Refusal, RefusalKind};
@@ -14,10 +15,10 @@ use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Owner, Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
-use super::inputs::{Confined, Inputs, complaint};
+use super::inputs::{Confined, Inputs, complaint, size_of};
 use super::listed_text::listed_text;
 use super::reference::References;
-use super::told::refused;
+use super::told::{exhausted, refused};
 
 /// A prompt that is ready.
 pub(super) struct Prompt {
@@ -91,7 +92,7 @@ impl Prompt {
     pub(super) fn uris_with(&self, argument: &str, value: &str) -> Vec<String> {
         let Body::Messages(messages) = &self.body else { return Vec::new() };
         let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
-        let scope = self.home.scope(self.inputs.bind_known(&given));
+        let scope = self.home.scope(self.inputs.bind_known(&given), &Budget::default());
         let alone = |path: &Vec<String>| match path.as_slice() {
             [name] => name == argument,
             [head, name, ..] => matches!(head.as_str(), "env" | "server") || (head == "arguments" && name == argument),
@@ -133,9 +134,13 @@ impl Prompt {
         calling: &Calling<'_>,
     ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
         let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
-        let arguments = self.inputs.bind_texts(given).map_err(wrong)?;
+        let budget = calling.budget_of(self.plan.as_ref());
+        let calling = &calling.charging(&budget);
+        let arguments =
+            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given)).map_err(exhausted)?;
+        let arguments = arguments.map_err(wrong)?;
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
-        let mut scope = self.home.scope(arguments);
+        let mut scope = self.home.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
             let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
@@ -146,21 +151,24 @@ impl Prompt {
         } else {
             calling.begins()?;
         }
-        let mut messages = Vec::new();
-        match &self.body {
+        budget.run(|| self.messages(&scope)).map_err(exhausted)?
+    }
+
+    /// What it says, by who says it.
+    fn messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
+        let written = match &self.body {
             Body::Text(text) => {
-                let block = Block::text(text.render(&scope).map_err(refused)?.0);
-                messages.push((Role::User, vec![Made::Block(block)]));
+                let block = Block::text(text.render(scope).map_err(refused)?.0);
+                return Ok(vec![(Role::User, vec![Made::Block(block)])]);
             }
-            Body::Messages(written) => {
-                for (role, block) in written {
-                    let mut made = Vec::new();
-                    block.make(&scope, &mut made)?;
-                    messages.push((*role, made));
-                }
-            }
-        }
-        Ok(messages)
+            Body::Messages(written) => written,
+        };
+        let made = written.iter().map(|(role, block)| {
+            let mut made = Vec::new();
+            block.make(scope, &mut made)?;
+            Ok((*role, made))
+        });
+        made.collect()
     }
 }
 

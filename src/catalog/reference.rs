@@ -1,6 +1,6 @@
 //! References among entries: noted while entries are built, and checked when all are known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::action::{Given, Mention, Run};
 use crate::compile::Findings;
@@ -121,10 +121,13 @@ impl References {
             missing("resource with the URI", (uri, uri.at), known.uris, findings);
         }
         self.warn_of_links(known, findings);
-        for (node, at) in &self.named {
-            let names = known.of(node.kind);
-            if !names.contains(&node.name) {
-                missing(node.kind, (&node.name, *at), names, findings);
+        for kind in ["tool", "prompt", "resource"] {
+            let names = known.of(kind);
+            let set: HashSet<&str> = names.iter().map(String::as_str).collect();
+            for (node, at) in self.named.iter().filter(|(node, _)| node.kind == kind) {
+                if !set.contains(node.name.as_str()) {
+                    missing(kind, (&node.name, *at), names, findings);
+                }
             }
         }
         self.check_circles(findings);
@@ -145,38 +148,60 @@ impl References {
     }
 
     fn check_circles(&self, findings: &mut Findings) {
-        let mut done: BTreeSet<&Node> = BTreeSet::new();
+        let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
-            let mut way = Vec::new();
-            if let Some(at) = self.circle(start, &mut way, &mut done) {
-                let names: Vec<String> = way.iter().map(|node: &&Node| format!("`{}`", node.name)).collect();
-                let words = match names.as_slice() {
-                    [one] => format!("{one} runs itself"),
-                    several => format!("{} run each other in a circle", several.join(" → ")),
-                };
-                findings.report.error(Code::Cycle, at.span(), words).help("such a run would never end");
-            }
+            let Some((circle, at)) = self.circle(start, &mut seen) else { continue };
+            let names: Vec<String> = circle.iter().map(|node| format!("`{}`", node.name)).collect();
+            let words = match names.as_slice() {
+                [one] => format!("{one} runs itself"),
+                several => format!("{} run each other in a circle", several.join(" → ")),
+            };
+            findings.report.error(Code::Cycle, at.span(), words).help("such a run would never end");
         }
     }
 
-    /// Follows runs from `node` on; where they come back to the way, that is left in `way`, and the place is given.
-    fn circle<'a>(&'a self, node: &'a Node, way: &mut Vec<&'a Node>, done: &mut BTreeSet<&'a Node>) -> Option<At> {
-        if !done.insert(node) {
+    /// Follows runs from `start` on, as far as nobody has gone before. Where they come back to where they came by, the
+    /// circle is given, with the place that closes it. A chain may be as long as there are entries: nothing recurs.
+    fn circle<'a>(&'a self, start: &'a Node, seen: &mut BTreeMap<&'a Node, Seen>) -> Option<(Vec<&'a Node>, At)> {
+        if seen.contains_key(start) {
             return None;
         }
-        way.push(node);
-        for (next, at) in self.runs.get(node).into_iter().flatten() {
-            if let Some(first) = way.iter().position(|earlier| *earlier == next) {
-                way.drain(..first);
-                return Some(*at);
-            }
-            if let Some(at) = self.circle(next, way, done) {
-                return Some(at);
+        seen.insert(start, Seen::OnTheWay(0));
+        let mut way = vec![(start, self.named_by(start).iter())];
+        while let Some((node, open)) = way.last_mut() {
+            let Some((next, at)) = open.next() else {
+                seen.insert(node, Seen::Done);
+                way.pop();
+                continue;
+            };
+            match seen.get(next) {
+                Some(Seen::Done) => {}
+                Some(Seen::OnTheWay(first)) => {
+                    let circle = way.iter().skip(*first).map(|(node, _)| *node).collect();
+                    way.iter().for_each(|(node, _)| _ = seen.insert(node, Seen::Done));
+                    return Some((circle, *at));
+                }
+                None => {
+                    seen.insert(next, Seen::OnTheWay(way.len()));
+                    way.push((next, self.named_by(next).iter()));
+                }
             }
         }
-        way.pop();
         None
     }
+
+    /// What the run of an entry names.
+    fn named_by(&self, node: &Node) -> &[(Node, At)] {
+        self.runs.get(node).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// How an entry stands in the search for circles.
+enum Seen {
+    /// On the way that is being followed, so far from its start.
+    OnTheWay(usize),
+    /// All that it leads to is known.
+    Done,
 }
 
 /// What there is to refer to.

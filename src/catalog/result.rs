@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{Body, Ended, Selection};
+use crate::action::{Body, Ended, SelectError, Selection};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
@@ -12,7 +12,7 @@ use crate::yaml::Spanned;
 use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, Made};
 use super::reference::References;
-use super::told::refused;
+use super::told::{exhausted, refused};
 
 /// What is made of an outcome, ready to be made.
 #[derive(Default)]
@@ -111,11 +111,11 @@ impl ResultPlan {
             Form::Text(text) => Shown::Text(text.render(&scope).map_err(refused)?.0, behind),
             Form::Structured(value) => Shown::Value(value.render(&scope).map_err(refused)?),
             Form::Content(blocks) => {
-                let mut made = Vec::new();
-                for block in blocks {
-                    block.make(&scope, &mut made)?;
-                }
-                Shown::Content(made, behind)
+                let make = || {
+                    let mut made = Vec::new();
+                    blocks.iter().try_for_each(|block| block.make(&scope, &mut made)).map(|()| made)
+                };
+                Shown::Content(scope.budget().run(make).map_err(exhausted)??, behind)
             }
         })
     }
@@ -138,12 +138,15 @@ fn form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &mut Refe
 fn selected(select: &Selection, body: &Body, scope: &Scope) -> Result<Value, Refusal> {
     let failed = |message: String| Refusal::new(RefusalKind::Internal, message);
     let from = match body {
-        _ if scope.steps().is_some() => Value::Object(scope.steps().cloned().unwrap_or_default()),
-        Body::Json(json, _) => json.clone(),
-        Body::None => Value::Object(scope.arguments().cloned().unwrap_or_default()),
+        _ if scope.steps().is_some() => scope.get(&["steps"]),
+        Body::Json(json, _) => Some(json),
+        Body::None => scope.get(&["arguments"]),
         Body::Text(_) | Body::Bytes(..) => {
             return Err(failed("`select` needs JSON, and the output is none".to_owned()));
         }
     };
-    select.apply(&from).map_err(|error| failed(error.to_string()))
+    select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
+        SelectError::Exhausted(why) => exhausted(why),
+        error => failed(error.to_string()),
+    })
 }

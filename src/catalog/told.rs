@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::action::{Asking, Failure, Need};
+use crate::budget::Exhausted;
 use crate::template::RenderError;
 use crate::world::{WorldError, tail};
 
@@ -10,11 +11,28 @@ use super::answer::{Refusal, RefusalKind};
 
 /// A value that a template refuses is the caller's fault.
 pub(super) fn refused(error: RenderError) -> Refusal {
-    Refusal::new(RefusalKind::BadArguments, error.to_string())
+    match error {
+        RenderError::Exhausted(why) => exhausted(why),
+        error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
+    }
+}
+
+/// Why a call may do no more, as a refusal.
+pub(super) fn exhausted(why: Exhausted) -> Refusal {
+    let kind = match why {
+        Exhausted::Work | Exhausted::Memory => RefusalKind::BadArguments,
+        Exhausted::Time { .. } => RefusalKind::TimedOut,
+        Exhausted::Cancelled => RefusalKind::Cancelled,
+        Exhausted::Busy | Exhausted::Here => RefusalKind::Internal,
+    };
+    Refusal::new(kind, why.to_string())
 }
 
 /// Why an action gave nothing, as a refusal.
 pub(super) fn failed(failure: Failure) -> Refusal {
+    if let Failure::Exhausted(why) | Failure::Render(RenderError::Exhausted(why)) = failure {
+        return exhausted(why);
+    }
     let message = match &failure {
         Failure::World(WorldError::TimedOut { said, .. }) if !said.bytes.trim_ascii().is_empty() => {
             format!("{failure}:\n{}", tail(&said.to_text()))

@@ -21,13 +21,13 @@ use super::complete::warn_on_tool;
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object};
 use super::header;
-use super::inputs::{Confined, Inputs, argument_of, complaint};
+use super::inputs::{Confined, Inputs, argument_of, complaint, size_of};
 use super::limit::Limit;
 use super::listed_text::{filled, listed_text};
 use super::prompt::Building;
 use super::requires::Requires;
 use super::result::{ResultPlan, Shown};
-use super::told::is_for_the_model;
+use super::told::{exhausted, is_for_the_model};
 
 /// A tool that is ready.
 pub(super) struct Tool {
@@ -115,7 +115,10 @@ impl Tool {
         calling: &Calling<'_>,
     ) -> Result<Result<Given, ToolAnswer>, Refusal> {
         self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, &*calling.call.client))?;
-        let arguments = match self.inputs.bind(given) {
+        let budget = calling.budget_of(self.plan.as_ref());
+        let calling = &calling.charging(&budget);
+        let bound = budget.run_sized(size_of(given.as_ref()), || self.inputs.bind(given)).map_err(exhausted)?;
+        let arguments = match bound {
             Ok(arguments) => arguments,
             Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),
         };
@@ -134,7 +137,7 @@ impl Tool {
 
     async fn make(&self, arguments: Object, calling: &Calling<'_>) -> Result<Given, Refusal> {
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
-        let scope = self.home.scope(arguments);
+        let scope = self.home.scope(arguments, calling.budget);
         let Some(plan) = &self.plan else {
             calling.begins()?;
             return self.given(self.result.make(None, scope)?);
@@ -144,7 +147,9 @@ impl Tool {
         if let Some(words) = ended.outcome.failed {
             return Err(Refusal::new(RefusalKind::Internal, words));
         }
-        self.given(self.result.make(Some(ended), scope)?)
+        let size = ended.size();
+        let shown = || self.given(self.result.make(Some(ended), scope)?);
+        calling.budget.run_sized(size, shown).map_err(exhausted)?
     }
 
     fn given(&self, shown: Shown) -> Result<Given, Refusal> {

@@ -1,5 +1,7 @@
 //! The manifest's own tests: checked, not run.
 
+use std::collections::HashSet;
+
 use crate::action::TABLE;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -13,7 +15,7 @@ pub(super) fn check(
     name: &Spanned<String>,
     test: &Spanned<Test>,
     compiler: &mut Compiler<'_>,
-    (references, steps): (&mut References, &[&str]),
+    (references, steps): (&mut References, &HashSet<&str>),
 ) {
     check_mocks(test, compiler, steps);
     let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || test.uri.is_some()];
@@ -60,12 +62,12 @@ fn note_call(test: &Test, references: &mut References) {
 }
 
 /// What a mock stands in for: an action, a step of a run, the environment or the time.
-fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &[&str]) {
-    let actions = TABLE.iter().map(|row| row.key);
-    let known: Vec<&str> = actions.chain(["env", "now"]).chain(steps.iter().copied()).collect();
-    for name in test.mock.keys().filter(|name| !known.contains(&name.value.as_str())) {
+fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) {
+    let others = || TABLE.iter().map(|row| row.key).chain(["env", "now"]);
+    let is_known = |name: &str| steps.contains(name) || others().any(|other| other == name);
+    for name in test.mock.keys().filter(|name| !is_known(name)) {
         compiler
             .error(Code::UnknownReference, name.at, format!("there is neither an action nor a step `{}`", name.value))
-            .did_you_mean(name, name.at.span(), known.iter().copied());
+            .did_you_mean(name, name.at.span(), others().chain(steps.iter().copied()));
     }
 }

@@ -78,17 +78,16 @@ struct Start {
     world: Arc<Real>,
 }
 
-/// One pipe needs one thread; many sockets are shared by two.
+/// One pipe needs one thread; many sockets are shared by two. Neither is a current-thread runtime: on those, what takes
+/// long could not go on elsewhere.
 fn runtime(arguments: &Serve) -> anyhow::Result<Runtime> {
-    let mut builder = match &arguments.http {
-        None => Builder::new_current_thread(),
-        Some(_) => Builder::new_multi_thread(),
-    };
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(if arguments.http.is_none() { 1 } else { 2 });
     // Room for as many events as one pipe and a few programs ever have at once; more of them wait for the next look.
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
     }
-    builder.worker_threads(2).enable_all().build().context("could not start")
+    builder.enable_all().build().context("could not start")
 }
 
 async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 pub use code::Code;
 pub use render::{Format, Style, json, line, lines, render, summary, text};
 pub use source::{FileId, Position, Source, Sources, Span};
-pub use visible::{one_line, visible};
+pub use visible::{cut, one_line, visible};
 
 /// Whether the manifest can be served in spite of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -238,13 +238,31 @@ impl Report {
     }
 }
 
+/// The longest text, in characters, that a misspelt name is looked for in.
+const LONGEST_NAME: usize = 64;
+/// How many candidates a misspelt name is compared with.
+const MOST_CANDIDATES: usize = 1000;
+
 /// The candidate that `wrong` was probably meant to be: at most a third of its letters away, at least one.
+///
+/// A comparison takes time by the product of both lengths, and a caller may choose `wrong`: what is longer than a name,
+/// or than the candidate could be, is not compared.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = name_length(wrong)?;
+    let most = (length / 3).max(1);
     let lower = wrong.to_lowercase();
     candidates
         .into_iter()
+        .take(MOST_CANDIDATES)
+        .filter(|candidate| name_length(candidate).is_some_and(|other| other.abs_diff(length) <= most))
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= (wrong.chars().count() / 3).max(1))
+        .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// How many characters a name has; `None` where it is longer than any name that a person would write.
+fn name_length(name: &str) -> Option<usize> {
+    let length = name.chars().take(LONGEST_NAME + 1).count();
+    (length <= LONGEST_NAME).then_some(length)
 }

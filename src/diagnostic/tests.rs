@@ -268,3 +268,13 @@ proptest! {
         prop_assert_eq!((position.line, position.column), counted(&text, offset));
     }
 }
+
+#[test]
+fn what_is_longer_than_a_name_is_compared_with_nothing() {
+    let long = "a".repeat(4 << 20);
+    let many = || (0..1000).map(|_| long.as_str());
+    assert_eq!(crate::diagnostic::nearest(&long, many()), None);
+    assert_eq!(crate::diagnostic::nearest("alphq", many().take(3).chain(["alpha"])), Some("alpha"));
+    assert_eq!(crate::diagnostic::nearest(&"b".repeat(64), [&*"b".repeat(63)]), Some(&*"b".repeat(63)));
+    assert_eq!(crate::diagnostic::nearest(&"b".repeat(65), [&*"b".repeat(64)]), None);
+}

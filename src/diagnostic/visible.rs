@@ -20,6 +20,15 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(visible(&joined).into_owned())
 }
 
+/// Gives the beginning of `text`, with `…` in place of what is beyond `most` characters: what a caller sent is shown to
+/// it again, and not at any length.
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// The visible form of a character that must not reach a terminal as it is. `None` for all others and for the tab.
 pub(super) fn stand_in(character: char) -> Option<char> {
     match character {
@@ -55,6 +64,11 @@ mod tests {
     #[test]
     fn text_cannot_be_reordered() {
         assert_eq!(visible("a\u{202e}b\u{2066}c"), "a\u{fffd}b\u{fffd}c");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert_eq!((cut("äöü", 3), cut("äöü!", 3)), ("äöü".into(), "äöü…".into()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Paths and globs of `include` and `partials`: the files that they mean, in order.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::compile::Compiler;
@@ -14,10 +15,11 @@ const MANY: usize = 200_000;
 /// The files that paths and globs name, relative to the pack's folder, each once, with the path that named it.
 pub(super) fn files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
     let mut found: Vec<Spanned<PathBuf>> = Vec::new();
+    let mut known: HashSet<PathBuf> = HashSet::new();
     for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
         let named = if Globs::is_glob(written) { by_glob(written, compiler) } else { by_path(written, compiler) };
         for path in named {
-            if !found.iter().any(|earlier| earlier.value == path) {
+            if known.insert(path.clone()) {
                 found.push(Spanned::new(path, written.at));
             }
         }

@@ -9,6 +9,7 @@ use crate::catalog::{
     answer::{Refusal, RefusalKind},
     words_of,
 };
+use crate::diagnostic::cut;
 
 use super::{capability::Kind, session::Era};
 
@@ -79,7 +80,7 @@ pub(crate) fn too_early(wait: Duration) -> ErrorData {
 
 /// A method that nobody knows here.
 pub(crate) fn unknown_method(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", cut(method, 64)), None)
 }
 
 /// A request that wants log messages of a level that there is not.

@@ -9,7 +9,7 @@ use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::Notice, catalog::Catalog, redact::Redactors, world::World};
+use crate::{action::Notice, budget::Capacity, catalog::Catalog, redact::Redactors, world::World};
 
 use super::{
     Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks,
@@ -50,6 +50,7 @@ struct Inner {
     allowance: Allowance,
     bytes: Account,
     redactors: Redactors,
+    capacity: Arc<Capacity>,
 }
 
 impl Live {
@@ -72,6 +73,7 @@ impl Live {
             allowance: Allowance::of_all(),
             bytes,
             redactors,
+            capacity: Arc::default(),
         };
         Live { inner: Arc::new(inner) }
     }
@@ -102,6 +104,11 @@ impl Live {
 
     pub(crate) fn seal(&self) -> &Seal {
         self.inner.seal.get_or_init(|| Seal::new(&[]))
+    }
+
+    /// What all calls use together.
+    pub(crate) fn capacity(&self) -> Arc<Capacity> {
+        self.inner.capacity.clone()
     }
 
     pub(crate) fn tasks(&self) -> &Tasks {

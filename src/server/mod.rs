@@ -117,7 +117,7 @@ impl Server {
         let trace = Trace::new(said("traceparent"))
             .with_state(said("tracestate").filter(|_| hand_on.state))
             .with_baggage(said("baggage").filter(|_| hand_on.baggage));
-        Call::new(context.ct.clone(), trace.around(self.live.world()))
+        Call::new(context.ct.clone(), trace.around(self.live.world())).sharing(self.live.capacity())
     }
 
     /// Takes what a request costs from the credit of its client, or says how long it is too early.

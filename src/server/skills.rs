@@ -10,6 +10,8 @@ use rmcp::{
 };
 use serde_json::json;
 
+use crate::diagnostic::cut;
+
 use super::{
     Server,
     capability::Kind,
@@ -38,8 +40,8 @@ pub(crate) fn get(
 ) -> Result<GetSkillResult, ErrorData> {
     let Admitted { served, era } = server.admit(Kind::Skills, context)?;
     let Some(skill) = served.skills.find(|skill| skill.uri == uri) else {
-        let message = format!("no skill is served at {uri}");
-        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": uri }))));
+        let message = format!("no skill is served at {}", cut(uri, 256));
+        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": cut(uri, 4096) }))));
     };
     let result = GetSkillResult::new(skill.clone());
     Ok(result.dated(&served, era))
@@ -53,8 +55,8 @@ pub(crate) fn directory(
     let Admitted { served, era } = server.admit(Kind::Skills, context)?;
     let uri = request.uri;
     let Some(children) = served.catalog.directory(&uri) else {
-        let message = format!("{uri} is no folder of a skill");
-        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": uri }))));
+        let message = format!("{} is no folder of a skill", cut(&uri, 256));
+        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": cut(&uri, 4096) }))));
     };
     let uris: Vec<&str> = children.iter().map(|child| child.uri.as_str()).collect();
     let print = fingerprint(&uris);

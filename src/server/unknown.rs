@@ -13,6 +13,8 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::diagnostic::cut;
+
 use super::{Server, capability::Kind, error, session};
 
 /// Says what is wrong with such a request.
@@ -87,5 +89,5 @@ fn mismatch<P: DeserializeOwned>(params: Option<&Value>) -> Option<String> {
         Some(_) => return Some("`params` must be an object".to_owned()),
     };
     let error = serde_json::from_value::<P>(params).err()?;
-    Some(format!("`params` do not fit the method: {error}"))
+    Some(format!("`params` do not fit the method: {}", cut(&error.to_string(), 256)))
 }

@@ -18,6 +18,7 @@ use super::slot::{Filled, Slot, Written};
 use super::syntax::{Expression, Hole, Node, Text, parse};
 use super::term::{Term, plain_path};
 use super::{encode, limit::MAX_OUTPUT};
+use crate::budget::weight;
 
 /// A text with holes, checked, for one kind of place.
 #[derive(Debug)]
@@ -107,23 +108,36 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A [`RenderError`] where a limit is passed, or where the place refuses a value.
     pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
+        let level = scope.budget().level();
+        let (made, size) = scope.budget().run(|| self.render_once(scope))??;
+        scope.budget().release(level, size);
+        Ok(made)
+    }
+
+    /// Fills the template. Gives the outcome, and how much it holds.
+    fn render_once(&self, scope: &Scope) -> Result<(S::Output, usize), RenderError> {
         if let Some(made) = self.typed(scope)? {
             return Ok(made);
         }
         let filled = match &self.body {
             Body::Pieces(pieces) => fill(pieces, scope, S::MODE)?,
             Body::Tree(tree) => {
-                let text = tree.job(S::MODE, scope).text(scope.excerpt(&tree.needs))?;
+                let text = tree.job(S::MODE, scope).text(scope.excerpt(&tree.needs)?)?;
                 if S::MODE == Mode::Plain { Filled::unmarked(text) } else { unmark(&text) }
             }
         };
-        S::finish(filled, &self.known)
+        let size = filled.text.len();
+        S::finish(filled, &self.known).map(|made| (made, size))
     }
 
-    /// The outcome that is made of a value rather than of its text.
-    fn typed(&self, scope: &Scope) -> Result<Option<S::Output>, RenderError> {
+    /// The outcome that is made of a value rather than of its text, and how much it holds.
+    fn typed(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
         let Some(label) = self.only().filter(|_| S::TYPED) else { return Ok(None) };
-        S::finish_value(&self.value(scope)?, label, &self.known).transpose()
+        let value = self.value(scope)?;
+        let size = if S::KEEPS_VALUE { weight(&value) } else { 0 };
+        scope.budget().hold(size)?;
+        let made = S::finish_value(&value, label, &self.known).transpose()?;
+        Ok(made.map(|made| (made, size)))
     }
 
     /// What messages call the expression that the whole template is.
@@ -137,13 +151,13 @@ impl<S: Slot> Template<S> {
         }
     }
 
-    fn value(&self, scope: &Scope) -> Result<Value, RenderError> {
+    fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
             Body::Pieces(pieces) => match pieces.as_slice() {
-                [Piece::Hole { term, .. }] => term.value(scope).map(Cow::into_owned),
-                _ => Ok(Value::Null),
+                [Piece::Hole { term, .. }] => term.value(scope),
+                _ => Ok(Cow::Owned(Value::Null)),
             },
-            Body::Tree(tree) => tree.job(Mode::Captured, scope).value(scope.excerpt(&tree.needs)),
+            Body::Tree(tree) => tree.job(Mode::Captured, scope).value(scope.excerpt(&tree.needs)?).map(Cow::Owned),
         }
     }
 
@@ -228,8 +242,8 @@ fn smallest(checked: &Checked) -> Vec<Vec<String>> {
 }
 
 impl Tree {
-    fn job(&self, mode: Mode, scope: &Scope) -> Job<'_> {
-        Job { registry: self.engine.registry(), template: &self.tree, mode, now: scope.now() }
+    fn job<'j>(&'j self, mode: Mode, scope: &'j Scope) -> Job<'j> {
+        Job { registry: self.engine.registry(), template: &self.tree, mode, now: scope.now(), budget: scope.budget() }
     }
 }
 
@@ -271,13 +285,21 @@ fn unescaped(source: &str, text: &Text) -> String {
     out
 }
 
+/// What a hole costs beside its value.
+const HOLE: usize = 16;
+
 fn fill(pieces: &[Piece], scope: &Scope, mode: Mode) -> Result<Filled, RenderError> {
     let mut filled = Filled::default();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => filled.text.push_str(text),
+            Piece::Text(text) => {
+                scope.budget().hold(text.len())?;
+                filled.text.push_str(text);
+            }
             Piece::Hole { term, label, keeps } => {
                 let value = term.value(scope)?;
+                // A text is added; what is none is written out first.
+                scope.budget().hold(value.as_str().map_or_else(|| weight(&value), str::len) + HOLE)?;
                 let value = text_of(&value);
                 let start = filled.text.len();
                 match mode {

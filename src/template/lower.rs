@@ -131,8 +131,7 @@ impl Lower<'_> {
                 )?;
                 self.optional(theirs.template.as_mut(), Some(&inline.body), at)
             }
-            (Element::PartialExpression(theirs), Node::Partial(call)) => self.partial(theirs, call),
-            (Element::PartialBlock(theirs), Node::Partial(call)) => {
+            (Element::PartialExpression(theirs) | Element::PartialBlock(theirs), Node::Partial(call)) => {
                 self.partial(theirs, call)?;
                 guard(element);
                 Ok(())

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
+use crate::budget::{Budget, Exhausted, weight};
 
 /// Why a template could not be filled. No message holds a value, so that each may be shown to a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +41,9 @@ pub enum RenderError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// The call may do no more.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// Values are not of the shapes that the template was checked against.
     #[error("the template does not fit its values")]
     Unfit,
@@ -81,6 +85,7 @@ struct State {
     rounds: u64,
     now: Option<Timestamp>,
     captured: Option<Value>,
+    budget: Budget,
 }
 
 thread_local! {
@@ -113,16 +118,35 @@ pub(super) fn capture(value: &Value) {
     });
 }
 
+/// What a step of Handlebars costs beside what it reads and writes: a tag, a block, a round of a loop.
+pub(super) const STEP: usize = 64;
+
 /// Counts one round of any loop.
 pub(super) fn count_round() -> Result<(), RenderError> {
     STATE.with_borrow_mut(|state| {
         let Some(state) = state else { return Ok(()) };
         state.rounds += 1;
+        state.budget.work(STEP)?;
         match state.rounds <= MAX_ITERATIONS {
             true => Ok(()),
             false => Err(RenderError::TooManyIterations { limit: MAX_ITERATIONS }),
         }
     })
+}
+
+/// Charges the rendering under way with what is read.
+pub(super) fn charge_read(units: usize) -> Result<(), RenderError> {
+    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.work(units)?)))
+}
+
+/// Charges the rendering under way with what is about to be made.
+pub(super) fn charge_made(bytes: usize) -> Result<(), RenderError> {
+    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.hold(bytes)?)))
+}
+
+/// Charges the rendering under way with a copy of a value.
+pub(super) fn charge_copy(value: &Value) -> Result<(), RenderError> {
+    charge_made(weight(value))
 }
 
 /// One template with everything that its rendering needs.
@@ -131,6 +155,7 @@ pub(super) struct Job<'j> {
     pub template: &'j handlebars::Template,
     pub mode: Mode,
     pub now: Option<Timestamp>,
+    pub budget: &'j Budget,
 }
 
 impl Job<'_> {
@@ -148,7 +173,7 @@ impl Job<'_> {
     }
 
     fn run(&self, values: Value, sink: &mut Sink) -> Result<Option<Value>, RenderError> {
-        let state = State { mode: self.mode, rounds: 0, now: self.now, captured: None };
+        let state = State { mode: self.mode, rounds: 0, now: self.now, captured: None, budget: self.budget.clone() };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
         let _tenure = Tenure;
         let context = Context::from(values);
@@ -176,6 +201,7 @@ struct Sink {
 impl Output for Sink {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
         affordable(self.text.len(), segment)?;
+        charge_made(segment.len()).map_err(std::io::Error::other)?;
         self.text.push_str(segment);
         Ok(())
     }
@@ -196,6 +222,7 @@ impl<'o> Limited<'o> {
 impl Output for Limited<'_> {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
         affordable(self.written, segment)?;
+        charge_read(segment.len()).map_err(std::io::Error::other)?;
         self.written += segment.len();
         self.out.write(segment)
     }

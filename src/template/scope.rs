@@ -5,6 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::budget::{Budget, weight};
+
+use super::render::RenderError;
+
 /// The name under which Handlebars sees the `this` of a [`Scope`]; no template can write it.
 pub(super) const THIS: &str = " this";
 
@@ -37,47 +41,57 @@ pub struct Fixed {
 pub struct Scope {
     arguments: Arc<Value>,
     fixed: Arc<Fixed>,
-    steps: Value,
-    result: Value,
-    this: Value,
+    steps: Option<Arc<Value>>,
+    result: Option<Arc<Value>>,
+    this: Option<Arc<Value>>,
     now: Option<Timestamp>,
+    budget: Budget,
 }
 
 impl Scope {
     /// A scope with nothing in it but arguments and what is fixed.
     pub fn new(arguments: Map<String, Value>, fixed: Arc<Fixed>) -> Scope {
-        Scope { arguments: Arc::new(Value::Object(arguments)), fixed, ..Scope::default() }
+        Scope::of_call(arguments, fixed, &Budget::default())
+    }
+
+    /// The same for a call, which what is read and made is charged to.
+    pub fn of_call(arguments: Map<String, Value>, fixed: Arc<Fixed>, budget: &Budget) -> Scope {
+        let arguments = Arc::new(Value::Object(arguments));
+        Scope { arguments, fixed, steps: None, result: None, this: None, now: None, budget: budget.clone() }
     }
 
     /// Sets the outcome of a step.
     pub fn set_step(&mut self, id: impl Into<String>, outcome: Value) {
-        match &mut self.steps {
-            Value::Object(steps) => {
-                steps.insert(id.into(), outcome);
-            }
-            other => *other = Value::Object(Map::from_iter([(id.into(), outcome)])),
+        let steps = self.steps.get_or_insert_with(|| Arc::new(Value::Object(Map::new())));
+        if let Value::Object(steps) = Arc::make_mut(steps) {
+            steps.insert(id.into(), outcome);
         }
     }
 
     /// Replaces the outcomes of all steps.
     #[must_use]
     pub fn with_steps(mut self, steps: Map<String, Value>) -> Scope {
-        self.steps = Value::Object(steps);
+        self.steps = Some(Arc::new(Value::Object(steps)));
         self
     }
 
     /// Sets `result`.
     #[must_use]
     pub fn with_result(mut self, result: Value) -> Scope {
-        self.result = result;
+        self.result = Some(Arc::new(result));
         self
     }
 
     /// Sets `this`, the element of a loop that goes on around the template.
     #[must_use]
     pub fn with_this(mut self, this: Value) -> Scope {
-        self.this = this;
+        self.this = Some(Arc::new(this));
         self
+    }
+
+    /// What the call may use that these values are of.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Fixes what `now` says.
@@ -94,7 +108,7 @@ impl Scope {
 
     /// The outcomes of the steps taken so far.
     pub fn steps(&self) -> Option<&Map<String, Value>> {
-        self.steps.as_object()
+        self.steps.as_deref()?.as_object()
     }
 
     /// The value at a path as [`Template::reads`](super::Template::reads) and `sole` give it; `None` where there is none.
@@ -116,37 +130,45 @@ impl Scope {
             "arguments" => Some(&self.arguments),
             "env" => Some(&self.fixed.env),
             "server" => Some(&self.fixed.server),
-            "steps" => Some(&self.steps),
-            "result" => Some(&self.result),
-            "this" => Some(&self.this),
+            "steps" => Some(self.steps.as_deref().unwrap_or(&Value::Null)),
+            "result" => Some(self.result.as_deref().unwrap_or(&Value::Null)),
+            "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
             _ => self.arguments.get(name),
         }
     }
 
     /// The part of the scope that these paths read, as one object for Handlebars. Nothing else is copied.
-    pub(super) fn excerpt(&self, paths: &[Vec<String>]) -> Value {
+    pub(super) fn excerpt(&self, paths: &[Vec<String>]) -> Result<Value, RenderError> {
         let mut root = Map::new();
         for path in paths {
             let Some((head, rest)) = path.split_first() else { continue };
             if let Some(value) = self.head(head) {
-                graft(&mut root, if head == "this" { THIS } else { head }, value, rest);
+                let key = if head == "this" { THIS } else { head };
+                graft(&mut root, (key, value), rest, &self.budget)?;
             }
         }
-        Value::Object(root)
+        Ok(Value::Object(root))
     }
 }
 
-/// Copies what lies at `key` and then `path` of a value into the same place of `target`.
-fn graft(target: &mut Map<String, Value>, key: &str, value: &Value, path: &[String]) {
+/// Copies what lies at `path` of a value into the same place of `target`, where the value is that of `key`.
+fn graft(
+    target: &mut Map<String, Value>,
+    (key, value): (&str, &Value),
+    path: &[String],
+    budget: &Budget,
+) -> Result<(), RenderError> {
     match (value, path.split_first()) {
         (Value::Object(fields), Some((next, rest))) => {
             let slot = target.entry(key).or_insert_with(|| Value::Object(Map::new()));
             if let (Value::Object(inner), Some(value)) = (slot, fields.get(next)) {
-                graft(inner, next, value, rest);
+                graft(inner, (next, value), rest, budget)?;
             }
         }
         _ => {
+            budget.hold(weight(value))?;
             target.insert(key.to_owned(), value.clone());
         }
     }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use super::helper::{Answer, Given, Plain, plain};
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
+use crate::budget::Budget;
 
 /// Where a value comes from.
 #[derive(Debug)]
@@ -61,8 +62,12 @@ impl Term {
 impl Call {
     fn answer(&self, scope: &Scope) -> Answer {
         let params = self.params.iter().map(|term| term.value(scope));
-        let options = self.options.iter().map(|(name, term)| Ok((name.as_str(), term.value(scope)?)));
-        let values = Values { params: params.collect::<Result<_, _>>()?, options: options.collect::<Result<_, _>>()? };
+        let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
+        let values = Values {
+            params: params.collect::<Result<_, _>>()?,
+            options: options.collect::<Result<_, _>>()?,
+            budget: scope.budget(),
+        };
         (self.helper)(&values)
     }
 }
@@ -71,6 +76,7 @@ impl Call {
 struct Values<'v> {
     params: Vec<Cow<'v, Value>>,
     options: Vec<(&'v str, Cow<'v, Value>)>,
+    budget: &'v Budget,
 }
 
 impl Given for Values<'_> {
@@ -80,6 +86,14 @@ impl Given for Values<'_> {
 
     fn named(&self, name: &str) -> Option<&Value> {
         self.options.iter().find_map(|(known, value)| (*known == name).then_some(value.as_ref()))
+    }
+
+    fn read(&self, units: usize) -> Result<(), RenderError> {
+        Ok(self.budget.work(units)?)
+    }
+
+    fn make(&self, bytes: usize) -> Result<(), RenderError> {
+        Ok(self.budget.hold(bytes)?)
     }
 }
 

@@ -21,6 +21,7 @@ mod architecture;
 mod argv;
 mod asking;
 mod batch;
+mod busy;
 mod cli;
 mod completion;
 mod conversation;

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::{
-    Act, Asking, Body, Checkpoint, Client, Doing, Failure, Need, Outcome, Question, Round, Unanswered, Waited, Written,
-    client,
+    Act, Asking, Body, Checkpoint, Client, Doing, Failure, Need, Outcome, Question, Round, Unanswered, Written, client,
 };
+use crate::budget::Waited;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::notation::is_identifier;

@@ -120,10 +120,11 @@ impl Act for Http {
     }
 
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        let request = self.request(doing)?;
+        let budget = doing.scope.budget();
+        let request = budget.run(|| self.request(doing))??;
         let host = if self.secret_host { HIDDEN } else { request.url.host_str().unwrap_or_default() }.to_owned();
         let response = doing.world.send(request).await?;
-        self.outcome(&host, response, doing)
+        budget.run_sized(response.body.bytes.len(), || self.outcome(&host, response, doing))?
     }
 }
 

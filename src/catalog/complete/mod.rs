@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::action::{Body, Ended, Plan, Selection};
+use crate::budget::Budget;
 use crate::yaml::Spanned;
 
 use super::answer::Completions;
@@ -74,7 +75,9 @@ impl Owner<'_> {
     /// The values of an argument that has a source, as far as the argument takes them.
     pub(super) async fn values(self, asking: Asking<'_>) -> Option<Vec<String>> {
         let mut values = self.sources.get(asking.argument)?.values(self, asking).await;
-        values.retain(|value| self.inputs.takes(asking.argument, value));
+        let size = size_of(&values);
+        let budget = asking.calling.budget;
+        budget.run_sized(size, || values.retain(|value| self.inputs.takes(asking.argument, value))).ok()?;
         Some(values)
     }
 }
@@ -89,15 +92,32 @@ impl Source {
     async fn values(&self, owner: Owner<'_>, asking: Asking<'_>) -> Vec<String> {
         match self {
             Source::Values(values) => values.clone(),
-            Source::Files(files) => files.paths(),
+            Source::Files(files) => asking.calling.budget.wait(|| files.paths()).unwrap_or_default(),
             Source::Resource(of) => Box::pin(asking.calling.catalog.values_of(of, owner.home, asking)).await,
             Source::Run { plan, select } => put_out(plan, select.as_ref(), (owner, asking)).await.unwrap_or_default(),
         }
     }
 }
 
+/// What is typed beyond so many characters begins no value.
+const LONGEST: usize = 256;
+/// What it costs to look at a value, beside its letters.
+const LOOK: usize = 256;
+
+/// At most a hundred values that fit what was typed: of many, while the other tasks of the thread go on elsewhere.
+pub(super) fn ranked(all: &[String], typed: &str, budget: &Budget) -> Completions {
+    budget.run_sized(size_of(all), || fitting(all, typed)).unwrap_or_default()
+}
+
+fn size_of(values: &[String]) -> usize {
+    values.iter().map(|value| LOOK + value.len()).sum()
+}
+
 /// At most a hundred values that fit what was typed.
-pub(super) fn fitting(all: &[String], typed: &str) -> Completions {
+fn fitting(all: &[String], typed: &str) -> Completions {
+    if typed.chars().nth(LONGEST).is_some() {
+        return Completions { total: Some(0), ..Completions::default() };
+    }
     let mut values = rank(all, typed);
     let total = values.len();
     values.truncate(MOST);
@@ -109,7 +129,7 @@ async fn put_out(
     select: Option<&Selection>,
     (owner, asking): (Owner<'_>, Asking<'_>),
 ) -> Option<Vec<String>> {
-    let scope = owner.home.scope(owner.inputs.bind_partly(asking.given));
+    let scope = owner.home.scope(owner.inputs.bind_partly(asking.given), asking.calling.budget);
     let Ended { outcome, steps } = owner.home.run(("completion", plan), &scope, asking.calling).await.ok()?;
     if outcome.failed.is_some() {
         return None;
@@ -119,7 +139,7 @@ async fn put_out(
         _ => outcome.body,
     };
     match (body, select) {
-        (Body::Json(json, _), Some(select)) => Some(texts(&select.apply(&json).ok()?)),
+        (Body::Json(json, _), Some(select)) => Some(texts(&select.apply(&json, scope.budget()).ok()?)),
         (Body::Json(json, _), None) => Some(texts(&json)),
         (Body::Text(text), None) => Some(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()),
         _ => None,

@@ -15,6 +15,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::action::Plan;
+use crate::budget::Budget;
+use crate::diagnostic::cut;
 use crate::files::{FileError, Folder, mime_by_name, rfc3339};
 use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
@@ -27,7 +29,8 @@ use super::face::{self, Annotations, CacheScope, Object};
 use super::inputs::{Confined, Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
-use super::told::refused;
+use super::told::{exhausted, refused};
+use super::{LONG_URI, URI};
 use named::{Named, names};
 
 /// How large a file may be that is read as a resource.
@@ -53,6 +56,9 @@ pub(super) struct Resource {
     /// A digest of what was written.
     pub(super) digest: u64,
 }
+
+/// What it takes to go through one file of a root.
+const PATH: usize = 256;
 
 enum Content {
     Text(Template<Text>),
@@ -169,10 +175,12 @@ impl Resource {
         }
         match &self.content {
             Content::Root(root) if self.path_variable() == Some(asking.argument) => {
-                Some(self.readable(root).map(|entry| entry.path.clone()).collect())
+                let paths = || self.readable(root).map(|entry| entry.path.clone()).collect();
+                asking.calling.budget.run_sized(root.entries().len().saturating_mul(PATH), paths).ok()
             }
             Content::FileTemplate { folder, literal, path } => {
-                Named { folder, literal, path, resource: self }.values(asking.argument, asking.given)
+                let named = Named { folder, literal, path, resource: self };
+                asking.calling.budget.wait(|| named.values(asking.argument, asking.given)).ok()?
             }
             _ => None,
         }
@@ -248,23 +256,31 @@ impl Resource {
         let wrong = |violations: Vec<_>| {
             Refusal::new(RefusalKind::BadArguments, complaint(&violations)).with_data(json!({ "uri": uri }))
         };
-        let arguments = self.inputs.bind_texts(Some(given)).map_err(wrong)?;
+        let budget = calling.budget_of(self.plan());
+        let calling = &calling.charging(&budget);
+        let bound = budget.run_sized(uri.len(), || self.inputs.bind_texts(Some(given))).map_err(exhausted)?;
+        let arguments = bound.map_err(wrong)?;
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
-        let scope = self.home.scope(arguments);
+        let scope = self.home.scope(arguments, &budget);
         if !matches!(self.content, Content::Run(..)) {
             calling.begins()?;
         }
         let body = match &self.content {
             Content::Text(text) => (Body::Text(text.render(&scope).map_err(refused)?.0), "text/plain".to_owned()),
-            Content::Blob(bytes) => (Body::Blob(STANDARD.encode(bytes)), "application/octet-stream".to_owned()),
-            Content::File(folder, file) => self.read_file(folder, file, uri)?,
+            Content::Blob(bytes) => {
+                let encode = || Body::Blob(STANDARD.encode(bytes));
+                (budget.run_sized(bytes.len(), encode).map_err(exhausted)?, "application/octet-stream".to_owned())
+            }
+            Content::File(folder, file) => self.read_file((folder, file), uri, &budget)?,
             Content::FileTemplate { folder, literal, path } => {
                 let rendered = path.render(&scope).map_err(|error| not_found(uri, &error.to_string()))?.text;
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
-                self.read_file(folder, &below, uri)?
+                self.read_file((folder, &below), uri, &budget)?
             }
-            Content::Root(root) if root.admits(&path) => self.read_file(root.folder(), Path::new(&path), uri)?,
-            Content::Root(_) => return Err(not_found(uri, &format!("there is no `{path}`"))),
+            Content::Root(root) if root.admits(&path) => {
+                self.read_file((root.folder(), Path::new(&path)), uri, &budget)?
+            }
+            Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
             Content::Run(plan, result) => {
                 let reading = self.run((plan, result), scope, uri, &calling).await;
                 return reading.map_err(|refusal| knowing(roots, refusal));
@@ -278,9 +294,15 @@ impl Resource {
         Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.meta.clone() }
     }
 
-    fn read_file(&self, folder: &Folder, path: &Path, uri: &str) -> Result<(Body, String), Refusal> {
-        match folder.read(path, MAX_RESOURCE) {
-            Ok(bytes) => Ok(contents(bytes, &path.to_string_lossy())),
+    fn read_file(
+        &self,
+        (folder, path): (&Folder, &Path),
+        uri: &str,
+        budget: &Budget,
+    ) -> Result<(Body, String), Refusal> {
+        let read = || folder.read(path, MAX_RESOURCE).map(|bytes| contents(bytes, &path.to_string_lossy()));
+        match budget.wait(read).map_err(exhausted)? {
+            Ok(contents) => Ok(contents),
             Err(error @ (FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. })) => {
                 Err(Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri })))
             }
@@ -301,7 +323,9 @@ impl Resource {
             let kind = if ended.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, words.clone()).with_data(json!({ "uri": uri })));
         }
-        let body = match result.make(Some(ended), scope)? {
+        let (budget, size) = (calling.budget, ended.size());
+        let shown = || result.make(Some(ended), scope);
+        let body = match budget.run_sized(size, shown).map_err(exhausted)?? {
             Shown::Content(made, _) => return Ok(Reading::Made(made)),
             Shown::Text(text, _) => (Body::Text(text), "text/plain".to_owned()),
             Shown::Value(Value::String(text)) => (Body::Text(text), "text/plain".to_owned()),
@@ -339,7 +363,7 @@ impl Resource {
     ) -> Option<crate::files::Stat> {
         let (folder, literal, path) = file;
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
-        let scope = self.home.scope(self.inputs.bind_texts(Some(given)).ok()?);
+        let scope = self.home.scope(self.inputs.bind_texts(Some(given)).ok()?, &Budget::default());
         let rendered = path.render(&scope).ok()?.text;
         folder.stat(Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered))).ok()
     }
@@ -347,7 +371,7 @@ impl Resource {
 
 /// Nothing answers a URI.
 pub(super) fn not_found(uri: &str, words: &str) -> Refusal {
-    Refusal::new(RefusalKind::NotFound, words).with_data(json!({ "uri": uri }))
+    Refusal::new(RefusalKind::NotFound, words).with_data(json!({ "uri": cut(uri, LONG_URI) }))
 }
 
 fn with_stat(face: face::Resource, folder: &Folder, path: &Path) -> face::Resource {

@@ -6,6 +6,7 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::catalog::complete::MOST_FILES;
 use crate::files::{Entry, Folder, Globs};
 use crate::template::{FilePath, Part, Template, text_of};
@@ -69,7 +70,7 @@ impl Named<'_> {
     fn pieces(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<Piece>> {
         let mut known = self.resource.inputs.bind_known(given);
         known.insert(variable.to_owned(), Value::Null);
-        let scope = self.resource.home.scope(known);
+        let scope = self.resource.home.scope(known, &Budget::default());
         let mut pieces = Vec::new();
         for part in self.path.parts()? {
             pieces.push(match part {
@@ -109,7 +110,7 @@ impl Named<'_> {
             // As far as it is known without the others.
             None => inputs.bind_known(values),
         };
-        let Ok(rendered) = self.path.render(&home.scope(known)) else { return false };
+        let Ok(rendered) = self.path.render(&home.scope(known, &Budget::default())) else { return false };
         let rendered = Path::new(&rendered.text);
         let below = rendered.strip_prefix(self.literal).unwrap_or(rendered);
         below == Path::new(&entry.path) && entry.size <= MAX_RESOURCE

@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderErrorReason, ScopedJson};
 use serde_json::Value;
 
+use crate::budget::weight;
 use crate::template::limit::MAX_OUTPUT;
-use crate::template::render::{RenderError, text_of};
+use crate::template::render::{RenderError, charge_made, charge_read, text_of};
 
 /// What a helper answers.
 pub(in crate::template) type Answer = Result<Value, RenderError>;
@@ -22,6 +23,12 @@ pub(in crate::template) trait Given {
 
     /// The value of a name, where one was given.
     fn named(&self, name: &str) -> Option<&Value>;
+
+    /// Charges what the helper reads.
+    fn read(&self, units: usize) -> Result<(), RenderError>;
+
+    /// Charges what the helper is about to make.
+    fn make(&self, bytes: usize) -> Result<(), RenderError>;
 }
 
 impl Given for Helper<'_> {
@@ -32,6 +39,14 @@ impl Given for Helper<'_> {
     fn named(&self, name: &str) -> Option<&Value> {
         self.hash_get(name).map(PathAndJson::value)
     }
+
+    fn read(&self, units: usize) -> Result<(), RenderError> {
+        charge_read(units)
+    }
+
+    fn make(&self, bytes: usize) -> Result<(), RenderError> {
+        charge_made(bytes)
+    }
 }
 
 /// The value at a place; null where there is none.
@@ -39,9 +54,24 @@ pub(super) fn value(given: &dyn Given, place: usize) -> &Value {
     given.at(place).unwrap_or(&Value::Null)
 }
 
-/// The value at a place as text.
-pub(super) fn text(given: &dyn Given, place: usize) -> Cow<'_, str> {
-    text_of(value(given, place))
+/// The value at a place as text, which is charged as read.
+pub(super) fn text(given: &dyn Given, place: usize) -> Result<Cow<'_, str>, RenderError> {
+    text_read(given, value(given, place))
+}
+
+/// A value as text, which is charged as read; what is no text is written out for it.
+pub(super) fn text_read<'v>(given: &dyn Given, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
+    match value {
+        Value::String(text) => given.read(text.len())?,
+        other => given.make(weight(other))?,
+    }
+    Ok(text_of(value))
+}
+
+/// A copy of a value, which is charged.
+pub(super) fn copy(given: &dyn Given, value: &Value) -> Answer {
+    given.make(weight(value))?;
+    Ok(value.clone())
 }
 
 /// A number of things: of a number or of text that is one. `None` for anything else.
@@ -58,10 +88,10 @@ pub(super) fn answer(text: impl Into<String>) -> Answer {
     Ok(Value::String(text.into()))
 }
 
-/// Refuses what would become larger than a template may, before it is made.
-pub(super) fn affordable(size: Option<usize>) -> Result<(), RenderError> {
+/// Charges a text before it is made, and refuses one that would be larger than a template may become.
+pub(super) fn affordable(given: &dyn Given, size: Option<usize>) -> Result<(), RenderError> {
     match size {
-        Some(size) if size <= MAX_OUTPUT => Ok(()),
+        Some(size) if size <= MAX_OUTPUT => given.make(size),
         _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT }),
     }
 }

@@ -1,16 +1,18 @@
-//! `each` and `with`: as Handlebars' own, save that null is no error and that rounds are counted.
+//! `each`, `with`, `if` and `unless`: as Handlebars' own, save that null is no error and that what they do is charged.
 
 use handlebars::{
-    BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, Output, PathAndJson,
+    BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonTruthy, Output, PathAndJson,
     RenderContext, Renderable, Template,
 };
 use serde_json::Value;
 
 use super::argument::failure;
-use crate::template::render::{Limited, count_round, truthy};
+use crate::template::render::{Limited, RenderError, STEP, charge_copy, charge_read, count_round, truthy};
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("each", Box::new(Each));
+    registry.register_helper("if", Box::new(If { when: true }));
+    registry.register_helper("unless", Box::new(If { when: false }));
     registry.register_helper("with", Box::new(With));
 }
 
@@ -56,7 +58,7 @@ impl HelperDef for Each {
         if length == 0 {
             return otherwise(helper, registry, context, (rendering, out));
         }
-        rendering.push_block(block_of(over));
+        rendering.push_block(block_of(over).map_err(failure)?);
         let mut out = Limited::new(out);
         let mut go = |round: Round<'_>| round.render(helper, over, (registry, context, body), (rendering, &mut out));
         match over.value() {
@@ -85,13 +87,13 @@ impl Round<'_> {
     ) -> HelperResult {
         count_round().map_err(failure)?;
         if let Some(block) = rendering.block_mut() {
-            self.enter(block, over);
+            self.enter(block, over).map_err(failure)?;
             block.set_block_params(self.params(helper, over)?);
         }
         body.render(registry, context, rendering, out)
     }
 
-    fn enter(&self, block: &mut BlockContext<'_>, over: &PathAndJson<'_>) {
+    fn enter(&self, block: &mut BlockContext<'_>, over: &PathAndJson<'_>) -> Result<(), RenderError> {
         block.set_local_var("first", Value::Bool(self.index == 0));
         block.set_local_var("last", Value::Bool(self.last));
         block.set_local_var("index", Value::from(self.index));
@@ -99,7 +101,10 @@ impl Round<'_> {
             block.set_local_var("key", Value::from(key));
         }
         match (over.context_path(), self.index) {
-            (None, _) => block.set_base_value(self.value.clone()),
+            (None, _) => {
+                charge_copy(self.value)?;
+                block.set_base_value(self.value.clone());
+            }
             (Some(path), 0) => {
                 let path = path.iter().cloned().chain([self.step.clone()]);
                 *block.base_path_mut() = path.collect();
@@ -110,6 +115,7 @@ impl Round<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     fn params<'rc>(
@@ -125,7 +131,10 @@ impl Round<'_> {
         let mut params = BlockParams::new();
         match value {
             Some(name) if over.context_path().is_some() => params.add_path(name, Vec::new())?,
-            Some(name) => params.add_value(name, self.value.clone())?,
+            Some(name) => {
+                charge_copy(self.value).map_err(failure)?;
+                params.add_value(name, self.value.clone())?;
+            }
             None => {}
         }
         if let Some(name) = key {
@@ -135,13 +144,16 @@ impl Round<'_> {
     }
 }
 
-fn block_of<'rc>(value: &PathAndJson<'rc>) -> BlockContext<'rc> {
+fn block_of<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, RenderError> {
     let mut block = BlockContext::new();
     match value.context_path() {
         Some(path) => block.base_path_mut().clone_from(path),
-        None => block.set_base_value(value.value().clone()),
+        None => {
+            charge_copy(value.value())?;
+            block.set_base_value(value.value().clone());
+        }
     }
-    block
+    Ok(block)
 }
 
 struct With;
@@ -159,7 +171,8 @@ impl HelperDef for With {
         if !truthy(value.value()) {
             return otherwise(helper, registry, context, (rendering, out));
         }
-        let mut block = block_of(value);
+        charge_read(STEP).map_err(failure)?;
+        let mut block = block_of(value).map_err(failure)?;
         if let Some(outer) = rendering.block() {
             block.local_variables_mut().clone_from(outer.local_variables());
         }
@@ -167,7 +180,10 @@ impl HelperDef for With {
             let mut params = BlockParams::new();
             match value.context_path() {
                 Some(_) => params.add_path(name, Vec::new())?,
-                None => params.add_value(name, value.value().clone())?,
+                None => {
+                    charge_copy(value.value()).map_err(failure)?;
+                    params.add_value(name, value.value().clone())?;
+                }
             }
             block.set_block_params(params);
         }
@@ -175,5 +191,29 @@ impl HelperDef for With {
         body.render(registry, context, rendering, out)?;
         rendering.pop_block();
         Ok(())
+    }
+}
+
+struct If {
+    when: bool,
+}
+
+impl HelperDef for If {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        out: &mut dyn Output,
+    ) -> HelperResult {
+        charge_read(STEP).map_err(failure)?;
+        let zero_counts = helper.hash_get("includeZero").and_then(|zero| zero.value().as_bool()).unwrap_or(false);
+        let holds = helper.param(0).is_some_and(|value| value.value().is_truthy(zero_counts));
+        match helper.template().filter(|_| holds == self.when) {
+            Some(body) => body.render(registry, context, rendering, out),
+            None if holds == self.when => Ok(()),
+            None => otherwise(helper, registry, context, (rendering, out)),
+        }
     }
 }

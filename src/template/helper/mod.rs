@@ -3,6 +3,7 @@
 mod table;
 mod argument;
 mod block;
+mod compare;
 mod text;
 mod list;
 mod time;
@@ -36,6 +37,7 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
         registry.register_helper(name, Box::new(argument::Called(helper)));
     }
     block::register(registry);
+    compare::register(registry);
     time::register(registry);
     print::register(registry);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::argument::{failure, text, value};
 use crate::template::encode::encode;
-use crate::template::render::{Limited, MARK, Mode, RenderError, capture, mode, text_of};
+use crate::template::render::{Limited, MARK, Mode, RenderError, STEP, capture, charge_copy, charge_read, mode};
 
 /// `{{ print label value as-it-is}}`: prints a value as the slot wants it.
 pub(in crate::template) const PRINT: &str = " print";
@@ -47,15 +47,17 @@ impl HelperDef for Print {
         out: &mut dyn Output,
     ) -> HelperResult {
         let mode = mode();
+        charge_read(STEP).map_err(failure)?;
         match mode {
             Mode::Captured => {
+                charge_copy(value(helper, 1)).map_err(failure)?;
                 capture(value(helper, 1));
                 Ok(())
             }
             Mode::Plain => Shown.call(helper, registry, context, rendering, out),
             Mode::Marked | Mode::Encoded => {
-                let label = text(helper, 0);
-                if text_of(value(helper, 1)).contains(MARK) && mode == Mode::Marked {
+                let label = text(helper, 0).map_err(failure)?;
+                if mode == Mode::Marked && text(helper, 1).map_err(failure)?.contains(MARK) {
                     let reason = "holds a NUL character";
                     return Err(failure(RenderError::Refused { variable: label.into_owned(), reason }));
                 }
@@ -79,7 +81,7 @@ impl HelperDef for Shown {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let text = text_of(value(helper, 1));
+        let text = text(helper, 1).map_err(failure)?;
         let as_it_is = value(helper, 2).as_bool() == Some(true);
         let text = if mode() == Mode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
         Ok(ScopedJson::Derived(Value::String(text)))
@@ -97,7 +99,16 @@ impl HelperDef for Get {
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name where a list has only positions is an error to Handlebars; it is a field that an answer lacks.
-        Ok(rendering.evaluate(context, &text(helper, 0)).unwrap_or(ScopedJson::Missing))
+        Ok(rendering.evaluate(context, &text(helper, 0).map_err(failure)?).unwrap_or(ScopedJson::Missing))
+    }
+}
+
+/// Charges the use of a partial, which is given a copy of all that is in scope.
+fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Result<(), RenderError> {
+    charge_read(STEP)?;
+    match rendering.evaluate(context, "this") {
+        Ok(value) => charge_copy(value.as_json()),
+        Err(_) => Ok(()),
     }
 }
 
@@ -112,6 +123,7 @@ impl HelperDef for Guard {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
+        charge_partial(context, rendering).map_err(failure)?;
         match helper.template() {
             Some(body) => body.render(registry, context, rendering, &mut Limited::new(out)),
             None => Ok(()),

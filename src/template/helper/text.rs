@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::argument::{Answer, Given, Plain, affordable, answer, count, text, value};
+use super::argument::{Answer, Given, Plain, affordable, answer, count, text, text_read, value};
+use crate::budget::weight;
 use crate::template::encode::encode_path;
-use crate::template::render::text_of;
 
 pub(super) const HELPERS: &[(&str, Plain)] = &[
     ("json", json),
@@ -24,6 +24,7 @@ const MAX_INDENT: usize = 16;
 fn json(given: &dyn Given) -> Answer {
     let value = value(given, 0);
     let width = given.named("indent").and_then(count).unwrap_or(0).min(MAX_INDENT);
+    given.make(weight(value).saturating_mul(1 + width / 4))?;
     if width == 0 {
         return answer(value.to_string());
     }
@@ -37,16 +38,27 @@ fn json(given: &dyn Given) -> Answer {
     }
 }
 
+/// The text as it is.
+fn copied(given: &dyn Given, text: &str) -> Answer {
+    given.make(text.len())?;
+    answer(text)
+}
+
 fn upper(given: &dyn Given) -> Answer {
-    answer(text(given, 0).to_uppercase())
+    let text = text(given, 0)?;
+    given.make(text.len())?;
+    answer(text.to_uppercase())
 }
 
 fn lower(given: &dyn Given) -> Answer {
-    answer(text(given, 0).to_lowercase())
+    let text = text(given, 0)?;
+    given.make(text.len())?;
+    answer(text.to_lowercase())
 }
 
 fn capitalize(given: &dyn Given) -> Answer {
-    let text = text(given, 0);
+    let text = text(given, 0)?;
+    given.make(text.len())?;
     let mut chars = text.chars();
     match chars.next() {
         Some(first) => answer(first.to_uppercase().chain(chars).collect::<String>()),
@@ -55,29 +67,31 @@ fn capitalize(given: &dyn Given) -> Answer {
 }
 
 fn trim(given: &dyn Given) -> Answer {
-    answer(text(given, 0).trim())
+    let text = text(given, 0)?;
+    given.make(text.len())?;
+    answer(text.trim())
 }
 
 fn replace(given: &dyn Given) -> Answer {
-    let (text, from, to) = (text(given, 0), text(given, 1), text(given, 2));
+    let (text, from, to) = (text(given, 0)?, text(given, 1)?, text(given, 2)?);
     if from.is_empty() {
-        return answer(text);
+        return copied(given, &text);
     }
     let added = text.matches(from.as_ref()).count().checked_mul(to.len());
-    affordable(added.and_then(|added| added.checked_add(text.len())))?;
+    affordable(given, added.and_then(|added| added.checked_add(text.len())))?;
     answer(text.replace(from.as_ref(), &to))
 }
 
 fn indent(given: &dyn Given) -> Answer {
-    let source = text(given, 0);
+    let source = text(given, 0)?;
     let width = value(given, 1);
-    affordable(count(width).or(Some(0)))?;
+    affordable(given, count(width).or(Some(0)))?;
     let prefix = match count(width) {
         Some(width) => " ".repeat(width),
-        None => text(given, 1).into_owned(),
+        None => text(given, 1)?.into_owned(),
     };
     let lines = source.split_inclusive('\n').count();
-    affordable(lines.checked_mul(prefix.len()).and_then(|added| added.checked_add(source.len())))?;
+    affordable(given, lines.checked_mul(prefix.len()).and_then(|added| added.checked_add(source.len())))?;
     let mut out = String::with_capacity(source.len() + lines * prefix.len());
     for line in source.split_inclusive('\n') {
         if !line.trim_end_matches(['\r', '\n']).is_empty() {
@@ -89,18 +103,21 @@ fn indent(given: &dyn Given) -> Answer {
 }
 
 fn truncate(given: &dyn Given) -> Answer {
-    let source = text(given, 0);
-    let Some(limit) = count(value(given, 1)) else { return answer(source) };
+    let source = text(given, 0)?;
+    let Some(limit) = count(value(given, 1)) else { return copied(given, &source) };
     if source.char_indices().nth(limit).is_none() {
-        return answer(source);
+        return copied(given, &source);
     }
     let end = given.named("end").unwrap_or(&Value::Null);
-    let end = if end.is_null() { "…".into() } else { text_of(end) };
+    let end = if end.is_null() { "…".into() } else { text_read(given, end)? };
+    given.make(source.len() + end.len())?;
     let room = limit.saturating_sub(end.chars().count());
     let kept = source.chars().take(room);
     answer(kept.chain(end.chars()).take(limit).collect::<String>())
 }
 
 fn path(given: &dyn Given) -> Answer {
-    answer(encode_path(&text(given, 0)))
+    let text = text(given, 0)?;
+    given.make(text.len().saturating_mul(3))?;
+    answer(encode_path(&text))
 }

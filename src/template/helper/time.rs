@@ -47,7 +47,7 @@ fn now(given: &dyn Given) -> Answer {
         let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
         return answer(whole.to_string());
     }
-    let shown = formatted(&now.to_zoned(TimeZone::UTC), &text(given, 0));
+    let shown = formatted(&now.to_zoned(TimeZone::UTC), &text(given, 0)?);
     shown.map_or_else(|| Err(refusal("now", "is given a format that strftime does not know")), answer)
 }
 
@@ -79,7 +79,7 @@ fn date(given: &dyn Given) -> Answer {
     let Some(time) = time_of(source) else {
         return Err(refusal("date", "is given what is no date; it takes RFC 3339 or seconds since 1970"));
     };
-    let shown = formatted(&time, &text(given, 1));
+    let shown = formatted(&time, &text(given, 1)?);
     shown.map_or_else(|| Err(refusal("date", "is given a format that strftime does not know")), answer)
 }
 

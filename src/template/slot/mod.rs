@@ -41,6 +41,10 @@ pub trait Slot: sealed::Sealed + Sized + Debug + 'static {
     #[doc(hidden)]
     const TYPED: bool = false;
 
+    /// Whether what is made of a value holds a copy of it.
+    #[doc(hidden)]
+    const KEEPS_VALUE: bool = Self::TYPED;
+
     /// Checks what the place asks of a template as a whole. Answers the hole that stands as it is, if any.
     #[doc(hidden)]
     fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> (Self::Known, Option<Range<usize>>);

@@ -199,6 +199,7 @@ impl Slot for Header {
     type Known = ();
     const MODE: Mode = Mode::Marked;
     const TYPED: bool = true;
+    const KEEPS_VALUE: bool = false;
 
     fn inspect(_: &Written<'_>, _: &mut Vec<Fault>) -> ((), Option<Range<usize>>) {
         ((), None)

@@ -86,6 +86,7 @@ impl Slot for Condition {
     type Known = ();
     const MODE: Mode = Mode::Plain;
     const TYPED: bool = true;
+    const KEEPS_VALUE: bool = false;
 
     fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> ((), Option<Range<usize>>) {
         if written.sole().is_none() && faults.is_empty() {

@@ -427,7 +427,7 @@ fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Refuse
     let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
     if is_gone(method, headers) {
-        let words = format!("unknown method `{method}`");
+        let words = format!("unknown method `{}`", crate::diagnostic::cut(method, 64));
         return Err(Refused(StatusCode::NOT_FOUND, Fault::method(id, words)));
     }
     if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?

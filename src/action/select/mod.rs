@@ -1,8 +1,16 @@
-//! `select`: a JMESPath expression, the language in which every program ends.
+//! `select`: a JMESPath expression, in the budget of its call.
 
+mod function;
+mod interpret;
+#[cfg(test)]
+mod tests;
+
+use interpret::Interpreter;
 use jmespath::ast::Ast;
+use jmespath::{Rcvar, Variable};
 use serde_json::Value;
 
+use crate::budget::{Budget, Exhausted, weight};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
 use crate::yaml::Spanned;
@@ -77,20 +85,50 @@ impl Selection {
     /// Selects from a value. What the expression cannot do with the value gives its words.
     ///
     /// # Errors
-    /// A function that is given what it cannot take.
-    pub fn apply(&self, value: &Value) -> Result<Value, SelectError> {
-        let failed = |error: jmespath::JmespathError| SelectError { message: error.reason.to_string().to_lowercase() };
-        let found = self.expression.search(value).map_err(failed)?;
-        serde_json::to_value(&*found).map_err(|error| SelectError { message: error.to_string() })
+    /// A function that is given what it cannot take, and more than the call may do or hold.
+    pub fn apply(&self, value: &Value, budget: &Budget) -> Result<Value, SelectError> {
+        let level = budget.level();
+        let (found, size) = budget.run(|| self.apply_once(value, budget))??;
+        budget.release(level, size);
+        Ok(found)
+    }
+
+    /// Selects from a value. Gives what was found, and how much it holds.
+    fn apply_once(&self, value: &Value, budget: &Budget) -> Result<(Value, usize), SelectError> {
+        let failed = |error: jmespath::JmespathError| SelectError::of_reason(&error.reason);
+        let interpreter = Interpreter { expression: self.expression.as_str(), budget };
+        budget.hold(weight(value))?;
+        let data = Rcvar::new(Variable::from_serializable(value).map_err(failed)?);
+        let found = interpreter.find(&data, self.expression.as_ast(), 0)?;
+        // What is named twice is written out twice.
+        let size = interpreter.weigh(&found, Budget::hold)?;
+        let found = serde_json::to_value(&*found).map_err(|error| SelectError::misfit(error.to_string()))?;
+        Ok((found, size))
     }
 }
 
-/// An expression that could not be applied to a value.
-#[derive(Debug, thiserror::Error)]
-#[error("`select` does not fit the answer: {message}")]
-pub struct SelectError {
-    /// What JMESPath says.
-    pub message: String,
+/// Why an expression could not be applied to a value.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum SelectError {
+    /// It cannot do what it says with this value.
+    #[error("`select` does not fit the answer: {message}")]
+    Misfit {
+        /// What JMESPath says.
+        message: String,
+    },
+    /// The call may do no more.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+}
+
+impl SelectError {
+    fn misfit(message: String) -> SelectError {
+        SelectError::Misfit { message }
+    }
+
+    fn of_reason(reason: &jmespath::ErrorReason) -> SelectError {
+        SelectError::misfit(reason.to_string().to_lowercase())
+    }
 }
 
 impl std::fmt::Debug for Selection {

@@ -1,0 +1,142 @@
+//! The functions: those that evaluate expressions here, and the others by `jmespath`, once their work is charged.
+
+use std::cmp::Ordering;
+
+use jmespath::ast::Ast;
+use jmespath::{ErrorReason, Rcvar, RuntimeError, Variable};
+
+use super::SelectError;
+use super::interpret::{ELEMENT, Found, Interpreter, array, null};
+use crate::budget::Budget;
+
+/// A list, and the expression that is evaluated for each of its elements.
+struct Keyed<'v> {
+    items: &'v [Rcvar],
+    key: &'v Ast,
+}
+
+impl Interpreter<'_> {
+    /// Calls a function.
+    pub(super) fn call(&self, name: &str, given: &[Rcvar], depth: usize) -> Found {
+        match (name, keyed(given)) {
+            ("map", _) => match mapped(given) {
+                Some(keyed) => self.map(&keyed, depth),
+                None => self.call_builtin(name, given),
+            },
+            ("sort_by", Some(keyed)) => self.sort_by(&keyed, depth),
+            ("max_by", Some(keyed)) => self.best_by(&keyed, Ordering::Greater, depth),
+            ("min_by", Some(keyed)) => self.best_by(&keyed, Ordering::Less, depth),
+            _ => {
+                self.charge(name, given)?;
+                self.call_builtin(name, given)
+            }
+        }
+    }
+
+    fn map(&self, keyed: &Keyed<'_>, depth: usize) -> Found {
+        let mut found = Vec::with_capacity(keyed.items.len());
+        for item in keyed.items {
+            found.push(self.find(item, keyed.key, depth)?);
+        }
+        Ok(array(found))
+    }
+
+    fn sort_by(&self, keyed: &Keyed<'_>, depth: usize) -> Found {
+        let mut sorted = self.keys(keyed, "expression->string|expression->number", depth)?;
+        self.charge_sort(sorted.iter().map(|(_, key)| key))?;
+        sorted.sort_by(|(_, one), (_, other)| one.cmp(other));
+        Ok(array(sorted.into_iter().map(|(item, _)| item.clone()).collect()))
+    }
+
+    fn best_by(&self, keyed: &Keyed<'_>, wanted: Ordering, depth: usize) -> Found {
+        let keys = self.keys(keyed, "expression->number|expression->string", depth)?;
+        let better = |best: (Rcvar, Rcvar), (item, key): (&Rcvar, Rcvar)| match key.cmp(&best.1) == wanted {
+            true => (item.clone(), key),
+            false => best,
+        };
+        let mut keys = keys.into_iter();
+        let Some((item, key)) = keys.next() else { return Ok(null()) };
+        Ok(keys.fold((item.clone(), key), better).0)
+    }
+
+    /// The key of each element, all of which are texts or all numbers.
+    fn keys<'v>(
+        &self,
+        keyed: &Keyed<'v>,
+        expected: &str,
+        depth: usize,
+    ) -> Result<Vec<(&'v Rcvar, Rcvar)>, SelectError> {
+        let mut keys: Vec<(&Rcvar, Rcvar)> = Vec::new();
+        for (nth, item) in keyed.items.iter().enumerate() {
+            let key = self.find(item, keyed.key, depth)?;
+            let expected = match keys.first() {
+                Some((_, first)) if first.get_type() != key.get_type() => format!("expression->{}", first.get_type()),
+                None if !key.is_string() && !key.is_number() => expected.to_owned(),
+                _ => {
+                    keys.push((item, key));
+                    continue;
+                }
+            };
+            let (actual, invocation) = (key.get_type().to_string(), nth.max(1));
+            let wrong = RuntimeError::InvalidReturnType { expected, actual, position: 1, invocation };
+            return Err(SelectError::of_reason(&ErrorReason::Runtime(wrong)));
+        }
+        Ok(keys)
+    }
+
+    /// Charges what a function reads and makes.
+    fn charge(&self, name: &str, given: &[Rcvar]) -> Result<(), SelectError> {
+        let shallow: usize = given.iter().map(|value| size(value)).sum();
+        self.budget.hold(shallow)?;
+        match (name, given) {
+            ("to_string", [value]) if !value.is_string() => {
+                let all = self.weigh(value, Budget::hold)?;
+                // Quotes and backslashes are written as two letters.
+                self.budget.hold(all)?;
+            }
+            ("join", [glue, items]) => {
+                let glues = items.as_array().map_or(0, Vec::len);
+                self.budget.hold(glues.saturating_mul(glue.as_string().map_or(0, String::len)))?;
+            }
+            ("sort", [items]) => self.charge_sort(items.as_array().into_iter().flatten())?,
+            ("contains", [items, wanted]) => {
+                for item in items.as_array().into_iter().flatten() {
+                    self.weigh_compared(item, wanted)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Charges a sort: each key is compared with about as many others as it takes to halve the list to one.
+    fn charge_sort<'k>(&self, keys: impl Iterator<Item = &'k Rcvar>) -> Result<(), SelectError> {
+        let (count, letters) = keys.fold((0_usize, 0_usize), |(count, letters), key| (count + 1, letters + size(key)));
+        let rounds = count.checked_ilog2().unwrap_or(0) as usize + 1;
+        self.budget.hold(letters)?;
+        Ok(self.budget.work(letters.saturating_mul(rounds))?)
+    }
+}
+
+/// How much of a value is at hand: itself, and its elements, but not what is in them.
+fn size(value: &Variable) -> usize {
+    let text = |value: &Variable| value.as_string().map_or(0, String::len);
+    match value {
+        Variable::String(text) => ELEMENT + text.len(),
+        Variable::Array(items) => items.iter().map(|item| ELEMENT + text(item)).sum(),
+        Variable::Object(fields) => fields.iter().map(|(key, field)| ELEMENT + key.len() + text(field)).sum(),
+        _ => ELEMENT,
+    }
+}
+
+/// What the functions are given that take a list, and an expression behind it.
+fn keyed(given: &[Rcvar]) -> Option<Keyed<'_>> {
+    let [items, key] = given else { return None };
+    Some(Keyed { items: items.as_array()?, key: key.as_expref()? })
+}
+
+/// What `map` is given: the expression comes first.
+fn mapped(given: &[Rcvar]) -> Option<Keyed<'_>> {
+    let [key, items] = given else { return None };
+    Some(Keyed { items: items.as_array()?, key: key.as_expref()? })
+}

@@ -1,0 +1,165 @@
+//! The interpreter finds what `jmespath`'s own finds, and what would grow without end is refused.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{SelectError, Selection};
+use crate::budget::{Budget, Exhausted};
+
+fn selection(text: &str) -> Selection {
+    Selection { expression: jmespath::compile(text).unwrap() }
+}
+
+/// What `jmespath` itself finds, in folio's words where it finds nothing.
+fn theirs(text: &str, value: &Value) -> Result<Value, SelectError> {
+    let found = jmespath::compile(text).unwrap().search(value);
+    found.map(|found| serde_json::to_value(&*found).unwrap()).map_err(|error| SelectError::of_reason(&error.reason))
+}
+
+fn ours(text: &str, value: &Value) -> Result<Value, SelectError> {
+    selection(text).apply(value, &Budget::default())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-9i32..9).prop_map(Value::from),
+        (-2.0f64..2.0).prop_map(Value::from),
+        "[abé]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map("[a-c]", inner, 0..4).prop_map(|fields| fields.into_iter().collect()),
+        ]
+    })
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        "[a-c]",
+        Just("@".to_owned()),
+        Just("`[3, 1, 2]`".to_owned()),
+        Just("`{\"a\": \"x\", \"b\": [1]}`".to_owned()),
+        Just("'ab'".to_owned()),
+        (-4i32..4).prop_map(|at| format!("[{at}]")),
+        prop::array::uniform3(prop::option::of(-4i32..4)).prop_map(|ends| {
+            let [start, stop, step] = ends.map(|end| end.map_or(String::new(), |end| end.to_string()));
+            format!("[{start}:{stop}:{step}]")
+        }),
+    ];
+    leaf.prop_recursive(5, 24, 3, |inner| {
+        let two = (inner.clone(), inner.clone());
+        let three = (inner.clone(), inner.clone(), inner.clone());
+        prop_oneof![
+            (two.clone(), prop::sample::select(vec!["|", "||", "&&", "==", "!=", "<", ">="]))
+                .prop_map(|((one, other), sign)| format!("({one}) {sign} ({other})")),
+            inner.clone().prop_map(|one| format!("!({one})")),
+            (inner.clone(), "[a-c]").prop_map(|(one, name)| format!("({one}).{name}")),
+            (
+                inner.clone(),
+                prop::sample::select(vec!["[]", "[*]", ".*", "[*].a", "[0]", "[?a]", "[?@ > `1`]", "[1:]"])
+            )
+                .prop_map(|(one, rest)| format!("({one}){rest}")),
+            two.clone().prop_map(|(one, other)| format!("[{one}, {other}]")),
+            two.clone().prop_map(|(one, other)| format!("{{a: {one}, b: {other}}}")),
+            (two.clone(), prop::sample::select(vec!["sort_by", "max_by", "min_by"]))
+                .prop_map(|((one, other), name)| format!("{name}({one}, &({other}))")),
+            two.clone().prop_map(|(one, other)| format!("map(&({one}), {other})")),
+            (inner.clone(), prop::sample::select(ONE.to_vec())).prop_map(|(one, name)| format!("{name}({one})")),
+            (two, prop::sample::select(TWO.to_vec()))
+                .prop_map(|((one, other), name)| format!("{name}({one}, {other})")),
+            three.prop_map(|(one, two, three)| format!("not_null({one}, {two}, {three})")),
+        ]
+    })
+}
+
+const ONE: &[&str] = &[
+    "abs",
+    "avg",
+    "ceil",
+    "floor",
+    "keys",
+    "length",
+    "max",
+    "min",
+    "reverse",
+    "sort",
+    "sum",
+    "to_array",
+    "to_number",
+    "to_string",
+    "type",
+    "values",
+    "merge",
+    "not_null",
+];
+const TWO: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_is_found_is_what_jmespath_finds(text in expression(), value in value()) {
+        // What a slice of zero steps or an expression as an outcome comes to is an error in both.
+        prop_assume!(jmespath::compile(&text).is_ok());
+        prop_assert_eq!(ours(&text, &value), theirs(&text, &value), "{} of {}", text, value);
+    }
+}
+
+/// An expression that is repeated along a chain, and doubles what it is given.
+fn chain(links: usize, link: &str) -> String {
+    vec![link; links].join(" | ")
+}
+
+#[test]
+fn what_doubles_along_a_chain_is_refused() {
+    let nested = |open: &str, close: &str, times| format!("{}@{}", open.repeat(times), close.repeat(times));
+    for text in [
+        chain(60, "[@, @]"),
+        chain(60, "{a: @, b: @}"),
+        format!("[@] | {}", chain(60, "map(&[@, @], @)")),
+        format!("[@] | {}", chain(60, "[*].[@, @] | []")),
+        format!("[@] | {}", chain(60, "[@, @][] | [?@]")),
+        format!("[@] | {}", chain(60, "[@, @][]")),
+        nested("to_string([", "])", 60),
+        chain(60, "to_string([@, @])"),
+        chain(60, "join(@, ['a', 'b', 'c'])").replacen("join(@", "join('xxxxxxxxxxxxxxxx'", 1),
+        format!("@ | {}", chain(60, "join('', [to_string(@), to_string(@)])")),
+        format!("{} | length(to_string(@))", chain(60, "[@, @]")),
+        format!("{} | @ == @", chain(60, "[@, @]")),
+        format!("[@] | {}", chain(60, "sort_by([@, @][], &to_string(@))")),
+        format!("{{a: @}} | {}", chain(60, "merge({a: [a, a]}, {b: [@, @]})")),
+        format!("{} | contains([@], @)", chain(60, "[@, @]")),
+    ] {
+        let found = ours(&text, &json!({ "a": ["x", "y"], "b": 1 }));
+        assert!(matches!(found, Err(SelectError::Exhausted(Exhausted::Memory | Exhausted::Work))), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn an_expression_that_calls_itself_is_refused() {
+    let found = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(|| ours("[&map([0], [@])] | map([0], [@])", &json!({})))
+        .unwrap()
+        .join()
+        .unwrap();
+    assert!(matches!(found, Err(SelectError::Misfit { .. })), "{found:?}");
+}
+
+#[test]
+fn the_ends_of_numbers_are_no_trouble() {
+    let value = json!([1, 2, 3]);
+    for (text, found) in [
+        ("[1::2147483647]", json!([2])),
+        ("[::-2147483647]", json!([3])),
+        ("[-2147483647]", json!(null)),
+        ("[-2147483647:2147483647]", value.clone()),
+    ] {
+        assert_eq!(ours(text, &value).unwrap(), found, "{text}");
+    }
+}

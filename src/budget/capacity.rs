@@ -1,0 +1,62 @@
+//! What all calls of a server use together, and where work goes that would hold up others.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+
+use super::Exhausted;
+
+/// How many calls may work elsewhere at once: each has a thread of its own.
+const MOST: usize = 128;
+/// How many bytes of values all calls may hold together.
+const MAX_HELD: u64 = 1 << 30;
+
+/// What all calls of a server use together.
+#[derive(Debug, Default)]
+pub struct Capacity {
+    working: AtomicUsize,
+    held: AtomicU64,
+}
+
+impl Capacity {
+    /// Lets one more call work elsewhere.
+    pub(super) fn enter(&self) -> Result<Turn<'_>, Exhausted> {
+        let turn = Turn { capacity: self };
+        if self.working.fetch_add(1, Relaxed) < MOST { Ok(turn) } else { Err(Exhausted::Busy) }
+    }
+
+    pub(super) fn hold(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Relaxed);
+    }
+
+    /// Notes that a call that held so much holds that much now.
+    pub(super) fn change(&self, before: u64, after: u64) {
+        self.held.fetch_add(after.wrapping_sub(before), Relaxed);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.held.load(Relaxed) > MAX_HELD
+    }
+}
+
+/// The right to work elsewhere.
+#[derive(Debug)]
+pub(super) struct Turn<'c> {
+    capacity: &'c Capacity,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.capacity.working.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Does work on this thread while another one takes over its other tasks. Where there is but one thread, as in a command
+/// that makes one call, there are no others to be held up.
+pub(super) fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        _ => work(),
+    }
+}

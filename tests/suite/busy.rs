@@ -1,0 +1,246 @@
+//! Nothing that a caller sends, or that a pack has been written to do, keeps the server from its other clients.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Client, Folder, PATIENCE, Server};
+
+/// How long an honest request may take while another goes on. Each of these attacks once took twenty times as long.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+const MANIFEST: &str = r#"
+folio: 1
+server: { name: s }
+prompts:
+  hello: { description: Greets, text: hello }
+  reads:
+    description: Reads its argument anew in every round
+    arguments: { text: { required: true } }
+    text: '{{#each (split text ",")}}{{len ../text}}{{/each}}'
+  copies:
+    description: Takes a copy of its argument in every round
+    arguments: { text: { required: true } }
+    messages: [{ user: '{{#each (split text ",")}}{{first (lines @root.text)}}{{/each}}' }]
+  partial:
+    description: Hands all that is in scope to a partial in every round
+    arguments: { text: { required: true } }
+    text: '{{#*inline "p"}}x{{/inline}}{{#each (split text ",")}}{{#with @root.arguments}}{{> p}}{{/with}}{{/each}}'
+  wide: { description: Has many files, arguments: { file: { complete: { glob: "many/*" } } }, text: x }
+tools:
+  pick:
+    description: Picks one
+    arguments: { colour: { enum: [red, green, blue] }, other: {} }
+    result: { text: "{{colour}}" }
+  limited:
+    description: Takes longer than it may
+    arguments: { text: { required: true } }
+    run: { sleep: 1ms }
+    timeout: 1s
+    result: { text: '{{#each (split text ",")}}{{#if (eq @root.text (lower @root.text))}}{{/if}}{{/each}}' }
+  lists: { description: D, arguments: { a: {} }, result: { select: "LISTS" } }
+  hashes: { description: D, arguments: { a: {} }, result: { select: "HASHES" } }
+  maps: { description: D, arguments: { a: {} }, result: { select: "[@] | MAPS" } }
+  flat: { description: D, arguments: { a: {} }, result: { select: "[@] | FLAT" } }
+  texts: { description: D, arguments: { a: {} }, result: { select: "TEXTS" } }
+  equal: { description: D, arguments: { a: {} }, result: { select: "LISTS | @ == @" } }
+"#;
+
+const WORK: &str =
+    "this takes too much work: more than 512 MiB would be read and written; send less, or ask for less at once";
+const MEMORY: &str =
+    "this takes too much memory: more than 128 MiB would be held at once; send less, or ask for less at once";
+
+/// A folder whose expressions double what they are given, sixty times.
+fn folder() -> Folder {
+    let chain = |link: &str| vec![link; 60].join(" | ");
+    let manifest = MANIFEST
+        .replace("LISTS", &chain("[@, @]"))
+        .replace("HASHES", &chain("{a: @, b: @}"))
+        .replace("MAPS", &chain("map(&[@, @], @)"))
+        .replace("FLAT", &chain("[@, @][]"))
+        .replace("TEXTS", &chain("to_string([@, @])"));
+    Folder::of(&manifest)
+}
+
+/// A request that takes long, and what it comes to.
+struct Attack {
+    method: &'static str,
+    params: Value,
+    outcome: &'static [&'static str],
+}
+
+fn prompt(name: &str, text: &str, outcome: &'static [&'static str]) -> Attack {
+    Attack { method: "prompts/get", params: json!({ "name": name, "arguments": { "text": text } }), outcome }
+}
+
+fn tool(name: &str, arguments: Value, outcome: &'static [&'static str]) -> Attack {
+    Attack { method: "tools/call", params: json!({ "name": name, "arguments": arguments }), outcome }
+}
+
+fn attacks() -> Vec<Attack> {
+    let long = "x".repeat(3 << 20);
+    let parts = "ab,".repeat(900_000);
+    vec![
+        tool("pick", json!({ long.clone(): 1 }), &["is not known here; known are `colour`, `other`"]),
+        tool(
+            "pick",
+            json!({ "colour": long }),
+            &["must be one of \"red\", \"green\", \"blue\"; got a text of 3145728"],
+        ),
+        prompt("reads", &parts, &[WORK, MEMORY]),
+        prompt("copies", &parts, &[WORK, MEMORY]),
+        prompt("partial", &parts, &[WORK, MEMORY]),
+        tool("limited", json!({ "text": parts }), &["it did not end within 1s"]),
+        tool("lists", json!({}), &[WORK, MEMORY]),
+        tool("hashes", json!({}), &[WORK, MEMORY]),
+        tool("maps", json!({}), &[WORK, MEMORY]),
+        tool("flat", json!({}), &[WORK, MEMORY]),
+        tool("texts", json!({}), &[WORK, MEMORY]),
+        tool("equal", json!({}), &[WORK, MEMORY]),
+    ]
+}
+
+/// What the caller is told: an error, or the words of a tool that failed.
+fn told(answer: &Value) -> String {
+    let error = answer.pointer("/error/message").or_else(|| answer.pointer("/result/content/0/text"));
+    error.and_then(Value::as_str).unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+/// Attacks with one client while another one goes on, until the first has its answer.
+fn go_on_beside(attacker: &Client, honest: &Client, attack: &Attack) {
+    let shown = attack.params["name"].clone();
+    let id = attacker.send(attack.method, attack.params.clone());
+    let began = Instant::now();
+    let mut first = true;
+    while !attacker.has_answer(id) {
+        let asked = Instant::now();
+        let hello = honest.result("prompts/get", json!({ "name": "hello" }));
+        assert_eq!(hello["messages"][0]["content"]["text"], "hello");
+        // A request behind a long one on the same pipe is read behind it.
+        assert!(first || asked.elapsed() < AT_ONCE, "{shown}: {:?}", asked.elapsed());
+        first = false;
+        assert!(began.elapsed() < 6 * PATIENCE, "{shown} goes on and on");
+    }
+    let told = told(&attacker.answer(id));
+    // On a machine that stands still the time is over first.
+    let mut outcomes = attack.outcome.iter().chain(&["it did not end within 30s"]);
+    assert!(outcomes.any(|words| told.contains(words)), "{shown}: {told}");
+    assert!(told.len() < 1000, "{shown}: {} bytes", told.len());
+}
+
+/// The most memory that the server has held, in MiB.
+fn peak(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn whoever_shares_a_pipe_with_an_attack_is_served() {
+    let folder = folder();
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    for attack in attacks() {
+        go_on_beside(&client, &client, &attack);
+    }
+    #[cfg(target_os = "linux")]
+    assert!(peak(&server) < 1024, "{} MiB", peak(&server));
+}
+
+#[test]
+fn whoever_has_a_session_beside_an_attack_is_served() {
+    let folder = folder();
+    let server = folder.http();
+    let (attacker, honest) = (server.session("2025-11-25"), server.session("2025-11-25"));
+    for attack in attacks() {
+        go_on_beside(&attacker, &honest, &attack);
+    }
+    #[cfg(target_os = "linux")]
+    assert!(peak(&server) < 1024, "{} MiB", peak(&server));
+}
+
+/// The time on a processor that the server has used.
+#[cfg(target_os = "linux")]
+fn worked(server: &Server) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_call_that_is_given_up_stops_working() {
+    let folder = folder();
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let text = "ab,".repeat(1 << 18);
+    let before = worked(&server);
+    let id = client.send("prompts/get", json!({ "name": "copies", "arguments": { "text": text } }));
+    client.result("prompts/get", json!({ "name": "hello" }));
+    client.give_up(id);
+    // What it does until it hears of it is little; nothing is done after that.
+    let deadline = Instant::now() + PATIENCE;
+    let mut last = before;
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = worked(&server);
+        if now.saturating_sub(last) < Duration::from_millis(100) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it works on and on");
+        last = now;
+    }
+    assert!(!client.has_answer(id), "what is given up is not answered");
+}
+
+#[test]
+fn an_unknown_name_is_shown_cut() {
+    let folder = folder();
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let long = "x".repeat(1 << 20);
+    let shown = format!("{}…", "x".repeat(64));
+    for (method, params, words) in [
+        ("tools/call", json!({ "name": long }), format!("Unknown tool: {shown}")),
+        ("prompts/get", json!({ "name": long }), format!("Unknown prompt: {shown}")),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": "wide" }, "argument": { "name": long, "value": "" } }),
+            format!("`wide` has no argument `{shown}`"),
+        ),
+        (
+            "completion/complete",
+            json!({ "ref": { "type": "ref/prompt", "name": long }, "argument": { "name": "a", "value": "" } }),
+            format!("Unknown prompt: {shown}"),
+        ),
+        (&long, json!({}), format!("unknown method `{shown}`")),
+    ] {
+        let id = client.send(method, params);
+        let answer = client.answer(id);
+        assert_eq!(answer["error"]["message"], words);
+        assert!(answer.to_string().len() < 2000);
+    }
+}
+
+#[test]
+fn a_completion_over_many_files_holds_up_nobody() {
+    let folder = folder();
+    for number in 0..3000 {
+        folder.write(&format!("many/file-{number}.txt"), "");
+    }
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let complete = |value: &str| {
+        let of = json!({ "type": "ref/prompt", "name": "wide" });
+        client.send("completion/complete", json!({ "ref": of, "argument": { "name": "file", "value": value } }))
+    };
+    let id = complete("file-29");
+    client.result("ping", json!({}));
+    let found = client.answer(id);
+    assert_eq!(found["result"]["completion"]["hasMore"], true, "{found}");
+    let typed = "f ".repeat(1 << 20);
+    let none = client.answer(complete(&typed));
+    assert_eq!(none["result"]["completion"]["total"], 0, "{none}");
+}
