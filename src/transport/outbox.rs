@@ -233,7 +233,8 @@ mod tests {
 
     fn outbox(buffer: usize) -> (Arc<Outbox>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let (outbox, _task) = Outbox::spawn(near, &Account::new(256 << 20).peer(), CancellationToken::new());
+        let (outbox, _task) =
+            Outbox::spawn(near, &Account::new(256 << 20).peer(), Redactors::default(), CancellationToken::new());
         (outbox, far)
     }
 

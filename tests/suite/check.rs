@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use folio::catalog::{Built, build};
 use folio::diagnostic::{Code, Severity, lines};
 use folio::load::{Place, Surroundings, load};
 
-use crate::harness::{Folder, folio_in};
+use crate::harness::{FOLIO, Folder, folio_in};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -226,4 +228,36 @@ fn an_unknown_field_of_an_outcome_lists_those_there_are() {
     let folder = Folder::of(manifest);
     let ran = folio_in(folder.path(), &["check"]);
     assert!(ran.out.contains("its fields are `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
+}
+
+/// The time on a processor that a check of so many prompt files takes.
+fn check_of(files: usize) -> Duration {
+    let folder = Folder::of("folio: 1\nserver: { name: s }\ninclude: [\"prompts/*.md\"]\n");
+    (0..files).for_each(|number| folder.write(&format!("prompts/p{number}.md"), "x"));
+    let script = "\"$0\" check \"$1\" >/dev/null && times";
+    let output = Command::new("sh").args(["-c", script, FOLIO]).arg(folder.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let seconds = |time: &str| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    // The second line is of the programs that the shell has waited for.
+    Duration::from_secs_f64(text.lines().nth(1).unwrap().split_whitespace().map(seconds).sum())
+}
+
+#[test]
+fn four_times_the_files_take_about_four_times_as_long() {
+    let (few, many) = (check_of(4000), check_of(16_000));
+    assert!(many < few * 7, "{few:?} and {many:?}");
+}
+
+#[test]
+fn a_long_chain_of_tools_that_run_one_another_is_followed() {
+    let tool = |number: usize| format!("  t{number}: {{ description: d, run: {{ tool: t{} }} }}\n", number + 1);
+    let last = "  t8000: { description: d, result: { text: x } }\n";
+    let tools: String = (0..8000).rev().map(tool).collect();
+    let folder = Folder::of(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}{last}"));
+    let script = "ulimit -s 2048; exec \"$0\" check \"$1\"";
+    let output = Command::new("sh").args(["-c", script, FOLIO]).arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
