@@ -196,7 +196,7 @@ impl Report {
         }
     }
 
-    /// Turns the warnings that forbid one of `purposes` into errors.
+    /// Turns the warnings and notes that forbid one of `purposes` into errors.
     pub fn enforce(&mut self, purposes: &[Purpose]) {
         let forbids = |purpose: Option<Purpose>| purpose.is_some_and(|purpose| purposes.contains(&purpose));
         for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| forbids(diagnostic.forbids)) {
@@ -216,7 +216,7 @@ impl Report {
 
     /// Whether it can be served, and probably not as meant.
     pub fn has_warnings(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Warning)
+        self.warnings().next().is_some()
     }
 
     /// Puts the diagnostics in the order of the files and lines. Repetitions are dropped, and so is whatever was found
