@@ -158,7 +158,7 @@ impl PeerAccount {
         }
     }
 
-    fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.peer.used.load(Ordering::Acquire)
     }
 }

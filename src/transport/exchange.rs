@@ -221,3 +221,86 @@ fn busy(id: &RequestId, full: &Full) -> Fault {
 pub(super) fn in_use(id: &RequestId) -> Fault {
     Fault::request(None, format!("a request with the id `{id}` is not answered yet"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::server::testing::{DESK, live};
+    use proptest::{prelude::*, sample::Index};
+
+    const MESSAGES: [&str; 8] = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{"roots":{}},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"name":"x","arguments":{"a":[1,null,{"b":"\u00e9"}]},"_meta":{"progressToken":7}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"two","reason":"enough"}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:b"]}}}"#,
+        r#"{"jsonrpc":"2.0","id":4,"result":{"action":"accept","content":{"x":1e400}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#,
+        r#"[{"jsonrpc":"2.0","id":5,"method":"ping"},{"jsonrpc":"2.0","id":5,"method":"ping"},7,[]]"#,
+        r#"{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"f://a","uri":"f://b"}}"#,
+    ];
+
+    const PIECES: [&str; 12] =
+        ["{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "-1e999", "\"id\":1,", "\"method\":\"ping\","];
+
+    /// A message, with some of it cut out, doubled or put elsewhere.
+    fn spoilt() -> impl Strategy<Value = Vec<u8>> {
+        let change = (any::<Index>(), any::<Index>(), 0..4_u8, any::<u8>());
+        (any::<Index>(), prop::collection::vec(change, 0..4)).prop_map(|(message, changes)| {
+            let mut bytes = MESSAGES[message.index(MESSAGES.len())].as_bytes().to_vec();
+            for (from, to, kind, byte) in changes {
+                let (from, to) = (from.index(bytes.len() + 1), to.index(bytes.len() + 1));
+                let (from, to) = (from.min(to), from.max(to));
+                match kind {
+                    0 => drop(bytes.drain(from..to)),
+                    1 => bytes.splice(from..from, bytes[from..to].to_vec()).for_each(drop),
+                    2 => bytes.insert(from, byte),
+                    _ => {
+                        let piece = PIECES[usize::from(byte) % PIECES.len()];
+                        bytes.splice(from..from, piece.bytes()).for_each(drop);
+                    }
+                }
+            }
+            bytes
+        })
+    }
+
+    /// The ids of the requests that are to be answered.
+    fn asked(inbox: &VecDeque<Incoming>) -> usize {
+        inbox.iter().filter(|message| matches!(message, JsonRpcMessage::Request(_))).count()
+    }
+
+    proptest! {
+        /// Whatever comes is a message or has its error, and nothing stays behind of what was refused or is over.
+        #[test]
+        fn whatever_is_sent_is_taken_or_refused(lines in prop::collection::vec(spoilt(), 1..4)) {
+            let live = LIVE.with(Clone::clone);
+            let mut exchange = Exchange::new(live);
+            exchange.version = Some(ProtocolVersion::V_2025_03_26);
+            let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
+            for line in &lines {
+                let before = exchange.pending.cancelled();
+                match exchange.take(line, &mut inbox) {
+                    Ok(_) => cancelled += exchange.pending.cancelled() - before,
+                    Err(fault) => {
+                        let said = serde_json::to_string(&fault).unwrap();
+                        prop_assert!(said.len() < 2000 + line.len(), "{}", said);
+                    }
+                }
+            }
+            let mut left = 0;
+            while exchange.give_up().is_some() {
+                left += 1;
+            }
+            prop_assert_eq!(left + cancelled, asked(&inbox));
+            let bytes = exchange.bytes.clone();
+            drop((inbox, exchange));
+            prop_assert_eq!(bytes.used(), 0);
+        }
+    }
+
+    thread_local! {
+        static LIVE: Live = live(DESK);
+    }
+}

@@ -55,8 +55,6 @@ struct Waiting {
     pieces: VecDeque<Piece>,
     /// The bytes of all pieces, and of the one that is being written.
     bytes: usize,
-    /// When progress was last said.
-    progress: Option<Instant>,
     /// A buffer that was written, to be filled anew.
     spare: Vec<u8>,
     /// Whether anything said from now on is dropped.
@@ -64,29 +62,33 @@ struct Waiting {
 }
 
 /// What goes out in one write.
+#[derive(Default)]
 struct Piece {
     bytes: Vec<u8>,
-    /// Not before then.
-    not_before: Option<Instant>,
+    has_progress: bool,
+    has_answer: bool,
+}
+
+impl Piece {
+    /// Whether a message may go out with what is there.
+    fn takes(&self, order: Order) -> bool {
+        self.bytes.len() < PIECE && !(self.has_progress && order == Order::Answer)
+    }
 }
 
 impl Waiting {
     /// The buffer that a message is added to.
     fn buffer(&mut self, order: Order) -> &mut Vec<u8> {
-        let not_before = match order {
-            Order::Answer => self.progress.take().map(|said| said + APART).filter(|until| *until > Instant::now()),
-            Order::Progress => {
-                self.progress = Some(Instant::now());
-                None
-            }
-            Order::Any => None,
-        };
-        if not_before.is_some() || self.pieces.back().is_none_or(|last| last.bytes.len() >= PIECE) {
-            self.pieces.push_back(Piece { bytes: std::mem::take(&mut self.spare), not_before });
+        if !self.pieces.back().is_some_and(|last| last.takes(order)) {
+            let bytes = std::mem::take(&mut self.spare);
+            self.pieces.push_back(Piece { bytes, ..Piece::default() });
         }
         let last = self.pieces.len() - 1;
         #[expect(clippy::indexing_slicing, reason = "there is one, at least that which was just added")]
-        &mut self.pieces[last].bytes
+        let piece = &mut self.pieces[last];
+        piece.has_progress |= order == Order::Progress;
+        piece.has_answer |= order == Order::Answer;
+        &mut piece.bytes
     }
 }
 
@@ -190,6 +192,7 @@ impl Outbox {
     }
 
     async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {
+        let mut progress: Option<Instant> = None;
         loop {
             let (piece, muted) = {
                 let mut waiting = self.waiting();
@@ -202,11 +205,15 @@ impl Outbox {
                 self.more.notified().await;
                 continue;
             };
-            if let Some(not_before) = piece.not_before {
-                tokio::time::sleep_until(not_before).await;
+            if let Some(written) = progress.filter(|_| piece.has_answer) {
+                tokio::time::sleep_until(written + APART).await;
+                progress = None;
             }
             writer.write_all(&piece.bytes).await?;
             writer.flush().await?;
+            if piece.has_progress {
+                progress = Some(Instant::now());
+            }
             self.written(piece.bytes);
         }
     }
@@ -267,6 +274,21 @@ mod tests {
         assert_eq!(&read[..count], b"\"progress\"\n");
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"answer\"\n\"next\"\n");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_answer_is_written_behind_the_progress_that_waits_with_it() {
+        let (outbox, mut far) = outbox(64 * 1024);
+        for (text, order) in
+            [("pa", Order::Progress), ("a", Order::Answer), ("pb", Order::Progress), ("b", Order::Answer)]
+        {
+            outbox.push(&text, order);
+        }
+        for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
+            let mut read = [0; 64];
+            let count = far.read(&mut read).await.unwrap();
+            assert_eq!(String::from_utf8_lossy(&read[..count]), expected);
+        }
     }
 
     #[tokio::test]

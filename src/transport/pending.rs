@@ -124,6 +124,12 @@ impl Pending {
         }
     }
 
+    /// How many cancelled requests are remembered.
+    #[cfg(test)]
+    pub(super) fn cancelled(&self) -> usize {
+        self.cancelled.len()
+    }
+
     pub(super) fn is_asked(&self, id: &RequestId) -> bool {
         self.asked.contains_key(id) || self.cancelled.iter().any(|cancelled| cancelled.id == *id)
     }
