@@ -16,7 +16,7 @@ fn what_is_given_back_may_be_held_again() {
     let budget = Budget::default();
     let (level, half) = (budget.level(), (MAX_MEMORY / 2) as usize);
     for _ in 0..3 {
-        budget.run(|| budget.hold(half).unwrap()).unwrap();
+        budget.run(|| budget.hold(half)).unwrap().unwrap();
         budget.release(level, 0);
     }
     budget.run(|| budget.hold(half)).unwrap().unwrap();

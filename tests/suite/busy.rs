@@ -91,7 +91,7 @@ fn attacks() -> Vec<Attack> {
         prompt("reads", &parts, &[WORK, MEMORY]),
         prompt("copies", &parts, &[WORK, MEMORY]),
         prompt("partial", &parts, &[WORK, MEMORY]),
-        tool("limited", json!({ "text": parts }), &["it did not end within 1s"]),
+        tool("limited", json!({ "text": parts }), &["it did not end within 1s", MEMORY]),
         tool("lists", json!({}), &[WORK, MEMORY]),
         tool("hashes", json!({}), &[WORK, MEMORY]),
         tool("maps", json!({}), &[WORK, MEMORY]),
@@ -200,7 +200,7 @@ fn an_unknown_name_is_shown_cut() {
     let folder = folder();
     let server = folder.stdio();
     let client = server.session("2025-11-25");
-    let long = "x".repeat(1 << 20);
+    let long = "x".repeat(1000);
     let shown = format!("{}…", "x".repeat(64));
     for (method, params, words) in [
         ("tools/call", json!({ "name": long }), format!("Unknown tool: {shown}")),

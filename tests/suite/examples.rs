@@ -518,7 +518,7 @@ fn team_pack_has_a_new_prompt_when_a_file_is_added() {
 #[test]
 fn web_api_asks_the_api_and_cuts_its_answers() {
     let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-11-25");
     let now = client.call("get_weather", json!({ "location": "São Paulo & co", "units": "metric" }));
     let expected = json!({ "temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65 });
@@ -526,7 +526,7 @@ fn web_api_asks_the_api_and_cuts_its_answers() {
     assert_eq!(serde_json::from_str::<Value>(&text_of(&now["content"][0])).unwrap(), expected);
     let sent = api.last();
     assert_eq!(sent.target, "/v1/weather?city=S%C3%A3o+Paulo+%26+co&units=metric");
-    assert_eq!(sent.header("x-api-key"), Some("k-93b1"));
+    assert_eq!(sent.header("x-api-key"), Some("key-93b1c"));
 
     client.call("get_weather", json!({ "location": "Lima" }));
     assert_eq!(api.last().target, "/v1/weather?city=Lima");
@@ -538,17 +538,18 @@ fn web_api_asks_the_api_and_cuts_its_answers() {
 #[test]
 fn web_api_words_errors_and_keeps_its_key() {
     let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.modern();
     let unknown = client.call("get_weather", json!({ "location": "Atlantis" }));
     assert_eq!(unknown["isError"], true);
     assert_eq!(text_of(&unknown["content"][0]), "There is no weather for Atlantis: try the nearest city.");
     // An API that echoes the key in its answer does not get it to the client.
     let leaking = client.call("forecast", json!({ "location": "leak" }));
-    assert!(!leaking.to_string().contains("k-93b1"), "{leaking}");
-    assert!(!server.log.text().contains("k-93b1"));
+    assert!(!leaking.to_string().contains("key-93b1c"), "{leaking}");
+    assert!(!server.log.text().contains("key-93b1c"));
     // A host that the manifest does not name stays out of reach.
-    let other = Serve::of(&example("web-api")).env("WEATHER_API", "http://127.0.0.2:9").env("WEATHER_KEY", "k").stdio();
+    let other =
+        Serve::of(&example("web-api")).env("WEATHER_API", "http://127.0.0.2:9").env("WEATHER_KEY", "key-93b1c").stdio();
     let refused = other.modern().call("get_weather", json!({ "location": "Lima" }));
     assert_eq!(refused["isError"], true);
     assert!(text_of(&refused["content"][0]).contains("private"), "{refused}");
@@ -557,7 +558,7 @@ fn web_api_words_errors_and_keeps_its_key() {
 #[test]
 fn web_api_sends_json_with_its_types() {
     let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-06-18");
     let arguments = json!({ "location": "Oslo", "temperature": -3.5, "tags": ["snow", "\"quoted\""] });
     assert_eq!(client.call_text("report", arguments), "Report 17 was taken.");
@@ -577,7 +578,7 @@ fn web_api_sends_json_with_its_types() {
 #[test]
 fn web_api_serves_a_prompt_and_a_resource() {
     let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "k-93b1").stdio();
+    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-06-18");
     let text = client.get_text("what-to-wear", json!({ "location": "Lima" }));
     assert!(text.starts_with("It is 22.5 °C in Lima, with partly cloudy."), "{text}");
