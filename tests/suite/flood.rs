@@ -26,7 +26,7 @@ tools:
 const LARGE: usize = 3 << 20;
 
 /// How much memory the server may have taken at its height.
-const MOST: u64 = 256 << 20;
+const MOST: u64 = 512 << 20;
 
 /// How long the flood lasts at least.
 const FLOOD: Duration = Duration::from_secs(12);

@@ -113,7 +113,8 @@ fn unread(server: &Server) -> Vec<TcpStream> {
 
 /// Whether nearly as many sessions can begin as may be. They are ended at once.
 fn room(server: &Server) -> bool {
-    let sessions: Vec<Client> = (0..MOST - 5).map_while(|_| server.try_sse()).collect();
+    let begin = |client: &Client| client.notify("notifications/initialized", Value::Null);
+    let sessions: Vec<Client> = (0..MOST - 5).map_while(|_| server.try_sse().inspect(begin)).collect();
     let all = sessions.len() == MOST - 5;
     sessions.iter().for_each(Client::hang_up);
     all
