@@ -10,7 +10,7 @@ use super::Exhausted;
 /// How many calls may work elsewhere at once: each has a thread of its own.
 const MOST: usize = 128;
 /// How many bytes of values all calls may hold together.
-const MAX_HELD: u64 = 1 << 30;
+const MAX_HELD: u64 = 256 << 20;
 
 /// What all calls of a server use together.
 #[derive(Debug, Default)]

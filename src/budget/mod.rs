@@ -28,8 +28,12 @@ pub const MAX_WORK: u64 = 1 << 29;
 /// How many bytes of values one call may hold at once, beside what it was sent.
 pub const MAX_MEMORY: u64 = 128 << 20;
 
-/// How much of its work a call may do on the thread that serves others too.
+/// How much work a call may do at a stretch on the thread that serves others too.
 const HERE: u64 = 64 << 10;
+/// How much of all its work it may do there.
+const HERE_IN_ALL: u64 = 1 << 20;
+/// What a call may hold though all calls together hold too much.
+const SMALL: u64 = 1 << 20;
 /// How much is done between two looks at the clock.
 const LOOK: u64 = 64 << 10;
 
@@ -171,8 +175,8 @@ impl Budget {
             return Ok(work());
         }
         let (done, level) = (self.used.work.load(Relaxed), self.level());
-        if done < HERE {
-            let _place = self.enter(HERE_AND_NOW, HERE);
+        if done < HERE_IN_ALL {
+            let _place = self.enter(HERE_AND_NOW, done.saturating_add(HERE));
             let result = work();
             if !self.used.too_long.swap(false, Relaxed) {
                 return Ok(result);
@@ -210,18 +214,21 @@ impl Budget {
     /// Notes where work is done from now on, and when to look again.
     fn enter(&self, place: u8, look: u64) -> Place<'_> {
         let outer = self.used.place.swap(place, Relaxed);
-        self.used.look.store(look, Relaxed);
-        Place { used: &self.used, outer }
+        let outer_look = self.used.look.swap(look, Relaxed);
+        Place { used: &self.used, outer, outer_look }
     }
 
     #[cold]
     fn look(&self, done: u64) -> Result<(), Exhausted> {
-        if self.used.place.load(Relaxed) == HERE_AND_NOW && done >= HERE {
+        if self.used.place.load(Relaxed) == HERE_AND_NOW {
             self.used.too_long.store(true, Relaxed);
             return Err(Exhausted::Here);
         }
         if done > MAX_WORK {
             return Err(Exhausted::Work);
+        }
+        if self.used.capacity.is_full() && self.used.memory.load(Relaxed) > SMALL {
+            return Err(Exhausted::Busy);
         }
         if self.used.cancel.is_cancelled() {
             return Err(Exhausted::Cancelled);
@@ -238,12 +245,13 @@ impl Budget {
 struct Place<'u> {
     used: &'u Used,
     outer: u8,
+    outer_look: u64,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.used.place.store(self.outer, Relaxed);
-        self.used.look.store(0, Relaxed);
+        self.used.look.store(self.outer_look, Relaxed);
     }
 }
 

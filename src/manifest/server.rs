@@ -63,7 +63,8 @@ pub struct ServerLimits {
     /// waits for a free place as part of its `timeout`. The default is 64.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub programs: Option<Spanned<u32>>,
-    /// How many bytes of requests and answers may be on their way at once. The default is 256MiB.
+    /// How many bytes of requests and answers may be on their way at once: 64MiB at least, so that the largest answer finds
+    /// room. The default is 256MiB.
     pub bytes_in_flight: Option<Spanned<Size>>,
     /// How many calls that act on the world one client may make in a second. What it does not use is saved for up to
     /// ten seconds. The default is 200.

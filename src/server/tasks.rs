@@ -33,7 +33,6 @@ use crate::{
         answer::{Call, Refusal, RefusalKind, TaskRule},
         face::Object,
     },
-    world::World,
 };
 
 use super::{
@@ -184,13 +183,13 @@ pub(crate) fn begin(
     let ttl = rule.ttl.unwrap_or(TTL);
     let (live, meta) = (server.live.clone(), admitted.served.meta.clone());
     // With the trace of the request, which the task belongs to.
-    let world = server.call(context, &admitted.served).world;
+    let call = server.call(context, &admitted.served);
     let capabilities = context.client_capabilities();
     let task = server.live.tasks().spawn(ttl, |context| {
         let id = context.task_id().to_owned();
         let asker = Asker { live: live.clone(), context, capabilities, rounds: Mutex::default() };
         Box::pin(async move {
-            let outcome = run((live.clone(), world), (name, arguments), checkpoint, (asker, ttl), admitted).await;
+            let outcome = run((live.clone(), call), (name, arguments), checkpoint, (asker, ttl), admitted).await;
             if let Ok(result) = &outcome {
                 live.tasks().ended(&id, result);
             }
@@ -203,7 +202,7 @@ pub(crate) fn begin(
 }
 
 async fn run(
-    (live, world): (Live, Arc<dyn World>),
+    (live, call): (Live, Call),
     (name, arguments): (String, Option<Object>),
     checkpoint: Option<Checkpoint>,
     (asker, ttl): (Asker, Duration),
@@ -212,7 +211,8 @@ async fn run(
     let _running = live.enter();
     let cancel = CancellationToken::new();
     let asker = Arc::new(asker);
-    let mut call = Call::new(cancel.clone(), world).from(asker.clone());
+    let mut call = call.from(asker.clone());
+    call.cancel = cancel.clone();
     call.resume = checkpoint;
     let answer = admitted.served.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);

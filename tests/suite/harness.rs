@@ -248,6 +248,12 @@ pub struct Server {
     pipe: Option<Arc<Pipe>>,
 }
 
+/// The path that the first event of HTTP+SSE names.
+fn endpoint(event: &str) -> String {
+    let data = event.strip_prefix("event: endpoint\ndata: ").unwrap_or_else(|| panic!("{event:?}"));
+    data.trim_end().to_owned()
+}
+
 impl Server {
     fn log_port(&self) -> u16 {
         let line = self.log.wait_after(0, |line| line.starts_with("listening on http://") || line.contains("error"));
@@ -338,7 +344,7 @@ impl Server {
         if response.status != 200 {
             return None;
         }
-        response.first_event();
+        http.path = endpoint(&response.first_event());
         let stream = Arc::new(response.stream(Arc::default()));
         Some(Client::new(Wire::Sse { http, stream }, "2024-11-05"))
     }
@@ -353,9 +359,7 @@ impl Server {
             (200, Some("text/event-stream")),
             "{response:?}"
         );
-        let event = response.first_event();
-        let data = event.strip_prefix("event: endpoint\ndata: ").unwrap_or_else(|| panic!("{event:?}"));
-        http.path = data.trim_end().to_owned();
+        http.path = endpoint(&response.first_event());
         let news = Arc::<Queue<Value>>::default();
         let stream = Arc::new(response.stream(news.clone()));
         Client { news, ..Client::new(Wire::Sse { http, stream }, version) }
