@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::coerce::{self, Coerced};
 use super::explain::{self, Explainer};
-use super::{Refs, SchemaFault, Violation, bundle, check, pattern, plain, property, secret, words};
+use super::{Refs, SchemaFault, Violation, bundle, check, meter, pattern, plain, property, secret, words};
 
 /// How deeply a value may nest; what JSON parsers take at most.
 const MAX_VALUE_DEPTH: usize = 128;
@@ -78,7 +78,7 @@ impl Schema {
     /// Whether a value is as the schema wants it.
     pub fn is_valid(&self, value: &Value) -> bool {
         check::nests_within(value, MAX_VALUE_DEPTH)
-            && self.validator().is_some_and(|validator| validator.is_valid(value))
+            && self.validator().is_some_and(|validator| is_valid(validator, value) == Some(true))
     }
 
     /// Whether the top-level property `name` may have a value, whatever the others have.
@@ -89,7 +89,7 @@ impl Schema {
         }
         let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
         check::nests_within(value, MAX_VALUE_DEPTH)
-            && self.optional().is_some_and(|validator| validator.is_valid(&alone))
+            && self.optional().is_some_and(|validator| is_valid(validator, &alone) == Some(true))
     }
 
     /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
@@ -100,14 +100,24 @@ impl Schema {
         let Some(validator) = self.validator() else {
             return vec![whole("the value cannot be checked: its schema could not be compiled".to_owned())];
         };
-        if validator.is_valid(value) {
-            return Vec::new();
+        match is_valid(validator, value) {
+            Some(true) => Vec::new(),
+            Some(false) => self.explained(validator, value),
+            None => {
+                vec![whole("the value takes too much work to check: it nests too deeply for its schema".to_owned())]
+            }
         }
-        let mut explainer = Explainer::new(self.root(), value, &self.secrets);
-        for error in validator.iter_errors(value) {
-            explainer.explain(&error);
-        }
-        explainer.finish()
+    }
+
+    fn explained(&self, validator: &Validator, value: &Value) -> Vec<Violation> {
+        let explained = meter::within(meter::MAX_EXPLAINED, || {
+            let mut explainer = Explainer::new(self.root(), value, &self.secrets);
+            validator.iter_errors(value).for_each(|error| explainer.explain(&error));
+            explainer.finish()
+        });
+        explained.unwrap_or_else(|| {
+            vec![whole("the value does not fit its schema, and nests too deeply to say where".to_owned())]
+        })
     }
 
     /// The value that a text means, by the type declared for the top-level property `name`.
@@ -161,6 +171,11 @@ impl std::fmt::Debug for Schema {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Schema").field("json", &words::shown(self.root())).finish_non_exhaustive()
     }
+}
+
+/// Whether a value fits; `None` where that takes too much work to tell.
+fn is_valid(validator: &Validator, value: &Value) -> Option<bool> {
+    meter::within(meter::MAX_CHECKS, || validator.is_valid(value))
 }
 
 fn into_map(json: Value) -> Map<String, Value> {

@@ -12,6 +12,7 @@ mod cycle;
 mod explain;
 mod keyword;
 mod lint;
+mod meter;
 mod pattern;
 mod plain;
 mod pointer;

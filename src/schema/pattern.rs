@@ -6,15 +6,17 @@
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
 use serde_json::{Map, Value, json};
 
-use super::{SchemaFault, keyword, pointer, words};
+use super::{SchemaFault, keyword, meter, pointer, words};
 
 /// How often an expression may backtrack over one text.
 const BACKTRACKS: usize = 100_000;
 
 /// Compiles a self-contained schema.
 pub(super) fn build(schema: &Value, draft: Draft) -> Result<Validator, ValidationError<'static>> {
-    let linear = options(draft).with_pattern_options(PatternOptions::regex());
-    linear.build(schema).or_else(|_| backtracking(draft).build(schema))
+    let metered = meter::metered(schema, draft);
+    let schema = metered.as_ref().unwrap_or(schema);
+    let linear = meter::counting(options(draft)).with_pattern_options(PatternOptions::regex());
+    linear.build(schema).or_else(|_| meter::counting(backtracking(draft)).build(schema))
 }
 
 /// Compiles a self-contained schema and each schema in it, by JSON pointers with `#`.

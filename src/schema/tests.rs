@@ -225,3 +225,27 @@ fn unknown_keywords_are_named_with_what_was_meant() {
         ]
     );
 }
+
+/// A schema in which each level of a value may be of either of two kinds.
+fn branching() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "a": { "$ref": "#/$defs/n" } },
+        "$defs": { "n": { "anyOf": [
+            { "type": "object", "properties": { "n": { "$ref": "#/$defs/n" } }, "required": ["z"] },
+            { "type": "object", "properties": { "n": { "$ref": "#/$defs/n" } }, "required": ["y"] },
+            { "type": "null" },
+        ] } },
+    })
+}
+
+#[test]
+fn a_value_that_takes_too_much_work_is_refused() {
+    let schema = compiled(branching());
+    let nested = |depth| json!({ "a": (0..depth).fold(Value::Null, |inner, _| json!({ "n": inner })) });
+    assert!(schema.is_valid(&nested(0)));
+    for (depth, words) in [(2, "is required"), (14, "too deeply"), (100, "too deeply")] {
+        let violations = schema.violations(&nested(depth));
+        assert!(violations.iter().any(|violation| violation.message.contains(words)), "{depth}: {violations:?}");
+    }
+}

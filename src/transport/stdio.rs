@@ -30,6 +30,9 @@ use super::{
 /// How long answers that are under way are waited for when the input ends.
 const PARTING: Duration = Duration::from_millis(100);
 
+/// How long calls that are cancelled at the end may take to end themselves.
+const CLEANING: Duration = Duration::from_secs(1);
+
 /// How long the peer may take to read what was written before the end.
 const FLUSHING: Duration = Duration::from_millis(300);
 
@@ -81,8 +84,18 @@ where
         ended: false,
         parting: None,
     };
-    super::serve(live, pipe, running).await;
+    tokio::select! {
+        () = super::serve(live, pipe, running.clone()) => {}
+        () = over(&running) => {}
+    }
     outbox.finish(writing, FLUSHING).await;
+}
+
+/// Waits until the calls that were cancelled at the end have had their time. One that cannot be stopped ends with the
+/// process.
+async fn over(running: &CancellationToken) {
+    running.cancelled().await;
+    tokio::time::sleep(CLEANING).await;
 }
 
 /// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so

@@ -40,6 +40,7 @@ mod reference;
 mod reload;
 mod results;
 mod same_everywhere;
+mod safety;
 mod schema;
 mod secrets;
 mod shutdown;

@@ -1,0 +1,105 @@
+//! `tests/safety.md` repeats README's safety section, sentence by sentence, with the tests that hold each.
+
+use std::fs;
+
+use crate::harness::{Folder, Server};
+use crate::pages::{missing_tests, quoted, read};
+
+/// One sentence of README, and what holds it.
+struct Row {
+    sentence: String,
+    tests: String,
+}
+
+impl Row {
+    /// Reads a line of the table. The line of headings and the one below it are none.
+    fn read(line: &str) -> Option<Row> {
+        let (sentence, tests) = line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | ")?;
+        (sentence != "sentence").then(|| Row { sentence: sentence.replace("\\|", "|"), tests: tests.into() })
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &str> {
+        quoted(&self.tests).filter(|name| name.contains("::"))
+    }
+}
+
+fn rows() -> Vec<Row> {
+    read("tests/safety.md").lines().filter_map(Row::read).collect()
+}
+
+/// The sentences of README's safety section, in its order.
+fn sentences() -> Vec<String> {
+    let readme = read("README.md");
+    let section = readme.split("\n## Safety\n").nth(1).unwrap().split("\n##").next().unwrap();
+    let text = section.replace("**", "").replace("\n- ", "\n\n");
+    text.split("\n\n")
+        .flat_map(|paragraph| split(&paragraph.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .collect()
+}
+
+/// Splits a paragraph behind each full stop that is not within backticks.
+fn split(paragraph: &str) -> Vec<String> {
+    let mut sentences = vec![String::new()];
+    let mut code = false;
+    for word in paragraph.split(' ').filter(|word| !word.is_empty()) {
+        let sentence = sentences.last_mut().unwrap();
+        if !sentence.is_empty() {
+            sentence.push(' ');
+        }
+        sentence.push_str(word);
+        code ^= word.matches('`').count() % 2 == 1;
+        if !code && word.ends_with('.') {
+            sentences.push(String::new());
+        }
+    }
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+#[test]
+fn every_sentence_has_a_row() {
+    let rows = rows();
+    let written: Vec<&str> = rows.iter().map(|row| row.sentence.as_str()).collect();
+    let sentences = sentences();
+    assert!(sentences.len() > 20, "{sentences:#?}");
+    assert_eq!(written, sentences, "tests/safety.md repeats README's section on safety");
+}
+
+#[test]
+fn every_row_names_tests_that_exist() {
+    let rows = rows();
+    for row in &rows {
+        assert!(row.tests().count() > 0, "nothing holds this: {}", row.sentence);
+    }
+    let missing = missing_tests(rows.iter().flat_map(Row::tests));
+    assert!(missing.is_empty(), "there are no such tests: {missing:#?}");
+}
+
+/// What the server has open, but for its standard streams, as the system names it.
+#[cfg(target_os = "linux")]
+fn open_sockets(server: &Server) -> Vec<String> {
+    let entries = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().flatten();
+    let beyond = entries.filter(|entry| !["0", "1", "2"].contains(&entry.file_name().to_str().unwrap()));
+    let names = beyond.filter_map(|entry| fs::read_link(entry.path()).ok()).map(|name| name.display().to_string());
+    names.filter(|name| name.starts_with("socket:")).collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_start_connects_nowhere_and_writes_nothing() {
+    let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: d, run: { http: { url: \"https://x.example/\" } } }\n";
+    let folder = Folder::of(manifest);
+    let server = folder.stdio();
+    server.session("2025-11-25").result("tools/list", serde_json::json!({}));
+    // The runtime tells itself of signals over a pair of sockets of its own, which are in no table of the network.
+    let sockets = open_sockets(&server);
+    for table in ["tcp", "tcp6", "udp", "udp6"] {
+        let Ok(table) = fs::read_to_string(format!("/proc/{}/net/{table}", server.pid())) else { continue };
+        let inodes = table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(9));
+        let own: Vec<String> = inodes.map(|inode| format!("socket:[{inode}]")).collect();
+        assert!(!sockets.iter().any(|socket| own.contains(socket)), "{table}");
+    }
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(files, ["folio.yaml"]);
+    assert_eq!(fs::read_to_string(folder.path().join("folio.yaml")).unwrap(), manifest);
+}
