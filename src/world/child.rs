@@ -99,13 +99,16 @@ pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, W
     let Some(permit) = permit else {
         return Err(WorldError::TooManyPrograms { limit: real.permits.limit(), after: command.timeout });
     };
-    let started = start(real, &program, &mut command, permit).await;
+    let started = start(real, &program, &mut command, permit);
     let (mut tree, mut pipes) = started.map_err(|fault| not_started(fault, &command))?;
     let ended = tokio::select! {
         biased;
         () = command.cancel.cancelled() => Ended::Cancelled,
         () = time => Ended::TimedOut,
-        () = until_exit(&mut tree, &mut pipes) => Ended::Itself,
+        exited = until_exit(&mut tree, &mut pipes) => match exited {
+            Ok(()) => Ended::Itself,
+            Err(fault) => return Err(not_started(fault, &command)),
+        },
     };
     let status = tree.end().await;
     // Nothing is left that could write; what the pipes still hold is read.
@@ -141,7 +144,7 @@ fn locate(command: &Command, path: &OsStr) -> Result<PathBuf, WorldError> {
     }
 }
 
-async fn start(real: &Real, program: &Path, command: &mut Command, permit: Permit) -> io::Result<(ProcessTree, Pipes)> {
+fn start(real: &Real, program: &Path, command: &mut Command, permit: Permit) -> io::Result<(ProcessTree, Pipes)> {
     let (pipes, theirs) = Pipes::new(command.stdin.take(), command.max_output)?;
     let given = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = Start {
@@ -151,7 +154,7 @@ async fn start(real: &Real, program: &Path, command: &mut Command, permit: Permi
         cwd: (&command.cwd).into(),
         env: real.environment.iter().cloned().chain(given).collect(),
     };
-    Ok((real.supervisor.start(&start, theirs, permit).await?, pipes))
+    Ok((real.supervisor.start(&start, theirs, permit)?, pipes))
 }
 
 fn not_started(source: io::Error, command: &Command) -> WorldError {
@@ -163,13 +166,16 @@ fn not_started(source: io::Error, command: &Command) -> WorldError {
     }
 }
 
-async fn until_exit(tree: &mut ProcessTree, pipes: &mut Pipes) {
+/// Waits until a program that was started has ended by itself.
+async fn until_exit(tree: &mut ProcessTree, pipes: &mut Pipes) -> io::Result<()> {
+    tree.started().await?;
     let mut exit = std::pin::pin!(tree.exited());
     let mut flow = std::pin::pin!(pipes.flow());
     tokio::select! {
         () = &mut exit => { let _ = tokio::time::timeout(LINGER, flow).await; }
         () = &mut flow => exit.await,
     }
+    Ok(())
 }
 
 fn finished(status: Option<ExitStatus>, stdout: Captured, stderr: Captured) -> Finished {

@@ -66,6 +66,12 @@ pub struct Real {
 impl Real {
     /// Takes `PATH`, `HOME`, `LANG` and `TMPDIR` from the environment of this process, once. Nothing else happens
     /// before the first call: neither TLS nor a process costs a server that uses none.
+    ///
+    /// From its first program on, a thread of this process starts programs, unless [`Real::supervised_by`] names a
+    /// program that does. **On Linux this process then becomes the reaper of orphans among its descendants, and that
+    /// thread kills every child of this process that leads, or is in, another session**, except those that there were
+    /// before it: it cannot tell them from what a program has left behind. A host that starts children of its own which
+    /// call `setsid`, or whose own children do, has programs supervised by a process.
     pub fn new() -> Real {
         Real::with_environment(|name| std::env::var_os(name))
     }
@@ -85,7 +91,8 @@ impl Real {
 
     /// Has programs started by a process of its own, whose program calls [`supervise`] when it is started with the
     /// arguments that it is then given: so they end even when this process is killed, and cannot look into it. Without
-    /// it a thread starts them.
+    /// it a thread starts them, which takes orphans of this process for theirs: see [`Real::new`]. With it, this process
+    /// does that only when its supervisor was killed or does not answer, and of children that came after it.
     #[must_use]
     pub fn supervised_by(self, program: PathBuf) -> Real {
         Real { supervisor: Supervisor::of(Some(program)), ..self }

@@ -4,3 +4,4 @@ mod child;
 #[cfg(target_os = "linux")]
 mod process_tree;
 mod http;
+mod start;

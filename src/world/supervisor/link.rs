@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read as _};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -24,6 +27,8 @@ pub(super) struct Link {
     socket: UnixStream,
     outbox: mpsc::Sender<Outgoing>,
     programs: Mutex<Programs>,
+    /// How long the supervisor may take to read a request, and to answer that a program is gone.
+    patience: Duration,
 }
 
 #[derive(Default)]
@@ -39,23 +44,37 @@ struct Listener {
     started: Option<oneshot::Sender<io::Result<()>>>,
     exited: Option<oneshot::Sender<()>>,
     gone: oneshot::Sender<Option<ExitStatus>>,
+    /// When it is to be gone, once that was asked for.
+    gone_by: Option<Instant>,
     _permit: Permit,
 }
 
 impl Link {
-    /// Begins to talk to the supervisor at the other end of `socket`.
-    pub(super) fn new(socket: UnixStream, process: Option<Process>) -> io::Result<Arc<Link>> {
+    /// Begins to talk to the supervisor at the other end of `socket`. `lost` does what is left to be done when that is
+    /// gone, and comes to an end.
+    pub(super) fn new(
+        socket: UnixStream,
+        patience: Duration,
+        lost: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Arc<Link>> {
+        socket.set_write_timeout(Some(patience))?;
         let (outbox, requests) = mpsc::channel::<Outgoing>();
         let (reader, writer) = (socket.try_clone()?, socket.try_clone()?);
-        let link = Arc::new(Link { socket, outbox, programs: Mutex::default() });
+        let link = Arc::new(Link { socket, outbox, programs: Mutex::default(), patience });
+        // What holds the link holds its outbox, whose end ends this thread.
+        let asking = Arc::downgrade(&link);
         super::thread("folio-requests", move || {
-            // Where it cannot be written to, the supervisor is gone, which the other thread hears of.
-            while requests.recv().is_ok_and(|request| request.send(&writer).is_ok()) {}
+            let asked = ask(&asking, &requests, &writer);
+            // A pipe that is broken is at its end for the other thread too; a supervisor that is told of the end of its
+            // server is left its time.
+            if asked.is_err_and(|fault| fault.kind() != io::ErrorKind::BrokenPipe) {
+                let _ = writer.shutdown(Shutdown::Both);
+            }
         })?;
         let hearing = link.clone();
         super::thread("folio-replies", move || {
             hearing.hear(reader);
-            process.into_iter().for_each(Process::lost);
+            lost();
             *hearing.programs() = Programs { over: true, ..Programs::default() };
         })?;
         Ok(link)
@@ -68,26 +87,31 @@ impl Link {
 
     /// Tells the supervisor that its server ends.
     pub(super) fn close(&self) {
-        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Has a program started.
-    pub(super) async fn start(
-        self: &Arc<Link>,
-        start: &Start,
-        pipes: Pipes,
-        permit: Permit,
-    ) -> io::Result<ProcessTree> {
+    /// Has a program started, which is waited for with [`ProcessTree::started`].
+    pub(super) fn start(self: &Arc<Link>, start: &Start, pipes: Pipes, permit: Permit) -> ProcessTree {
         let (tell_started, started) = oneshot::channel();
         let (tell_exited, exited) = oneshot::channel();
         let (tell_gone, gone) = oneshot::channel();
-        let listener =
-            Listener { started: Some(tell_started), exited: Some(tell_exited), gone: tell_gone, _permit: permit };
-        let id = self.listen(listener);
-        let tree = ProcessTree { link: self.clone(), id, exited, gone: Some(gone) };
+        let id = self.listen(Listener {
+            started: Some(tell_started),
+            exited: Some(tell_exited),
+            gone: tell_gone,
+            gone_by: None,
+            _permit: permit,
+        });
+        // Where nobody passes it on any more, the link ends, and with it the listener.
         let _ = self.outbox.send(Outgoing::start(id, start, pipes));
-        let started = started.await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()));
-        started.map(|()| tree)
+        ProcessTree { link: self.clone(), id, started, exited, gone: Some(gone) }
+    }
+
+    /// Has what is left of a program killed.
+    fn end(&self, id: u64) {
+        let by = Instant::now() + self.patience;
+        self.programs().alive.get_mut(&id).into_iter().for_each(|program| program.gone_by = Some(by));
+        let _ = self.outbox.send(Outgoing::end(id));
     }
 
     fn listen(&self, listener: Listener) -> u64 {
@@ -115,7 +139,30 @@ impl Link {
     }
 }
 
+/// Passes on requests, as long as there is a link, and the supervisor reads them and does what they say.
+fn ask(link: &Weak<Link>, requests: &mpsc::Receiver<Outgoing>, socket: &UnixStream) -> io::Result<()> {
+    loop {
+        let deadline = link.upgrade().and_then(|link| link.programs().deadline());
+        let request = match deadline.map(|by| by.saturating_duration_since(Instant::now())) {
+            Some(Duration::ZERO) => return Err(io::ErrorKind::TimedOut.into()),
+            Some(left) => requests.recv_timeout(left),
+            None => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match request {
+            Ok(request) => request.send(socket)?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            // What was waited for may have come meanwhile.
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
 impl Programs {
+    /// When the first of those is to be gone that are to be.
+    fn deadline(&self) -> Option<Instant> {
+        self.alive.values().filter_map(|program| program.gone_by).min()
+    }
+
     fn hear(&mut self, id: u64, reply: Reply) {
         match reply {
             Reply::Started => self.tell_started(id, Ok(())),
@@ -146,7 +193,7 @@ impl Programs {
 
 impl Process {
     /// Does what the supervisor has not done: what it leaves behind is adopted by this process.
-    fn lost(mut self) {
+    pub(super) fn lost(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.orphans.end_lost();
@@ -157,20 +204,27 @@ impl Process {
 pub(in crate::world) struct ProcessTree {
     link: Arc<Link>,
     id: u64,
+    started: oneshot::Receiver<io::Result<()>>,
     exited: oneshot::Receiver<()>,
     gone: Option<oneshot::Receiver<Option<ExitStatus>>>,
 }
 
 impl ProcessTree {
+    /// Waits until the program was started. To be called once.
+    pub(in crate::world) async fn started(&mut self) -> io::Result<()> {
+        (&mut self.started).await.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
     /// Waits until the program has ended by itself; what it has started may go on.
     pub(in crate::world) async fn exited(&mut self) {
         let _ = (&mut self.exited).await;
     }
 
-    /// Kills whatever is left of it, waits until that is gone, and returns how the program ended, where that is known.
+    /// Kills whatever is left of it, waits until that is gone, and returns how the program ended, where that is known. A
+    /// supervisor that does not answer in time is given up, with all that it supervises.
     pub(in crate::world) async fn end(mut self) -> Option<ExitStatus> {
         let gone = self.gone.take()?;
-        let _ = self.link.outbox.send(Outgoing::end(self.id));
+        self.link.end(self.id);
         gone.await.ok().flatten()
     }
 }
@@ -178,7 +232,7 @@ impl ProcessTree {
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         if self.gone.is_some() {
-            let _ = self.link.outbox.send(Outgoing::end(self.id));
+            self.link.end(self.id);
         }
     }
 }

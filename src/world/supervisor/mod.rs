@@ -18,7 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::permits::Permit;
@@ -32,6 +32,8 @@ pub(super) use wire::{Pipes, Start};
 const ARGUMENT: &str = "__supervisor";
 /// How long the supervisor is waited for when the server ends.
 const PARTING: Duration = Duration::from_millis(100);
+/// How long the supervisor may take to answer: five times what a program may that cannot be killed.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Does the work of a supervisor where these arguments ask for it; `None` where they do not.
 pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> Option<io::Result<()>> {
@@ -61,13 +63,21 @@ impl Supervisor {
         Supervisor { program, link: Mutex::default() }
     }
 
-    /// Has a program started, which keeps `permit` until nothing of it is left.
-    pub(super) async fn start(&self, start: &Start, pipes: Pipes, permit: Permit) -> io::Result<ProcessTree> {
+    /// A supervisor that runs at the other end of `socket`, and whose successor is not found.
+    #[cfg(test)]
+    pub(super) fn at(socket: UnixStream, patience: Duration) -> Supervisor {
+        let link = Link::new(socket, patience, || {}).ok();
+        Supervisor { program: Some("/absent".into()), link: Mutex::new(link) }
+    }
+
+    /// Has a program started, which keeps `permit` until nothing of it is left. Dropped, the tree is killed, even when
+    /// it is started only then.
+    pub(super) fn start(&self, start: &Start, pipes: Pipes, permit: Permit) -> io::Result<ProcessTree> {
         let link = match &self.program {
             Some(_) => self.link()?,
             None => IN_THIS_PROCESS.link()?,
         };
-        link.start(start, pipes, permit).await
+        Ok(link.start(start, pipes, permit))
     }
 
     /// Ends the supervisor with all that it supervises, and waits for it, but not for long.
@@ -87,14 +97,19 @@ impl Supervisor {
             return Ok(link.clone());
         }
         let (ours, theirs) = UnixStream::pair()?;
-        let process = match &self.program {
-            Some(program) => Some(start(program, theirs)?),
+        let link = match &self.program {
+            Some(program) => {
+                let process = start(program, theirs)?;
+                Link::new(ours, ANSWER, || process.lost())?
+            }
             None => {
-                thread("folio-supervisor", move || drop(process::supervise(theirs)))?;
-                None
+                let ended = start_thread(theirs)?;
+                // Two threads would take each other's programs for orphans.
+                Link::new(ours, ANSWER, move || {
+                    let _ = ended.recv_timeout(ANSWER);
+                })?
             }
         };
-        let link = Link::new(ours, process)?;
         *slot = Some(link.clone());
         Ok(link)
     }
@@ -117,6 +132,16 @@ fn start(program: &Path, socket: UnixStream) -> io::Result<Process> {
     command.arg0("folio").arg(ARGUMENT).env_clear();
     let child = command.stdin(OwnedFd::from(socket)).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     Ok(Process { child, orphans })
+}
+
+/// Starts a thread as a supervisor. The channel is closed when it has ended.
+fn start_thread(socket: UnixStream) -> io::Result<mpsc::Receiver<()>> {
+    let (ends, ended) = mpsc::channel();
+    thread("folio-supervisor", move || {
+        let _ = process::supervise(socket);
+        drop::<mpsc::Sender<()>>(ends);
+    })?;
+    Ok(ended)
 }
 
 fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -13,10 +13,11 @@ use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,8 @@ use super::wire::{Inbox, Pipes, Reply, Request, Start};
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end may take when the server is gone.
 const LAST: Duration = Duration::from_millis(800);
+/// How long a child without descriptor is left alone when no signal tells of its end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Supervises programs for the server at the other end of `socket`, until that is gone. Nothing is left then.
 pub(super) fn supervise(socket: std::os::unix::net::UnixStream) -> io::Result<()> {
@@ -186,22 +189,61 @@ fn lead_session() -> io::Result<()> {
 }
 
 /// Waits for the end of a program without reaping it.
-#[cfg(target_os = "linux")]
 async fn exited(child: &mut Child) {
+    // It has no number any more when it is reaped.
+    let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+    #[cfg(target_os = "linux")]
+    if readable_when_ended(pid).await.is_ok() {
+        return;
+    }
+    ended(pid).await;
+}
+
+#[cfg(target_os = "linux")]
+async fn readable_when_ended(pid: Pid) -> io::Result<()> {
     use rustix::process::{PidfdFlags, pidfd_open};
     use tokio::io::unix::AsyncFd;
 
-    let number = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let handle = number.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
     #[expect(deprecated, reason = "its successor is unsafe, for types whose descriptor changes; an OwnedFd's does not")]
-    let watched = handle.and_then(|handle| AsyncFd::with_interest(handle, Interest::READABLE).ok());
-    match &watched {
-        Some(handle) => drop(handle.readable().await),
-        None => drop(child.wait().await),
+    let watched = AsyncFd::with_interest(handle, Interest::READABLE)?;
+    watched.readable().await.map(drop)
+}
+
+/// Waits for the end of a child where that has no descriptor.
+async fn ended(pid: Pid) {
+    let mut changes = signal(SignalKind::child()).ok();
+    while !has_ended(pid) {
+        let change = async {
+            match &mut changes {
+                Some(changes) => drop(changes.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        let _ = tokio::time::timeout(LOOK, change).await;
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-async fn exited(child: &mut Child) {
-    drop(child.wait().await);
+/// Says whether a child has ended. It is not reaped, so that its number stays its own.
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_child_without_descriptor_is_not_reaped_by_its_end() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 0.2; exit 3"]).spawn().unwrap();
+        let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+        assert!(!has_ended(pid));
+        tokio::time::timeout(Duration::from_secs(20), ended(pid)).await.unwrap();
+        assert!(has_ended(pid));
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+        assert!(has_ended(pid));
+    }
 }

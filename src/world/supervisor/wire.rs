@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -17,6 +18,10 @@ use rustix::net::{
 
 /// A program's stdin, stdout and stderr.
 const MOST_PIPES: usize = 3;
+/// How long a request is tried anew for which the system has no room.
+const NO_ROOM: Duration = Duration::from_secs(1);
+/// How long it rests in between.
+const PAUSE: Duration = Duration::from_millis(5);
 const START: u8 = 0;
 const END: u8 = 1;
 
@@ -78,14 +83,36 @@ impl Outgoing {
 
     /// Writes it to the end.
     pub(super) fn send(&self, socket: &UnixStream) -> io::Result<()> {
+        let sent = while_no_room(|| self.begin(socket))?;
+        io::Write::write_all(&mut &*socket, self.bytes.get(sent..).unwrap_or_default())
+    }
+
+    /// Writes its first bytes, with the pipes, and says how many.
+    fn begin(&self, socket: &UnixStream) -> rustix::io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_PIPES))];
         let mut along = SendAncillaryBuffer::new(&mut space);
         let pipes: Vec<_> = self.pipes.iter().map(AsFd::as_fd).collect();
         if !pipes.is_empty() {
             along.push(SendAncillaryMessage::ScmRights(&pipes));
         }
-        let sent = rustix::net::sendmsg(socket, &[IoSlice::new(&self.bytes)], &mut along, SendFlags::empty())?;
-        io::Write::write_all(&mut &*socket, self.bytes.get(sent..).unwrap_or_default())
+        rustix::net::sendmsg(socket, &[IoSlice::new(&self.bytes)], &mut along, SendFlags::empty())
+    }
+}
+
+/// Tries anew what was interrupted, and, for a while, what there was no room for: of descriptors on their way, a system
+/// lets there be only so many.
+fn while_no_room<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    use rustix::io::Errno;
+
+    let deadline = Instant::now() + NO_ROOM;
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN) if Instant::now() < deadline => {
+                std::thread::sleep(PAUSE);
+            }
+            outcome => return outcome,
+        }
     }
 }
 

@@ -1,0 +1,91 @@
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+
+use crate::world::supervisor::Supervisor;
+use crate::world::{Command, Real, World, WorldError};
+
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A world for one program, with a supervisor at the other end of a socket.
+fn world(socket: UnixStream) -> Real {
+    let world = Real { supervisor: Supervisor::at(socket, PATIENCE), ..Real::new() };
+    world.limit_programs(1);
+    world
+}
+
+fn command() -> Command {
+    Command { timeout: Duration::from_secs(60), ..Command::new("true", "/") }
+}
+
+async fn run(world: &Real, command: Command) -> WorldError {
+    tokio::time::timeout(Duration::from_secs(20), world.run(command)).await.expect("it hangs").unwrap_err()
+}
+
+/// The permit is free, and a new supervisor is sought, which is not there.
+async fn assert_next_starts_anew(world: &Real) {
+    assert!(world.permits.acquire().now_or_never().is_some());
+    let next = run(world, command()).await;
+    assert!(matches!(&next, WorldError::NotStarted { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
+}
+
+#[tokio::test]
+async fn a_start_that_is_never_answered_ends_by_its_time() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    let ended = run(&world, Command { timeout: Duration::from_millis(100), ..command() }).await;
+    assert!(matches!(ended, WorldError::TimedOut { .. }), "{ended}");
+    assert_next_starts_anew(&world).await;
+}
+
+#[tokio::test]
+async fn a_start_that_is_never_answered_ends_by_cancellation() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let (world, command) = (world(ours), command());
+    let cancel = command.cancel.clone();
+    let soon = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cancel.cancel();
+    };
+    let (ended, ()) = tokio::join!(run(&world, command), soon);
+    assert!(matches!(ended, WorldError::Cancelled), "{ended}");
+    assert_next_starts_anew(&world).await;
+}
+
+#[tokio::test]
+async fn a_start_that_is_never_answered_frees_its_permit_when_dropped() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    assert!(world.run(command()).now_or_never().is_none());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while world.permits.acquire().now_or_never().is_none() {
+        assert!(Instant::now() < deadline, "the permit is never free");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_next_starts_anew(&world).await;
+}
+
+#[tokio::test]
+async fn a_start_whose_supervisor_is_gone_fails() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    let gone = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        drop(theirs);
+    };
+    let (ended, ()) = tokio::join!(run(&world, command()), gone);
+    assert!(matches!(ended, WorldError::NotStarted { .. }), "{ended}");
+    assert_next_starts_anew(&world).await;
+}
+
+#[tokio::test]
+async fn a_start_that_cannot_be_sent_fails() {
+    // A datagram has room for so much only, and its peer is there all the time.
+    let (ours, _theirs) = UnixDatagram::pair().unwrap();
+    let world = world(UnixStream::from(OwnedFd::from(ours)));
+    let ended = run(&world, Command { args: vec!["x".repeat(4 << 20).into()], ..command() }).await;
+    assert!(matches!(ended, WorldError::NotStarted { .. }), "{ended}");
+    assert_next_starts_anew(&world).await;
+}
