@@ -21,7 +21,6 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hyper", &["transport"]),
     ("hyper_util", &["transport"]),
     ("http_body", &["transport"]),
-    ("http", &["server", "transport"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("tracing_subscriber", &["cli"]),
