@@ -22,6 +22,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("hyper_util", &["transport"]),
     ("http_body", &["transport"]),
     ("clap", &["cli"]),
+    ("libc", &["cli"]),
     ("clap_complete", &["cli"]),
     ("tracing_subscriber", &["cli"]),
     ("reqwest", &["world"]),
