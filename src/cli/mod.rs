@@ -15,6 +15,7 @@ mod later;
 mod list;
 mod logging;
 mod manifest;
+mod memory;
 mod output;
 mod pairs;
 mod read;

@@ -29,6 +29,7 @@ const FIRST_ANSWER: Duration = Duration::from_millis(20);
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
     close_to_others();
+    super::memory::give_back_large_blocks();
     let place = find(&arguments.path)?;
     let runtime = runtime(arguments)?;
     let world = Arc::new(world());

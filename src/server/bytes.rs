@@ -70,9 +70,9 @@ impl Account {
         PeerAccount { peer: Arc::new(peer) }
     }
 
-    /// Whether what could be let go may be kept: half of the bytes are for what has to be.
-    pub(crate) fn has_spare(&self, bytes: u64) -> bool {
-        self.used() + bytes <= self.limit() / 2
+    /// Whether what could be let go may be kept: most of the bytes are for what has to be.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.used() <= self.limit() / 4
     }
 
     /// What one peer may have under way.
@@ -80,9 +80,14 @@ impl Account {
         self.limit() / 4
     }
 
-    /// Whether so many more would be more than small requests are left room for.
+    /// Whether there is room for so many more of what is large. Half is left for what is small, and for answers that are
+    /// larger than was expected.
+    fn has_room(&self, bytes: u64) -> bool {
+        self.used() + bytes <= self.limit() / 2
+    }
+
     fn is_overdrawn_by(&self, bytes: u64) -> bool {
-        self.used() + bytes > self.limit() + self.limit() / 4
+        self.used() + bytes > self.limit()
     }
 
     fn used(&self) -> u64 {
@@ -223,7 +228,7 @@ impl Reservation {
     fn fits(&self, bytes: u64) -> bool {
         let account = self.peer.account();
         let used = account.used();
-        self.bytes() + bytes <= SMALL || used <= self.bytes() || used + bytes <= account.limit()
+        self.bytes() + bytes <= SMALL || used <= self.bytes() || account.has_room(bytes)
     }
 }
 

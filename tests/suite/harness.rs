@@ -336,7 +336,7 @@ impl Server {
         client
     }
 
-    /// The same, where there is room for it, without a word said.
+    /// The same, where there is room for it.
     pub fn try_sse(&self) -> Option<Client> {
         let mut http = self.web();
         http.path = "/sse".to_owned();

@@ -115,7 +115,7 @@ impl State {
 
     /// Forgets of what was read what there is no room for.
     fn let_go(&mut self, bytes: &PeerAccount) {
-        while self.read() > KEPT || self.read() > 0 && (self.read_bytes() > KEPT_BYTES || !bytes.account().has_spare(0))
+        while self.read() > KEPT || self.read() > 0 && (self.read_bytes() > KEPT_BYTES || !bytes.account().has_spare())
         {
             self.forget_first();
         }
@@ -125,7 +125,7 @@ impl State {
     fn let_go_unread(&mut self, bytes: &PeerAccount) {
         let account = bytes.account();
         while self.unread() > MOST_UNREAD
-            || self.unread() > 0 && (self.unread_bytes() > account.share() || !account.has_spare(0))
+            || self.unread() > 0 && (self.unread_bytes() > account.share() || !account.has_spare())
         {
             self.forget_first();
         }

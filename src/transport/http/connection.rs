@@ -36,6 +36,9 @@ use crate::{
 /// The longest head of a request, and what is read or written at once.
 const BUFFER: usize = 64 * 1024;
 
+/// How many bytes are counted for one that is to be written: buffers have grown by doubling.
+const SLACK: u64 = 2;
+
 /// How long a connection is kept on which nothing is asked.
 const IDLE: Duration = Duration::from_secs(75);
 
@@ -136,7 +139,7 @@ impl Connection {
     }
 
     fn wrote(&self, bytes: usize) {
-        self.unwritten.shrink(bytes as u64);
+        self.unwritten.shrink(bytes as u64 * SLACK);
         self.state().stuck = None;
     }
 
@@ -225,7 +228,7 @@ impl http_body::Body for Counted {
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
-            self.connection.unwritten.grow(data.len() as u64);
+            self.connection.unwritten.grow(data.len() as u64 * SLACK);
         }
         if frame.is_none() || self.body.is_end_stream() {
             self.held = None;

@@ -22,6 +22,9 @@ use super::{
     descriptors,
 };
 
+/// How long a new connection is safe from making room: its request may be there, and not be read yet.
+const FRESH: Duration = Duration::from_millis(100);
+
 /// How often it is said that all are taken.
 const WARNING: Duration = Duration::from_secs(10);
 
@@ -43,11 +46,19 @@ struct Open {
 }
 
 impl Open {
-    /// Takes out the one whose peer has not sent a whole request for longest.
-    fn longest_waiting(&mut self) -> Option<Arc<Connection>> {
-        let waiting = self.connections.iter().filter_map(|(number, one)| Some((one.waits_since()?, *number)));
-        let (_, number) = waiting.min()?;
-        self.connections.remove(&number)
+    /// Since when the one waits whose peer has not sent a whole request for longest, and its number.
+    fn longest_waiting(&self) -> Option<(Instant, u64)> {
+        self.connections.iter().filter_map(|(number, one)| Some((one.waits_since()?, *number))).min()
+    }
+
+    /// Closes that one for another. Otherwise says when it is worth a look again.
+    fn make_room(&mut self) -> Result<(), Option<Instant>> {
+        let (since, number) = self.longest_waiting().ok_or(None)?;
+        if since.elapsed() < FRESH {
+            return Err(Some(since + FRESH));
+        }
+        self.connections.remove(&number).iter().for_each(|longest| longest.close());
+        Ok(())
     }
 
     fn warn(&mut self, most: usize) {
@@ -81,7 +92,7 @@ impl Connections {
                 connection::serve(stream, connection, stop, answer).await;
             });
         }
-        self.wait(|open| open.connections.is_empty().then_some(())).await;
+        self.all_left().await;
     }
 
     async fn accept(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<TcpStream> {
@@ -108,14 +119,28 @@ impl Connections {
     async fn enter(&self) -> (u64, Arc<Connection>) {
         let limits = self.live.catalog().listening().limits;
         let most = descriptors::for_connections(limits.connections);
-        self.wait(|open| {
-            if open.connections.len() >= most {
-                open.warn(most);
-                open.longest_waiting()?.close();
+        loop {
+            let left = self.left.notified();
+            tokio::pin!(left);
+            left.as_mut().enable();
+            let again = match self.place(most, limits) {
+                Ok(place) => return place,
+                Err(again) => again.unwrap_or_else(|| Instant::now() + WARNING),
+            };
+            tokio::select! {
+                () = left => {}
+                () = tokio::time::sleep_until(again) => {}
             }
-            Some(self.add(open, limits))
-        })
-        .await
+        }
+    }
+
+    fn place(&self, most: usize, limits: HttpLimits) -> Result<(u64, Arc<Connection>), Option<Instant>> {
+        let mut open = self.open();
+        if open.connections.len() >= most {
+            open.warn(most);
+            open.make_room()?;
+        }
+        Ok(self.add(&mut open, limits))
     }
 
     fn add(&self, open: &mut Open, limits: HttpLimits) -> (u64, Arc<Connection>) {
@@ -125,14 +150,13 @@ impl Connections {
         (open.last, connection)
     }
 
-    /// Looks again whenever one has left.
-    async fn wait<T>(&self, mut look: impl FnMut(&mut Open) -> Option<T>) -> T {
+    async fn all_left(&self) {
         loop {
             let left = self.left.notified();
             tokio::pin!(left);
             left.as_mut().enable();
-            if let Some(found) = look(&mut self.open()) {
-                return found;
+            if self.open().connections.is_empty() {
+                return;
             }
             left.await;
         }

@@ -368,20 +368,25 @@ async fn collected(body: Body, reservation: &Reservation) -> Option<Bytes> {
     if body.size_hint().lower() > LARGEST_BODY as u64 {
         return None;
     }
-    let (mut pieces, mut whole) = (body.into_data_stream(), Vec::new());
-    while let Some(piece) = pieces.next().await {
+    // What is announced and does not come takes nothing.
+    let (mut body, mut pieces, mut length) = (body.into_data_stream(), Vec::<Bytes>::new(), 0);
+    while let Some(piece) = body.next().await {
         let piece = piece.ok()?;
-        if whole.len() + piece.len() > LARGEST_BODY {
+        length += piece.len();
+        if length > LARGEST_BODY {
             return None;
         }
-        if whole.len() + piece.len() > SMALL as usize {
+        if length as u64 > SMALL {
             reservation.admit(piece.len() as u64).await;
         } else {
             reservation.grow(piece.len() as u64);
         }
-        whole.extend_from_slice(&piece);
+        pieces.push(piece);
     }
-    Some(whole.into())
+    match pieces.as_slice() {
+        [piece] => Some(piece.clone()),
+        pieces => Some(pieces.concat().into()),
+    }
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -167,10 +167,17 @@ impl Sessions {
     }
 }
 
-/// The session that has not begun for longest.
+/// How long a client may take to say that it is ready before its session makes room for another one.
+const READY: Duration = Duration::from_secs(1);
+
+/// More than so many sessions that have not begun are no crowd of clients that are about to: the oldest makes room.
+const MOST_BEGINNING: usize = 64;
+
+/// The session that has not begun for longest, where it may be ended for another one.
 fn beginning(open: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
-    let beginning = open.iter().filter_map(|(id, session)| Some((session.begins_since()?, id)));
-    beginning.min_by_key(|(since, _)| *since).map(|(_, id)| id.clone())
+    let beginning: Vec<_> = open.iter().filter_map(|(id, session)| Some((session.begins_since()?, id))).collect();
+    let (since, id) = beginning.iter().min_by_key(|(since, _)| *since)?;
+    (since.elapsed() >= READY || beginning.len() > MOST_BEGINNING).then(|| (*id).clone())
 }
 
 impl SessionManager for Sessions {
