@@ -2,7 +2,8 @@
 //! answered, whatever it takes; what would take more waits.
 //!
 //! Whoever holds bytes has a [`Reservation`], which gives them back when it is dropped. A small request never waits for
-//! others: however much they have under way, a peer that asks for little is served.
+//! others: however much they have under way, a peer that asks for little is served. And whoever waits does not count
+//! against who is first in line: what waits for each other goes on, one after another.
 
 use std::{
     collections::HashMap,
@@ -36,6 +37,8 @@ pub(crate) struct Account {
 
 struct Inner {
     used: AtomicU64,
+    /// How many of them are of those who wait for more.
+    held_waiting: AtomicU64,
     limit: AtomicU64,
     waiting: AtomicUsize,
     freed: Notify,
@@ -49,6 +52,7 @@ impl Account {
     pub(crate) fn new(limit: u64) -> Account {
         let inner = Inner {
             used: AtomicU64::new(0),
+            held_waiting: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
             waiting: AtomicUsize::new(0),
             freed: Notify::new(),
@@ -66,7 +70,12 @@ impl Account {
 
     /// The account of a new peer.
     pub(crate) fn peer(&self) -> PeerAccount {
-        let peer = Peer { account: self.clone(), used: AtomicU64::new(0), turn: Turn::new(()) };
+        let peer = Peer {
+            account: self.clone(),
+            used: AtomicU64::new(0),
+            held_waiting: AtomicU64::new(0),
+            turn: Turn::new(()),
+        };
         PeerAccount { peer: Arc::new(peer) }
     }
 
@@ -80,18 +89,12 @@ impl Account {
         self.limit() / 4
     }
 
-    /// Whether there is room for so many more of what is large. Half is left for what is small, and for answers that are
-    /// larger than was expected.
-    fn has_room(&self, bytes: u64) -> bool {
-        self.used() + bytes <= self.limit() / 2
-    }
-
     fn is_overdrawn_by(&self, bytes: u64) -> bool {
         self.used() + bytes > self.limit()
     }
 
     fn used(&self) -> u64 {
-        self.inner.used.load(Ordering::Acquire)
+        self.inner.used.load(Ordering::SeqCst)
     }
 
     fn limit(&self) -> u64 {
@@ -102,9 +105,17 @@ impl Account {
         self.inner.sizes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Wakes those who wait, if there are any. What is changed before and what they look at are ordered by `SeqCst`:
+    /// either they see the change, or they are seen here.
+    fn wake(&self) {
+        if self.inner.waiting.load(Ordering::SeqCst) > 0 {
+            self.inner.freed.notify_waiters();
+        }
+    }
+
     /// Waits until `fits` holds.
     async fn wait(&self, fits: impl Fn() -> bool) {
-        self.inner.waiting.fetch_add(1, Ordering::AcqRel);
+        self.inner.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(&self.inner);
         loop {
             let freed = self.inner.freed.notified();
@@ -123,7 +134,7 @@ struct Waiting<'a>(&'a Inner);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -136,6 +147,8 @@ pub(crate) struct PeerAccount {
 struct Peer {
     account: Account,
     used: AtomicU64,
+    /// How many of them are of requests that wait for more.
+    held_waiting: AtomicU64,
     turn: Turn<()>,
 }
 
@@ -164,7 +177,7 @@ impl PeerAccount {
     }
 
     pub(crate) fn used(&self) -> u64 {
-        self.peer.used.load(Ordering::Acquire)
+        self.peer.used.load(Ordering::SeqCst)
     }
 }
 
@@ -188,8 +201,8 @@ impl Reservation {
     /// Takes more bytes that are there already.
     pub(crate) fn grow(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::AcqRel);
-        self.peer.peer.used.fetch_add(bytes, Ordering::AcqRel);
-        self.peer.account().inner.used.fetch_add(bytes, Ordering::AcqRel);
+        self.peer.peer.used.fetch_add(bytes, Ordering::SeqCst);
+        self.peer.account().inner.used.fetch_add(bytes, Ordering::SeqCst);
     }
 
     /// Gives bytes back, as many of them as it has.
@@ -200,35 +213,87 @@ impl Reservation {
         if freed == 0 {
             return;
         }
-        let inner = &self.peer.account().inner;
-        self.peer.peer.used.fetch_sub(freed, Ordering::AcqRel);
-        inner.used.fetch_sub(freed, Ordering::AcqRel);
-        if inner.waiting.load(Ordering::Acquire) > 0 {
-            inner.freed.notify_waiters();
-        }
+        self.peer.peer.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.account().inner.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.account().wake();
+    }
+
+    /// Takes so many bytes in place of those that it has. They are there already.
+    pub(crate) fn resize(&self, bytes: u64) {
+        let before = self.bytes();
+        self.grow(bytes.saturating_sub(before));
+        self.shrink(before.saturating_sub(bytes));
     }
 
     /// Waits for room for more bytes, and takes them.
-    pub(crate) async fn admit(&self, bytes: u64) {
-        let account = self.peer.account();
-        self.peer.wait_for_share(|| self.fits_share(bytes)).await;
-        if !self.fits(bytes) {
-            let _turn = account.inner.turn.lock().await;
-            account.wait(|| self.fits(bytes)).await;
+    pub(crate) async fn admit(&self, bytes: u64) -> Result<(), Busy> {
+        if !self.fits_share(bytes, self.bytes()) || !self.fits(bytes, self.bytes()) {
+            tokio::time::timeout(PATIENCE, self.wait(bytes)).await.map_err(|_| Busy)?;
         }
         self.grow(bytes);
+        Ok(())
     }
 
-    /// What is alone may take as much as it needs.
-    fn fits_share(&self, bytes: u64) -> bool {
-        let used = self.peer.used();
-        used <= self.bytes() || used + bytes <= self.peer.account().share()
+    async fn wait(&self, bytes: u64) {
+        let (peer, account) = (&self.peer.peer, self.peer.account());
+        let _held = HeldWaiting::new(self);
+        self.peer.wait_for_share(|| self.fits_share(bytes, peer.held_waiting.load(Ordering::SeqCst))).await;
+        let fits = || self.fits(bytes, account.inner.held_waiting.load(Ordering::SeqCst));
+        if !fits() {
+            let _turn = account.inner.turn.lock().await;
+            account.wait(fits).await;
+        }
     }
 
-    fn fits(&self, bytes: u64) -> bool {
+    fn fits_share(&self, bytes: u64, held_waiting: u64) -> bool {
+        has_room(self.peer.used(), self.peer.account().share(), bytes, held_waiting)
+    }
+
+    /// Whether there is room for so many more. Half is left for what is small, and for answers that are larger than was
+    /// expected.
+    fn fits(&self, bytes: u64, held_waiting: u64) -> bool {
         let account = self.peer.account();
-        let used = account.used();
-        self.bytes() + bytes <= SMALL || used <= self.bytes() || account.has_room(bytes)
+        self.bytes() + bytes <= SMALL || has_room(account.used(), account.limit() / 2, bytes, held_waiting)
+    }
+}
+
+/// Whether so many bytes more are within the limit, or little goes on beside what waits, which cannot wait for itself.
+fn has_room(used: u64, limit: u64, bytes: u64, held_waiting: u64) -> bool {
+    used + bytes <= limit || used <= held_waiting + limit / 4
+}
+
+/// What a request has that waits for more, counted.
+struct HeldWaiting<'a> {
+    peer: &'a Peer,
+    bytes: u64,
+}
+
+impl<'a> HeldWaiting<'a> {
+    fn new(reservation: &'a Reservation) -> HeldWaiting<'a> {
+        let held = HeldWaiting { peer: &reservation.peer.peer, bytes: reservation.bytes() };
+        held.peer.held_waiting.fetch_add(held.bytes, Ordering::SeqCst);
+        held.peer.account.inner.held_waiting.fetch_add(held.bytes, Ordering::SeqCst);
+        // For whoever is first in line there is room as soon as all the others wait.
+        held.peer.account.wake();
+        held
+    }
+}
+
+impl Drop for HeldWaiting<'_> {
+    fn drop(&mut self) {
+        self.peer.held_waiting.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.peer.account.inner.held_waiting.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
+
+/// There has been no room for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("the server is handling too much data at once; try again later")]
+pub(crate) struct Busy;
+
+impl From<Busy> for ErrorData {
+    fn from(busy: Busy) -> ErrorData {
+        ErrorData::internal_error(busy.to_string(), None)
     }
 }
 
@@ -258,10 +323,10 @@ impl Room {
         let expected = reservation.peer.account().sizes().get(&entry).copied().unwrap_or_default();
         tokio::select! {
             biased;
-            () = reservation.admit(expected) => Ok(Some(Room { reservation, entry, expected })),
-            () = context.ct.cancelled() => Err(busy()),
-            () = tokio::time::sleep(PATIENCE) => Err(busy()),
+            admitted = reservation.admit(expected) => admitted?,
+            () = context.ct.cancelled() => return Err(Busy.into()),
         }
+        Ok(Some(Room { reservation, entry, expected }))
     }
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
@@ -272,7 +337,7 @@ impl Room {
         self.remember(weight);
         self.reservation.shrink(self.expected);
         if weight > SMALL && account.is_overdrawn_by(weight) {
-            return Err(busy());
+            return Err(Busy.into());
         }
         self.reservation.grow(weight);
         answer
@@ -307,11 +372,6 @@ fn entry(method: &str, name: &str) -> u64 {
     hasher.finish()
 }
 
-fn busy() -> ErrorData {
-    let words = "the server has as many bytes under way as `server.limits.bytesInFlight` allows; try again later";
-    ErrorData::internal_error(words, None)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -330,7 +390,7 @@ mod tests {
         let mut admitted = Box::pin(waits.admit(SMALL * 2));
         assert!(admitted.as_mut().now_or_never().is_none());
         drop(large);
-        admitted.await;
+        admitted.await.unwrap();
         assert_eq!(account.used(), SMALL * 2 + 1);
         drop(waits);
         assert_eq!((account.used(), one.used(), other.used()), (0, 0, 0));
@@ -369,7 +429,29 @@ mod tests {
         all.shrink(SMALL * 4);
         assert!(second.as_mut().now_or_never().is_none(), "there is room for it, and it came later");
         all.shrink(LIMIT);
-        first.await;
-        second.await;
+        first.await.unwrap();
+        second.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_that_fill_the_limit_alone_go_on_one_by_one() {
+        let account = Account::new(LIMIT);
+        let peers: Vec<_> = (0..16).map(|_| account.peer()).collect();
+        let requests: Vec<_> = peers.iter().map(|peer| peer.reserve(LIMIT / 16)).collect();
+        go_on(&account, requests).await;
+        let peer = account.peer();
+        go_on(&account, (0..16).map(|_| peer.reserve(LIMIT / 16)).collect()).await;
+        assert_eq!(account.inner.held_waiting.load(Ordering::SeqCst), 0);
+    }
+
+    /// Each waits for as much again as it has, and is over when it gets that.
+    async fn go_on(account: &Account, requests: Vec<Reservation>) {
+        let waiting = requests.into_iter().map(|request| async move {
+            request.admit(request.bytes()).await.expect("they wait for each other");
+            tokio::task::yield_now().await;
+            assert!(account.used() <= LIMIT * 3 / 2, "they are all let in at once: {}", account.used());
+        });
+        tokio::time::timeout(PATIENCE / 2, futures_util::future::join_all(waiting)).await.expect("nobody goes on");
+        assert_eq!(account.used(), 0);
     }
 }

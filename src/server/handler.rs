@@ -138,7 +138,9 @@ impl ServerHandler for Server {
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
-        skills::get(self, &request.uri, &context)
+        let room = Room::wait(&context, "skills/get", &request.uri).await?;
+        let answer = skills::get(self, &request.uri, &context);
+        answered(room, answer)
     }
 
     async fn read_resource_directory(
@@ -146,11 +148,15 @@ impl ServerHandler for Server {
         request: ReadResourceDirectoryRequestParams,
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        skills::directory(self, request, &context)
+        let room = Room::wait(&context, "resources/directory/read", &request.uri).await?;
+        let answer = skills::directory(self, request, &context);
+        answered(room, answer)
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
-        completion::complete(self, request, &context).await
+        let room = Room::wait(&context, "completion/complete", &request.argument.name).await?;
+        let answer = completion::complete(self, request, &context).await;
+        answered(room, answer)
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -169,8 +175,10 @@ impl ServerHandler for Server {
         Box::pin(subscription::listen(self, context)).await
     }
 
-    async fn get_task(&self, request: GetTaskParams, _: Context) -> Result<GetTaskResult, ErrorData> {
-        tasks::get(self, &request)
+    async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
+        let room = Room::wait(&context, "tasks/get", &request.task_id).await?;
+        let answer = tasks::get(self, &request);
+        answered(room, answer)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {

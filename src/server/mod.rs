@@ -48,7 +48,7 @@ use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use bytes::{Account, PeerAccount, Reservation, SMALL};
+pub(crate) use bytes::{Account, Busy, PeerAccount, Reservation, SMALL};
 pub use changes::{Change, Changes};
 pub use live::{Live, Options};
 pub(crate) use session::RootsAge;

@@ -1,9 +1,10 @@
 //! How much memory an answer takes, as near as it can be told without writing it.
 
 use rmcp::model::{
-    CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptResponse, GetPromptResult, Icon,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult, Prompt,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Tool,
+    CallToolResponse, CallToolResult, CompleteResult, ContentBlock, ErrorData, GetPromptResponse, GetPromptResult,
+    GetSkillResult, GetTaskResult, Icon, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListToolsResult, Prompt, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, SkillResources, TaskPayload, Tool,
 };
 use serde_json::Value;
 
@@ -37,11 +38,15 @@ impl Weight for Value {
             + match self {
                 Value::String(text) => text.len() as u64,
                 Value::Array(items) => items.weight(),
-                Value::Object(fields) => {
-                    fields.iter().map(|(name, value)| PART / 2 + name.len() as u64 + value.weight()).sum()
-                }
+                Value::Object(fields) => fields.weight(),
                 Value::Null | Value::Bool(_) | Value::Number(_) => 0,
             }
+    }
+}
+
+impl Weight for JsonObject {
+    fn weight(&self) -> u64 {
+        self.iter().map(|(name, value)| PART / 2 + name.len() as u64 + value.weight()).sum()
     }
 }
 
@@ -132,5 +137,33 @@ fn icons(icons: Option<&[Icon]>) -> u64 {
 impl Weight for ListSkillsResult {
     fn weight(&self) -> u64 {
         self.skills.len() as u64 * PART * 8
+    }
+}
+
+impl Weight for GetSkillResult {
+    fn weight(&self) -> u64 {
+        let skill = &self.skill;
+        let files: u64 = match &skill.resources {
+            SkillResources::Files(files) => files.iter().map(|file| PART * 2 + file.uri.len() as u64).sum(),
+            _ => 0,
+        };
+        PART * 8 + skill.frontmatter.description.len() as u64 + skill.frontmatter.extra.weight() + files
+    }
+}
+
+impl Weight for CompleteResult {
+    fn weight(&self) -> u64 {
+        PART + self.completion.values.iter().map(|value| PART / 2 + value.len() as u64).sum::<u64>()
+    }
+}
+
+impl Weight for GetTaskResult {
+    fn weight(&self) -> u64 {
+        PART * 4
+            + match &self.task.payload {
+                TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => outcome.weight(),
+                // What is no outcome yet says little.
+                _ => PART * 8,
+            }
     }
 }

@@ -10,7 +10,7 @@ use rmcp::{
     service::TxJsonRpcMessage,
 };
 
-use crate::server::{Live, PeerAccount, Reservation, RootsAge};
+use crate::server::{Account, Live, PeerAccount, Reservation, RootsAge};
 
 use super::{
     batch::{self, Answer, Answered, Batches, Whole},
@@ -132,10 +132,9 @@ impl Exchange {
 
     fn read(&mut self, bytes: &[u8], taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
         let envelope = message::open(bytes)?;
-        let (asked, weight) = (envelope.kind.request().cloned(), message::weight(bytes));
-        if weight > self.bytes.account().share() * 2 {
-            return Err(Fault::request(asked, "the message takes more memory than there is for one"));
-        }
+        let asked = envelope.kind.request().cloned();
+        let weight = weight(bytes, self.bytes.account());
+        let weight = weight.map_err(|words| Fault::request(asked.clone(), words))?;
         let reservation = Arc::new(self.bytes.reserve(weight));
         if let Kind::Request { id, method } = &envelope.kind {
             self.ask(id, method, &reservation)?;
@@ -204,6 +203,15 @@ fn alone(bytes: &[u8]) -> Result<(), Fault> {
         }
         _ => Ok(()),
     }
+}
+
+/// How much memory a message takes when it is read, where there may be so much for one.
+pub(super) fn weight(bytes: &[u8], account: &Account) -> Result<u64, String> {
+    let (weight, most) = (message::weight(bytes), account.share() * 2);
+    if weight > most {
+        return Err(format!("the message is too large when it is read: at most {} MiB", most >> 20));
+    }
+    Ok(weight)
 }
 
 fn busy(id: &RequestId, full: &Full) -> Fault {

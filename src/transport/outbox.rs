@@ -48,6 +48,8 @@ pub(super) struct Outbox {
     full: watch::Sender<bool>,
     reservation: Reservation,
     redactors: Redactors,
+    /// Cancelled when the peer takes nothing any more.
+    halt: CancellationToken,
 }
 
 #[derive(Default)]
@@ -77,18 +79,26 @@ impl Piece {
 }
 
 impl Waiting {
-    /// The buffer that a message is added to.
-    fn buffer(&mut self, order: Order) -> &mut Vec<u8> {
-        if !self.pieces.back().is_some_and(|last| last.takes(order)) {
-            let bytes = std::mem::take(&mut self.spare);
-            self.pieces.push_back(Piece { bytes, ..Piece::default() });
+    /// Adds a message as it is written.
+    fn add(&mut self, line: Vec<u8>, order: Order) {
+        let (has_progress, has_answer) = (order == Order::Progress, order == Order::Answer);
+        match self.pieces.back_mut().filter(|last| line.len() < PIECE && last.takes(order)) {
+            Some(last) => {
+                last.bytes.extend_from_slice(&line);
+                last.has_progress |= has_progress;
+                last.has_answer |= has_answer;
+                self.keep(line);
+            }
+            None => self.pieces.push_back(Piece { bytes: line, has_progress, has_answer }),
         }
-        let last = self.pieces.len() - 1;
-        #[expect(clippy::indexing_slicing, reason = "there is one, at least that which was just added")]
-        let piece = &mut self.pieces[last];
-        piece.has_progress |= order == Order::Progress;
-        piece.has_answer |= order == Order::Answer;
-        &mut piece.bytes
+    }
+
+    /// Keeps a buffer to be filled anew, unless it is long.
+    fn keep(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= PIECE {
+            buffer.clear();
+            self.spare = buffer;
+        }
     }
 }
 
@@ -106,6 +116,7 @@ impl Outbox {
             full: watch::Sender::new(false),
             reservation: peer.reserve(0),
             redactors,
+            halt,
         });
         let task = tokio::spawn({
             let outbox = outbox.clone();
@@ -114,7 +125,6 @@ impl Outbox {
                     tracing::debug!(%error, "the peer reads no more");
                 }
                 outbox.end();
-                halt.cancel();
             }
         });
         (outbox, task)
@@ -122,28 +132,37 @@ impl Outbox {
 
     /// Adds a message.
     pub(super) fn push(&self, message: &impl Serialize, order: Order) {
+        let Some(line) = self.line(message) else { return };
         let mut waiting = self.waiting();
         if waiting.muted {
             return;
         }
-        let buffer = waiting.buffer(order);
-        let before = buffer.len();
-        if let Err(error) = serde_json::to_writer(&mut *buffer, message) {
-            tracing::error!(%error, "a message cannot be written as JSON");
-            buffer.truncate(before);
-            return;
-        }
-        if !self.redactors.is_empty() {
-            let written = buffer.split_off(before);
-            buffer.extend(self.redactors.message(written));
-        }
-        buffer.push(b'\n');
-        let added = buffer.len() - before;
-        waiting.bytes += added;
-        self.reservation.grow(added as u64);
+        waiting.bytes += line.len();
+        self.reservation.grow(line.len() as u64);
+        waiting.add(line, order);
         self.tell_full(&waiting);
         drop(waiting);
         self.more.notify_one();
+    }
+
+    /// A message as it is written. Nobody waits for the lock meanwhile: it may be long.
+    fn line(&self, message: &impl Serialize) -> Option<Vec<u8>> {
+        let mut line = {
+            let mut waiting = self.waiting();
+            if waiting.muted {
+                return None;
+            }
+            std::mem::take(&mut waiting.spare)
+        };
+        if let Err(error) = serde_json::to_writer(&mut line, message) {
+            tracing::error!(%error, "a message cannot be written as JSON");
+            return None;
+        }
+        if !self.redactors.is_empty() {
+            line = self.redactors.message(line);
+        }
+        line.push(b'\n');
+        Some(line)
     }
 
     /// Returns at once unless the peer has much to read; then when it has read it.
@@ -170,15 +189,20 @@ impl Outbox {
         self.mute();
         if tokio::time::timeout(within, &mut task).await.is_err() {
             task.abort();
+            // What it was about to write is given back below.
+            let _ = task.await;
+            self.end();
         }
     }
 
-    /// Drops all that waits, and whatever is said from now on.
+    /// Drops all that waits, and whatever is said from now on: the peer takes nothing any more.
     fn end(&self) {
         let mut waiting = self.waiting();
         *waiting = Waiting { muted: true, ..Waiting::default() };
         self.reservation.shrink(self.reservation.bytes());
         self.tell_full(&waiting);
+        drop(waiting);
+        self.halt.cancel();
     }
 
     /// Tells whether it is full, as long as nobody else can change that.
@@ -218,14 +242,11 @@ impl Outbox {
         }
     }
 
-    fn written(&self, mut buffer: Vec<u8>) {
+    fn written(&self, buffer: Vec<u8>) {
         let mut waiting = self.waiting();
         waiting.bytes = waiting.bytes.saturating_sub(buffer.len());
         self.reservation.shrink(buffer.len() as u64);
-        if buffer.capacity() <= PIECE {
-            buffer.clear();
-            waiting.spare = buffer;
-        }
+        waiting.keep(buffer);
         self.tell_full(&waiting);
     }
 }
@@ -289,6 +310,17 @@ mod tests {
             let count = far.read(&mut read).await.unwrap();
             assert_eq!(String::from_utf8_lossy(&read[..count]), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_read_at_the_end_is_given_back() {
+        let (near, _far) = tokio::io::duplex(16);
+        let (peer, halt) = (Account::new(256 << 20).peer(), CancellationToken::new());
+        let (outbox, task) = Outbox::spawn(near, &peer, Redactors::default(), halt.clone());
+        outbox.push(&"x".repeat(FULL), Order::Answer);
+        assert!(outbox.is_full());
+        outbox.finish(task, Duration::from_millis(10)).await;
+        assert_eq!((peer.used(), outbox.is_full(), halt.is_cancelled()), (0, false, true));
     }
 
     #[tokio::test]

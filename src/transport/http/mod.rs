@@ -6,6 +6,7 @@
 //! end.
 
 mod batches;
+mod body;
 mod channel;
 mod connection;
 mod connections;
@@ -32,7 +33,6 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
-use futures_util::StreamExt;
 use http_body::Body as _;
 use rmcp::{
     model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId},
@@ -42,7 +42,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Endpoint;
-use crate::server::{Live, Reservation, SMALL, Server, complaint, is_of_sessions};
+use crate::server::{Live, Reservation, Server, complaint, is_of_sessions};
 
 use self::{
     connection::Connection,
@@ -55,9 +55,6 @@ use super::{
     batch, exchange,
     message::{self, Fault, Incoming, Kind},
 };
-
-/// The largest body that is read.
-const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
 /// How long streams may take to end with their result when the server stops.
 const PARTING: Duration = Duration::from_millis(150);
@@ -247,7 +244,7 @@ impl Desk {
             .with_legacy_session_mode(true)
             .with_sse_keep_alive(Some(options.keep_alive))
             .with_sse_retry(None)
-            .with_max_request_body_bytes(LARGEST_BODY)
+            .with_max_request_body_bytes(body::LARGEST)
             .with_cancellation_token(ending)
             .disable_allowed_hosts()
             .disable_allowed_origins();
@@ -273,6 +270,7 @@ async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) 
     let access = &catalog.listening().access;
     let origin = match desk.guard.check(&request, access) {
         Ok(origin) => origin,
+        // Its words are constant: there is nothing to hide in them.
         Err(denied) => return refusal(&denied),
     };
     let path = request.uri().path();
@@ -306,6 +304,8 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
         };
         if is_json(&parts.headers) {
             if batch::is_list(&bytes) {
+                // Each message in it has a reservation of its own.
+                drop(reservation);
                 return batches::answer(desk, &parts.headers, &bytes).await;
             }
             if let Err(refused) = inspect(desk, &parts.headers, &bytes) {
@@ -340,53 +340,18 @@ async fn read(
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
     let reservation = Arc::new(peer.reserve(0));
     let bytes = whole(body, connection, &reservation).await?;
-    let weight = message::weight(&bytes);
-    if weight > peer.account().share() * 2 {
-        let fault = Fault::request(None, "the message takes more memory than there is for one");
-        return Err(error(StatusCode::PAYLOAD_TOO_LARGE, &fault));
-    }
-    reservation.grow(weight.saturating_sub(reservation.bytes()));
+    let weight = exchange::weight(&bytes, peer.account());
+    let too_large = |words: String| error(StatusCode::PAYLOAD_TOO_LARGE, &Fault::request(None, words));
+    reservation.resize(weight.map_err(too_large)?);
     Ok((bytes, reservation))
 }
 
 /// Reads a body to its end.
 async fn whole(body: Body, connection: &Connection, reservation: &Reservation) -> Result<Bytes, Response> {
-    let limit = connection.limits().body_timeout;
-    let Ok(bytes) = tokio::time::timeout(limit, collected(body, reservation)).await else {
-        let fault = Fault::request(None, format!("the body did not arrive within {limit:?}"));
-        return Err(error(StatusCode::REQUEST_TIMEOUT, &fault));
-    };
+    let bytes = body::read(body, connection.limits().body_timeout, reservation).await;
+    let bytes = bytes.map_err(|unread| unread.response())?;
     connection.arrived();
-    bytes.ok_or_else(|| {
-        let fault = Fault::request(None, "the message is longer than 4 MiB, or it broke off");
-        error(StatusCode::PAYLOAD_TOO_LARGE, &fault)
-    })
-}
-
-/// The bytes of a body, unless they are too many or break off. What is large waits for room.
-async fn collected(body: Body, reservation: &Reservation) -> Option<Bytes> {
-    if body.size_hint().lower() > LARGEST_BODY as u64 {
-        return None;
-    }
-    // What is announced and does not come takes nothing.
-    let (mut body, mut pieces, mut length) = (body.into_data_stream(), Vec::<Bytes>::new(), 0);
-    while let Some(piece) = body.next().await {
-        let piece = piece.ok()?;
-        length += piece.len();
-        if length > LARGEST_BODY {
-            return None;
-        }
-        if length as u64 > SMALL {
-            reservation.admit(piece.len() as u64).await;
-        } else {
-            reservation.grow(piece.len() as u64);
-        }
-        pieces.push(piece);
-    }
-    match pieces.as_slice() {
-        [piece] => Some(piece.clone()),
-        pieces => Some(pieces.concat().into()),
-    }
+    Ok(bytes)
 }
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -20,10 +20,11 @@ pub(super) async fn response(response: Response, redactors: &Redactors) -> Respo
         // A piece is an event: nobody here writes a part of one.
         Body::from_stream(body.into_data_stream().map(move |piece| piece.map(|piece| events(&piece, &redactors))))
     } else {
+        // It is of the body before anything was hidden, or it broke off.
+        parts.headers.remove(header::CONTENT_LENGTH);
         let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        parts.headers.remove(header::CONTENT_LENGTH);
         Body::from(redactors.message(bytes.into()))
     };
     Response::from_parts(parts, body)
@@ -34,8 +35,11 @@ fn is_stream(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"))
 }
 
-/// Hides the secrets in the data of events, line by line.
+/// Hides the secrets in the data of events, line by line. The event that says where to post has a path, and no message.
 fn events(piece: &Bytes, redactors: &Redactors) -> Bytes {
+    if piece.starts_with(b"event: endpoint\n") {
+        return piece.clone();
+    }
     let mut out = Vec::with_capacity(piece.len());
     for line in piece.split_inclusive(|byte| *byte == b'\n') {
         let data = line.strip_prefix(b"data:").map(<[u8]>::trim_ascii).filter(|data| !data.is_empty());
