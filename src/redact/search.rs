@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::escape::{self, Unit};
 use super::form::{Element, Form, sextet};
 
-/// How many ways of reading one place are followed: a secret of nothing but backslashes has very many.
+/// How many ways of having come to one place are followed: a secret of nothing but backslashes has very many.
 const WAYS: usize = 256;
 /// Three bytes are one of so many.
 const BUCKETS: usize = 1 << 16;
@@ -109,7 +109,7 @@ impl Search {
             for number in firsts.iter().filter_map(|first| self.by_first.get(usize::from(first))).flatten() {
                 let Some(form) = self.forms.get(usize::try_from(*number).unwrap_or_default()) else { continue };
                 let Some(start) = start_of(form, text, at) else { continue };
-                let reached = Reading { text, form, ways: Vec::new(), seen: Vec::new(), reached: Reached::default() };
+                let reached = Reading { text, form, ways: Vec::new(), reached: Reached::default() };
                 if !each(start, &reached.from(at)) {
                     return;
                 }
@@ -180,17 +180,22 @@ struct Reached {
 struct Reading<'a> {
     text: &'a [u8],
     form: &'a Form,
-    /// Where it can be gone on from: by element and place.
-    ways: Vec<(usize, usize)>,
-    /// Where it was gone on from, once there was more than one way.
-    seen: Vec<(usize, usize)>,
+    /// Where it can be gone on from, the first place last: nothing leads back, so none comes twice.
+    ways: Vec<Way>,
     reached: Reached,
+}
+
+/// A place, and the element that is expected there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    at: usize,
+    nth: usize,
 }
 
 impl Reading<'_> {
     fn from(mut self, start: usize) -> Reached {
-        let mut next = Some((0, start));
-        while let Some((nth, at)) = next {
+        let mut next = Some(Way { at: start, nth: 0 });
+        while let Some(Way { at, nth }) = next {
             self.step(nth, at);
             next = self.ways.pop();
         }
@@ -198,13 +203,16 @@ impl Reading<'_> {
     }
 
     fn go(&mut self, nth: usize, at: usize) {
-        if !self.ways.is_empty() || !self.seen.is_empty() {
-            if self.seen.len() >= WAYS || self.seen.contains(&(nth, at)) {
-                return;
-            }
-            self.seen.push((nth, at));
+        let way = Way { at, nth };
+        let Err(place) = self.ways.binary_search_by(|other| way.cmp(other)) else { return };
+        let from = self.ways.partition_point(|other| other.at > at);
+        let to = self.ways.partition_point(|other| other.at >= at);
+        if to - from < WAYS {
+            self.ways.insert(place, way);
+        } else {
+            // What cannot be told apart any more counts as a secret, as far as it was read.
+            self.reached.end = self.reached.end.max(Some(at));
         }
-        self.ways.push((nth, at));
     }
 
     fn step(&mut self, nth: usize, at: usize) {

@@ -47,6 +47,30 @@ fn a_secret_is_hidden_in_every_form() {
     }
 }
 
+/// So many letters and digits without a pattern.
+fn noise(length: usize) -> String {
+    let next = |number: &u32| Some(number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+    let numbers = std::iter::successors(Some(7), next).map(|number| number >> 16);
+    numbers.filter_map(|number| char::from_digit(number % 36, 36)).take(length).collect()
+}
+
+#[test]
+fn a_long_secret_with_what_looks_like_escapes_is_hidden() {
+    let body = noise(420);
+    let key = format!("-----BEGIN PRIVATE KEY-----\\n{}\\n{}", &body[..64], &body[64..]);
+    let account = format!(r#"{{"type":"service_account","private_key":"{key}\n","client_email":"x@y"}}"#);
+    for beginning in ["ab\\n", "ab%25", "ab\rcd", "ab&amp;", "a&b=c&d=", "DOMAIN\\user:", "\\\\\\\\", &account] {
+        let secret = format!("{beginning}{body}");
+        let redactor = Redactor::new([secret.as_str()]);
+        let json = json!({ "a": secret }).to_string();
+        let base64 = base64::engine::general_purpose::STANDARD.encode(&secret);
+        for said in [secret.clone(), json.clone(), json!({ "b": json }).to_string(), base64] {
+            let left = redactor.text(&said);
+            assert!(left.contains("[secret]") && left.len() < 40, "{beginning:?}: {said} became {left}");
+        }
+    }
+}
+
 #[test]
 fn base64_of_what_holds_a_secret_is_hidden_at_each_alignment() {
     let secret = "hunter2-hunter2";

@@ -17,8 +17,12 @@ fn secret() -> impl Strategy<Value = String> {
         8 => "[a-zA-Z0-9]",
         3 => "[\"'/\\\\%&+ <>#$~_.:;=@-]",
         1 => "[äöüßÄéß€語😀]",
+        1 => prop::sample::select(vec!["\\n", "%25", "\r", "&amp;", "\\\\"]).prop_map(str::to_owned),
     ];
-    prop::collection::vec(characters, 8..40)
+    // Most are short, so that each character of them is met in many ways; a key is long.
+    let length = prop_oneof![9 => 8..40_usize, 1 => 40..600_usize];
+    length
+        .prop_flat_map(move |length| prop::collection::vec(characters.clone(), length))
         .prop_map(|letters| letters.concat().trim().to_owned())
         .prop_filter("long enough", |secret| secret.chars().count() >= SAFE)
 }
