@@ -7,6 +7,9 @@ use super::form::{Element, Form, sextet};
 
 /// How many ways of having come to one place are followed: a secret of nothing but backslashes has very many.
 const WAYS: usize = 256;
+/// How many steps a reading may take at least, and how many for each element of its form.
+const STEPS: usize = 4096;
+const STEPS_OF_ELEMENT: usize = 16;
 /// Three bytes are one of so many.
 const BUCKETS: usize = 1 << 16;
 /// How long an escape of a character of base64 is: `\u002f`.
@@ -195,10 +198,14 @@ struct Way {
 impl Reading<'_> {
     fn from(mut self, start: usize) -> Reached {
         let mut next = Some(Way { at: start, nth: 0 });
-        while let Some(Way { at, nth }) = next {
+        let most = STEPS + STEPS_OF_ELEMENT * self.form.elements.len();
+        for _ in 0..most {
+            let Some(Way { at, nth }) = next else { return self.reached };
             self.step(nth, at);
             next = self.ways.pop();
         }
+        // What cannot be told apart in bounded time counts as a secret, as far as it was read.
+        self.reached.end = self.reached.end.max(next.map(|way| way.at));
         self.reached
     }
 

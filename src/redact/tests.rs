@@ -210,3 +210,10 @@ fn a_secret_that_is_a_word_of_the_protocol_breaks_no_message() {
 fn what_is_no_json_is_hidden_as_text() {
     assert_eq!(Redactor::new(["hunter22"]).message(b"no {hunter22".to_vec()), b"no {[secret]");
 }
+
+#[test]
+fn what_is_too_ambiguous_is_hidden() {
+    let secret = "\\".repeat(200) + "end-of-it";
+    let left = hidden(&secret, &format!("<{}>", secret.replace('\\', "\\\\")));
+    assert!(left.contains("[secret]") && !left.contains("end-of-it"), "{left}");
+}

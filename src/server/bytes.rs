@@ -423,7 +423,7 @@ mod tests {
         let account = Account::new(LIMIT);
         let all = account.peer().reserve(LIMIT);
         let (large, less) = (account.peer().reserve(0), account.peer().reserve(0));
-        let mut first = Box::pin(large.admit(LIMIT / 2));
+        let mut first = Box::pin(large.admit(LIMIT / 3));
         let mut second = Box::pin(less.admit(SMALL + 1));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         all.shrink(SMALL * 4);
