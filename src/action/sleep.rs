@@ -17,7 +17,7 @@ impl Act for Sleep {
 
     fn compile(written: Written<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<Sleep> {
         let text = Spanned::new(written.spec.value.0.clone(), written.spec.at);
-        let template: Template<Text> = compiler.template(&text, Exposure::Private)?;
+        let template: Template<Text> = compiler.template(&text, Exposure::Client)?;
         let literal = !text.contains("{{");
         if literal && milliseconds(&text).is_none() {
             compiler.error(Code::WrongType, text.at, "expected a duration such as `250ms`, `10s`, `5m` or `1h`");
