@@ -13,10 +13,11 @@ use crate::notation::{self, EmbeddedBody, LinkBody, MediaSource, ResourceBody, R
 use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Text, Uri};
 use crate::yaml::{At, Spanned};
 
-use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, RefusalKind, Text as TextBlock};
+use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, Text as TextBlock};
 use super::face::{Annotations, Icon, Object, Resource};
+use super::file;
 use super::reference::References;
-use super::told::{exhausted, refused};
+use super::told::refused;
 
 /// A block of content that is ready to be made.
 pub(super) struct BlockPlan {
@@ -197,7 +198,7 @@ impl Bytes {
         let (data, guessed) = match &self.source {
             Source::Base64(blob) => (blob.make(scope)?, otherwise.to_owned()),
             Source::File(folder, path) => {
-                let bytes = read(folder, path, scope)?;
+                let bytes = file::bytes((folder, path), MAX_FILE, scope.budget())?;
                 let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
@@ -227,7 +228,7 @@ impl Inline {
         let (body, guessed) = match &self.body {
             InlineBody::Text(text) => (Body::Text(text.render(scope).map_err(refused)?.0), "text/plain".to_owned()),
             InlineBody::Blob(blob) => (Body::Blob(blob.make(scope)?), "application/octet-stream".to_owned()),
-            InlineBody::File(folder, path) => contents(read(folder, path, scope)?, &path.to_string_lossy()),
+            InlineBody::File(folder, path) => file::body((folder, path), MAX_FILE, &uri, scope.budget())?,
         };
         Ok(Contents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
     }
@@ -251,21 +252,6 @@ impl Link {
             meta,
         })
     }
-}
-
-/// Bytes as a resource's body: text where they are text, with the type that the name or the bytes tell.
-pub(super) fn contents(bytes: Vec<u8>, name: &str) -> (Body, String) {
-    let mime_type = mime_of(name, &bytes).to_owned();
-    let body = match String::from_utf8(bytes) {
-        Ok(text) => Body::Text(text),
-        Err(error) => Body::Blob(STANDARD.encode(error.into_bytes())),
-    };
-    (body, mime_type)
-}
-
-fn read(folder: &Folder, path: &std::path::Path, scope: &Scope) -> Result<Vec<u8>, Refusal> {
-    let bytes = scope.budget().wait(|| folder.read(path, MAX_FILE)).map_err(exhausted)?;
-    bytes.map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
 
 fn piece(

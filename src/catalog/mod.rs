@@ -14,6 +14,7 @@ mod complete;
 mod discreet;
 mod entry;
 pub mod face;
+mod file;
 mod header;
 mod inputs;
 mod limit;
@@ -62,7 +63,6 @@ use face::{Lists, Object, Server};
 use inputs::Inputs;
 use resource::{Reading, not_found};
 use routes::{Route, Routes};
-use told::exhausted;
 
 pub use accept::{Candidate, Endpoint, NotAccepted, Started, Usage};
 pub use access::{Access, Token, normal_origin};
@@ -306,7 +306,7 @@ impl Catalog {
     ) -> Result<ResourceAnswer, Refusal> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
-                return calling.budget.wait(|| file.read(uri)).map_err(exhausted)?;
+                return file.read(uri, calling.budget);
             }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),

@@ -1,13 +1,14 @@
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, Metadata, OpenOptions};
 
 use super::error::{FileError, shown};
 use super::folder::Stat;
 use super::glob::Globs;
+use super::open::OpenFile;
 use super::path::join;
 use super::walk::{Item, Kind, Tree};
 
@@ -45,22 +46,8 @@ impl Disk {
         Ok(Self { dir, path })
     }
 
-    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FileError> {
-        let file = self.beneath(path, |path| self.dir.open_with(path, &for_reading()))?;
-        let meta = file.metadata().map_err(|source| FileError::from_io(path, source))?;
-        if meta.is_dir() {
-            return Err(FileError::IsFolder { path: shown(path) });
-        }
-        if !meta.is_file() {
-            return Err(FileError::NotAFile { path: shown(path) });
-        }
-        let too_large = |size| FileError::TooLarge { path: shown(path), limit, size };
-        if meta.len() > limit {
-            return Err(too_large(meta.len()));
-        }
-        let bytes = contents(file, meta.len(), limit).map_err(|source| FileError::from_io(path, source))?;
-        let size = bytes.len() as u64;
-        if size > limit { Err(too_large(size)) } else { Ok(bytes) }
+    pub(super) fn file(&self, path: &str) -> Result<OpenFile, FileError> {
+        OpenFile::on_disk(path, self.beneath(path, |path| self.dir.open_with(path, &for_reading()))?)
     }
 
     /// Tries `open` on the path. Resolution beneath a folder refuses absolute links altogether, so that one which
@@ -159,26 +146,6 @@ fn for_reading() -> OpenOptions {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
     options
-}
-
-/// Reads a file in as few calls as its size allows, and never more than one byte over the limit.
-fn contents(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut file = file.into_std().take(limit.saturating_add(1));
-    let mut bytes = vec![0; size];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(filled);
-    // It may have grown, and some files (of /proc) do not say their size.
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn dotted(path: &str) -> &Path {

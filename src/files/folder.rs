@@ -7,6 +7,7 @@ use super::disk::Disk;
 use super::error::FileError;
 use super::glob::Globs;
 use super::memory::Memory;
+use super::open::OpenFile;
 use super::path::slashed;
 use super::walk::{self, Found, Tree};
 
@@ -69,10 +70,15 @@ impl Folder {
 
     /// Reads a regular file whole, if it holds at most `limit` bytes.
     pub fn read(&self, relative: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+        self.file(relative)?.read(limit)
+    }
+
+    /// Opens a regular file.
+    pub fn file(&self, relative: &Path) -> Result<OpenFile, FileError> {
         let path = slashed(relative)?;
         match &self.kind {
-            Kind::Disk(disk) => disk.read(&path, limit),
-            Kind::Memory(memory) => memory.read(&path, limit),
+            Kind::Disk(disk) => disk.file(&path),
+            Kind::Memory(memory) => memory.file(&path),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use super::error::{FileError, shown};
 use super::folder::Stat;
 use super::glob::Globs;
+use super::open::OpenFile;
 use super::path::{join, slashed};
 use super::walk::{Item, Kind, Tree};
 
@@ -42,16 +43,11 @@ impl Memory {
         &self.path
     }
 
-    pub(super) fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FileError> {
+    pub(super) fn file(&self, path: &str) -> Result<OpenFile, FileError> {
         if self.stat(path)?.is_dir {
             return Err(FileError::IsFolder { path: shown(path) });
         }
-        let bytes = self.files.get(path).map(Vec::as_slice).unwrap_or_default();
-        let size = bytes.len() as u64;
-        if size > limit {
-            return Err(FileError::TooLarge { path: shown(path), limit, size });
-        }
-        Ok(bytes.to_vec())
+        Ok(OpenFile::in_memory(path, self.files.get(path).cloned().unwrap_or_default()))
     }
 
     pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {

@@ -17,15 +17,16 @@ use serde_json::{Map, Value, json};
 use crate::action::Plan;
 use crate::budget::Budget;
 use crate::diagnostic::cut;
-use crate::files::{FileError, Folder, mime_by_name, rfc3339};
+use crate::files::{Folder, mime_by_name, rfc3339};
 use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
 
 use super::answer::{Body, Contents, Refusal, RefusalKind};
-use super::block::{Made, contents};
+use super::block::Made;
 use super::complete::{Asking, Owner, Sources};
 use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
+use super::file;
 use super::inputs::{Confined, Inputs, complaint};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
@@ -271,14 +272,14 @@ impl Resource {
                 let encode = || Body::Blob(STANDARD.encode(bytes));
                 (budget.run_sized(bytes.len(), encode).map_err(exhausted)?, "application/octet-stream".to_owned())
             }
-            Content::File(folder, file) => self.read_file((folder, file), uri, &budget)?,
+            Content::File(folder, file) => file::body((folder, file), MAX_RESOURCE, uri, &budget)?,
             Content::FileTemplate { folder, literal, path } => {
                 let rendered = path.render(&scope).map_err(|error| not_found(uri, &error.to_string()))?.text;
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
-                self.read_file((folder, &below), uri, &budget)?
+                file::body((folder, &below), MAX_RESOURCE, uri, &budget)?
             }
             Content::Root(root) if root.admits(&path) => {
-                self.read_file((root.folder(), Path::new(&path)), uri, &budget)?
+                file::body((root.folder(), Path::new(&path)), MAX_RESOURCE, uri, &budget)?
             }
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
             Content::Run(plan, result) => {
@@ -292,22 +293,6 @@ impl Resource {
     fn contents(&self, uri: &str, (body, guessed): (Body, String)) -> Contents {
         let mime_type = self.mime_type.clone().unwrap_or(guessed);
         Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.meta.clone() }
-    }
-
-    fn read_file(
-        &self,
-        (folder, path): (&Folder, &Path),
-        uri: &str,
-        budget: &Budget,
-    ) -> Result<(Body, String), Refusal> {
-        let read = || folder.read(path, MAX_RESOURCE).map(|bytes| contents(bytes, &path.to_string_lossy()));
-        match budget.wait(read).map_err(exhausted)? {
-            Ok(contents) => Ok(contents),
-            Err(error @ (FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. })) => {
-                Err(Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri })))
-            }
-            Err(error) => Err(not_found(uri, &error.to_string())),
-        }
     }
 
     async fn run(

@@ -11,16 +11,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
-
-use crate::files::{FileError, Folder};
+use crate::budget::Budget;
+use crate::files::Folder;
 use crate::uri::{Router, UriTemplate};
 
-use super::answer::{Contents, Refusal, RefusalKind, ResourceAnswer};
-use super::block::contents;
+use super::answer::{Contents, Refusal, ResourceAnswer};
 use super::entry::Home;
 use super::face;
-use super::resource::not_found;
+use super::file;
 
 pub(super) use collect::Collected;
 
@@ -78,16 +76,8 @@ impl File {
     ///
     /// # Errors
     /// It is there no longer, or cannot be read.
-    pub(super) fn read(&self, uri: &str) -> Result<ResourceAnswer, Refusal> {
-        let bytes = match self.folder.read(&self.path, MAX_SKILL) {
-            Ok(bytes) => bytes,
-            Err(error @ (FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. })) => {
-                let refusal = Refusal::new(RefusalKind::Internal, error.to_string());
-                return Err(refusal.with_data(json!({ "uri": uri })));
-            }
-            Err(error) => return Err(not_found(uri, &error.to_string())),
-        };
-        let (body, mime_type) = contents(bytes, &self.path.to_string_lossy());
+    pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceAnswer, Refusal> {
+        let (body, mime_type) = file::body((&self.folder, &self.path), MAX_SKILL, uri, budget)?;
         let one = Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
         Ok(ResourceAnswer { contents: vec![one], ..ResourceAnswer::default() })
     }

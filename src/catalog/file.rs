@@ -1,0 +1,64 @@
+//! Files as what an answer holds: their bytes, or the body of a resource.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::budget::Budget;
+use crate::files::{FileError, Folder, mime_of};
+
+use super::answer::{Body, Refusal, RefusalKind};
+use super::resource::not_found;
+use super::told::exhausted;
+
+/// A file below a folder.
+type File<'f> = (&'f Folder, &'f Path);
+
+/// Reads a file of at most `limit` bytes.
+///
+/// # Errors
+/// It cannot be read, or the call may do no more.
+pub(super) fn bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
+    read(file, limit, budget, |bytes| bytes)?.map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
+}
+
+/// Reads a file of at most `limit` bytes as what a URI names: its body, and the type that its name or bytes tell.
+///
+/// # Errors
+/// It is not there or cannot be read, or the call may do no more.
+pub(super) fn body(file: File<'_>, limit: u64, uri: &str, budget: &Budget) -> Result<(Body, String), Refusal> {
+    let body = read(file, limit, budget, |bytes| body_of(bytes, &file.1.to_string_lossy()))?;
+    body.map_err(|error| match error {
+        FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. } => {
+            Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri }))
+        }
+        error => not_found(uri, &error.to_string()),
+    })
+}
+
+/// Reads a file and makes something of it: right here where it is small, for a change of threads costs more.
+fn read<T>(
+    (folder, path): File<'_>,
+    limit: u64,
+    budget: &Budget,
+    make: impl FnOnce(Vec<u8>) -> T,
+) -> Result<Result<T, FileError>, Refusal> {
+    let file = match folder.file(path) {
+        Ok(file) => file,
+        Err(error) => return Ok(Err(error)),
+    };
+    let size = file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
+    budget.run_sized(size, || file.read(limit).map(make)).map_err(exhausted)
+}
+
+/// Text where the bytes are text.
+fn body_of(bytes: Vec<u8>, name: &str) -> (Body, String) {
+    let mime_type = mime_of(name, &bytes).to_owned();
+    let body = match String::from_utf8(bytes) {
+        Ok(text) => Body::Text(text),
+        Err(error) => Body::Blob(STANDARD.encode(error.into_bytes())),
+    };
+    (body, mime_type)
+}
