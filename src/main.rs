@@ -5,12 +5,6 @@ use std::process::ExitCode;
 use folio::cli::{self, Arguments, Exit};
 use folio::redact::Redactors;
 
-// The unwinder becomes part of the program: one library less to find and to load at each start.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
-#[allow(unsafe_code, reason = "the block is empty: nothing is declared that could be called")]
-unsafe extern "C" {}
-
 fn main() -> ExitCode {
     if let Some(supervised) = folio::world::supervise(std::env::args_os()) {
         return if supervised.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{Address, Exit, Filter, Interval, Later, usual};
+use super::{Address, Exit, Filter, Interval};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -109,10 +109,6 @@ pub struct Arguments {
 impl Arguments {
     /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
-        let words: Vec<OsString> = words.into_iter().collect();
-        if let Some(usual) = usual::read(&words, std::env::var_os("FOLIO_LOG")) {
-            return Ok(usual);
-        }
         Arguments::try_parse_from(words).map_err(|error| {
             // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
             let _ = error.print();
@@ -160,31 +156,31 @@ impl Color {
 pub enum Command {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE)]
-    Serve(Later<Serve>),
+    Serve(Serve),
     /// Say all that is wrong with a manifest, and where
     #[command(after_help = CHECK)]
-    Check(Later<Check>),
+    Check(Check),
     /// List the prompts, resources and tools that a client would see
     #[command(after_help = LIST)]
-    List(Later<List>),
+    List(List),
     /// Get a prompt, as a client would
     #[command(after_help = GET)]
-    Get(Later<Get>),
+    Get(Get),
     /// Call a tool, as a client would
     #[command(after_help = CALL)]
-    Call(Later<Call>),
+    Call(Call),
     /// Read a resource, as a client would
     #[command(after_help = READ)]
-    Read(Later<Read>),
+    Read(Read),
     /// Print the JSON Schema of the manifest, for editors
     #[command(after_help = SCHEMA)]
     Schema,
     /// Write a small commented server that runs
     #[command(after_help = INIT)]
-    Init(Later<Init>),
+    Init(Init),
     /// Print the script that completes this command line in a shell
     #[command(after_help = COMPLETIONS)]
-    Completions(Later<Completions>),
+    Completions(Completions),
 }
 
 /// `folio serve`.

@@ -1,15 +1,17 @@
 //! Logs on stderr: one event, one line.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
-use tracing::subscriber::Interest;
-use tracing::{Event, Level, Metadata, Subscriber, level_filters::LevelFilter, span};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::FormatFields;
-use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use super::{Common, Output};
 use crate::diagnostic::{nearest, visible};
@@ -102,91 +104,50 @@ fn of_level(level: LevelFilter) -> Targets {
 pub fn start(common: &Common, redactors: Redactors) {
     let terminal = io::stderr().is_terminal();
     let color = Output::new(common.color, Redactors::default()).error_style().color;
-    let line = Line { color, clock: !terminal };
-    let filter = common.log_level.0.clone();
-    let _ = tracing::subscriber::set_global_default(Log { filter, line, redactors, to: io::stderr });
+    let line = Line { color, clock: !terminal, redactors };
+    let _ = tracing::subscriber::set_global_default(subscriber(common.log_level.0.clone(), line, io::stderr));
 }
 
-/// Writes each event that passes the filter. Spans are not followed: a line says by itself what it is about.
-struct Log<W> {
-    filter: Targets,
-    line: Line,
-    redactors: Redactors,
-    to: W,
-}
-
-impl<W, O> Subscriber for Log<W>
+fn subscriber<W>(filter: Targets, line: Line, to: W) -> impl Subscriber
 where
-    W: Fn() -> O + 'static,
-    O: io::Write,
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
-    }
-
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && self.filter.would_enable(metadata.target(), metadata.level())
-    }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        self.filter.iter().map(|(_, level)| level).chain(self.filter.default_level()).max()
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let metadata = event.metadata();
-        let unsaid =
-            |_| format!("{} {}: an event that cannot be put into words\n", metadata.level(), metadata.target());
-        let line = self.line.of(event).unwrap_or_else(unsaid);
-        // Where stderr cannot be written to there is nobody left to tell.
-        let _ = (self.to)().write_all(self.redactors.text(line).as_bytes());
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
+    let lines = tracing_subscriber::fmt::layer().event_format(line).with_writer(to);
+    Registry::default().with(lines.with_filter(filter))
 }
 
 /// The form of a line: `INFO reload: reloaded in 4 ms`, with the time before it where no person is looking on.
 struct Line {
     color: bool,
     clock: bool,
+    redactors: Redactors,
 }
 
-impl Line {
-    fn of(&self, event: &Event<'_>) -> Result<String, fmt::Error> {
-        let mut line = String::new();
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         if self.clock {
-            SystemTime.format_time(&mut Writer::new(&mut line))?;
-            line.push(' ');
+            SystemTime.format_time(&mut to)?;
+            to.write_char(' ')?;
         }
-        self.write_level(&mut line, *event.metadata().level())?;
+        write_level(&mut to, *event.metadata().level(), self.color)?;
         let mut text = format!("{}: ", brief(event.metadata().target()));
-        DefaultFields::new().format_fields(Writer::new(&mut text), event)?;
-        line.push_str(&escaped(&text));
-        line.push('\n');
-        Ok(line)
+        context.format_fields(Writer::new(&mut text), event)?;
+        writeln!(to, "{}", self.redactors.text(escaped(&text)))
     }
+}
 
-    fn write_level(&self, line: &mut String, level: Level) -> fmt::Result {
-        let color = match level {
-            Level::ERROR => "31",
-            Level::WARN => "33",
-            Level::INFO => "32",
-            _ => "2",
-        };
-        match self.color {
-            true => write!(line, "\u{1b}[{color}m{level}\u{1b}[0m "),
-            false => write!(line, "{level} "),
-        }
-    }
+fn write_level(to: &mut Writer<'_>, level: Level, color: bool) -> fmt::Result {
+    let code = match level {
+        Level::ERROR => "31",
+        Level::WARN => "33",
+        Level::INFO => "32",
+        _ => "2",
+    };
+    if color { write!(to, "\u{1b}[{code}m{level}\u{1b}[0m ") } else { write!(to, "{level} ") }
 }
 
 /// The room within folio, or the crate.
@@ -230,19 +191,19 @@ mod tests {
     fn logged(filter: &str, line: Line, speak: impl FnOnce()) -> String {
         let written = Written::default();
         let writer = written.clone();
-        let redactors = Redactors::of(Arc::new(Redactor::new(["hunter22"])));
         let filter = filter.parse::<Filter>().unwrap().0;
-        let log = Log { filter, line, redactors, to: move || writer.clone() };
-        tracing::subscriber::with_default(log, speak);
+        tracing::subscriber::with_default(subscriber(filter, line, move || writer.clone()), speak);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
-    const BARE: Line = Line { color: false, clock: false };
+    fn bare() -> Line {
+        Line { color: false, clock: false, redactors: Redactors::of(Arc::new(Redactor::new(["hunter22"]))) }
+    }
 
     #[test]
     fn an_event_is_one_line_whatever_its_fields_hold() {
-        let text = logged("info", BARE, || {
+        let text = logged("info", bare(), || {
             tracing::info!(target: "folio::reload::watch", path = %"x\nERROR fake: y\r\u{1b}[31m", "reloaded");
         });
         assert_eq!(text.lines().count(), 1, "{text}");
@@ -251,26 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_has_no_words_is_told_of() {
-        struct Wordless;
-        impl fmt::Display for Wordless {
-            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-                Err(fmt::Error)
-            }
-        }
-        let text = logged("info", BARE, || tracing::warn!(target: "folio::load", what = %Wordless, "said"));
-        assert_eq!(text, "WARN folio::load: an event that cannot be put into words\n");
-    }
-
-    #[test]
     fn a_line_holds_no_secret() {
-        let text = logged("info", BARE, || tracing::warn!(target: "folio::load", key = "hunter22", "x hunter22 y"));
+        let text = logged("info", bare(), || tracing::warn!(target: "folio::load", key = "hunter22", "x hunter22 y"));
         assert_eq!(text, "WARN load: x [secret] y key=\"[secret]\"\n");
     }
 
     #[test]
     fn a_message_cannot_begin_a_line() {
-        let text = logged("info", BARE, || tracing::warn!(target: "folio::load", "{}", "a\nb"));
+        let text = logged("info", bare(), || tracing::warn!(target: "folio::load", "{}", "a\nb"));
         assert_eq!(text, "WARN load: a\\nb\n");
     }
 
@@ -282,15 +231,19 @@ mod tests {
             tracing::warn!(target: "rmcp::service", "response error");
             tracing::debug!(target: "folio::load", "detail");
         };
-        assert_eq!(logged("info", BARE, speak), "WARN rmcp: trouble\n");
-        assert_eq!(logged("debug", BARE, speak), "WARN rmcp: trouble\nDEBUG load: detail\n");
-        assert_eq!(logged("off", BARE, speak), "");
-        assert_eq!(logged("error,rmcp::transport=info", BARE, speak), "INFO rmcp: chatter\nWARN rmcp: trouble\n");
+        assert_eq!(logged("info", bare(), speak), "WARN rmcp: trouble\n");
+        assert_eq!(logged("debug", bare(), speak), "WARN rmcp: trouble\nDEBUG load: detail\n");
+        assert_eq!(logged("off", bare(), speak), "");
+        assert_eq!(logged("error,rmcp::transport=info", bare(), speak), "INFO rmcp: chatter\nWARN rmcp: trouble\n");
     }
 
     #[test]
     fn the_time_stands_first_where_nobody_looks_on() {
-        let text = logged("", Line { color: true, clock: true }, || tracing::info!(target: "folio::load", "x"));
+        let text = logged(
+            "",
+            Line { color: true, clock: true, redactors: Redactors::default() },
+            || tracing::info!(target: "folio::load", "x"),
+        );
         assert!(text.starts_with("20") && text.ends_with("Z \u{1b}[32mINFO\u{1b}[0m load: x\n"), "{text:?}");
     }
 

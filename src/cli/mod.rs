@@ -11,7 +11,6 @@ mod exit;
 mod get;
 mod init;
 mod interval;
-mod later;
 mod list;
 mod logging;
 mod manifest;
@@ -23,7 +22,6 @@ mod reloading;
 mod schema;
 mod serve;
 mod state_key;
-mod usual;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +30,6 @@ pub use address::{Address, AddressError};
 pub use args::{Arguments, Call, Check, Color, Command, Common, Completions, Get, Init, List, Read, Serve};
 pub use exit::Exit;
 pub use interval::{Interval, IntervalError};
-pub use later::Later;
 pub use logging::{Filter, FilterError, start as start_logging};
 pub use output::{Output, complain};
 pub use pairs::{PairError, Pairs};

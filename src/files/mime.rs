@@ -1,4 +1,3 @@
-use std::cmp::Ordering;
 use std::path::Path;
 
 /// What an extension means in a folder of sources, where the usual tables think of films (`.ts`) or know nothing.
@@ -87,9 +86,6 @@ const BY_NAME: &[(&str, &str)] = &[
     ("readme", "text/plain"),
 ];
 
-/// What extensions usually mean: one of them a line, in their order (src/build.rs).
-const USUAL: &str = include_str!(concat!(env!("OUT_DIR"), "/types.txt"));
-
 /// Guesses the type of a file by its name and, where that says nothing, by how its content begins.
 pub fn mime_of(path: &str, head: &[u8]) -> &'static str {
     mime_by_name(path).unwrap_or_else(|| if is_text(head) { "text/plain" } else { "application/octet-stream" })
@@ -101,24 +97,7 @@ pub fn mime_by_name(path: &str) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let own = extension.as_deref().and_then(|extension| lookup(BY_EXTENSION, extension));
-    lookup(BY_NAME, &name).or(own).or_else(|| usual(&extension?))
-}
-
-/// What an extension usually means.
-fn usual(extension: &str) -> Option<&'static str> {
-    let (mut from, mut to) = (0, USUAL.len());
-    while from < to {
-        let middle = from.midpoint(to);
-        let begin = USUAL.get(from..middle)?.rfind('\n').map_or(from, |end| from + end + 1);
-        let line = USUAL.get(begin..)?.lines().next()?;
-        let (known, mime) = line.split_once('\t')?;
-        match known.cmp(extension) {
-            Ordering::Equal => return Some(mime),
-            Ordering::Less => from = begin + line.len() + 1,
-            Ordering::Greater => to = begin,
-        }
-    }
-    None
+    lookup(BY_NAME, &name).or(own).or_else(|| mime_guess::from_ext(&extension?).first_raw())
 }
 
 fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
@@ -142,18 +121,6 @@ mod tests {
         for table in [BY_EXTENSION, BY_NAME] {
             assert!(table.is_sorted_by(|a, b| a.0 < b.0), "a name that is out of order is never found");
         }
-    }
-
-    #[test]
-    fn every_usual_extension_is_found() {
-        assert!(USUAL.lines().count() > 1000, "the table is not whole");
-        assert!(USUAL.lines().is_sorted(), "a name that is out of order is never found");
-        for line in USUAL.lines() {
-            let (extension, mime) = line.split_once('\t').unwrap();
-            assert_eq!(usual(extension), Some(mime));
-            assert_eq!(usual(&format!("{extension}\u{1}")), None);
-        }
-        assert_eq!((usual(""), usual("\u{ffff}"), usual("gif")), (None, None, Some("image/gif")));
     }
 
     #[test]

@@ -8,33 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The rooms through which alone these crates are reached.
-const DOORS: &[(&str, &[&str])] = &[
-    ("serde_yaml", &["yaml"]),
-    ("handlebars", &["template"]),
-    ("jsonschema", &["schema"]),
-    ("glob", &["files"]),
-    ("cap_std", &["files"]),
-    ("notify", &["reload"]),
-    ("rmcp", &["server", "transport"]),
-    ("axum", &["transport"]),
-    ("hyper", &["transport"]),
-    ("hyper_util", &["transport"]),
-    ("http_body", &["transport"]),
-    ("clap", &["cli"]),
-    ("libc", &["cli"]),
-    ("clap_complete", &["cli"]),
-    ("tracing_subscriber", &["cli"]),
-    ("reqwest", &["world"]),
-    ("rustls", &["world"]),
-    ("rustls_platform_verifier", &["world"]),
-    ("jmespath", &["action"]),
-    ("annotate_snippets", &["diagnostic"]),
-    ("strsim", &["diagnostic"]),
-    ("nucleo_matcher", &["catalog"]),
-    ("sha2", &["digest"]),
-];
-
 /// What may stand at the top.
 const TOP: &[&str] = &[
     ".ci",
@@ -276,14 +249,15 @@ fn a_room_uses_only_those_above_it() {
 #[test]
 fn every_foreign_crate_has_one_door() {
     let mut offenders = Vec::new();
+    let doors = doors();
     for source in sources() {
-        for (name, rooms) in DOORS {
+        for Door { name, rooms } in &doors {
             // A room's own file or folder of that name is another thing, and so is one that is imported from a room.
             let room = root().join("src").join(&source.room);
             let imported =
                 source.code.contains(&format!("::{name};")) || source.code.contains(&format!("::{name}::{{self"));
             let own = imported || room.join(format!("{name}.rs")).is_file() || room.join(name).is_dir();
-            if rooms.contains(&source.room.as_str()) || own {
+            if rooms.contains(&source.room) || own {
                 continue;
             }
             for at in places(&source.code, name) {
@@ -299,13 +273,40 @@ fn every_foreign_crate_has_one_door() {
     assert_none("crates that came in by another way than their door", &offenders);
 }
 
-#[test]
-fn the_doors_are_those_of_dependencies_that_there_are() {
+/// A dependency that is named in some rooms alone.
+struct Door {
+    name: String,
+    rooms: Vec<String>,
+}
+
+/// The doors, by the comments of Cargo.toml: each is that of the dependencies below it.
+fn doors() -> Vec<Door> {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    for (name, _) in DOORS {
-        let known = |name: &str| manifest.lines().any(|line| line.starts_with(&format!("{name} =")));
-        assert!(known(name) || known(&name.replace('_', "-")), "{name}");
+    let (_, dependencies) = manifest.split_once("[dependencies]\n").unwrap();
+    let (dependencies, _) = dependencies.split_once("\n[").unwrap();
+    let (mut doors, mut comment) = (Vec::new(), String::new());
+    let mut lines = dependencies.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with('#') {
+            comment.push_str(line);
+            continue;
+        }
+        let rooms = comment.split_once("Door").map(|(_, rooms)| rooms).unwrap_or_default();
+        let rooms: Vec<_> = rooms.split([' ', ',', '.', ':']).filter_map(|word| word.strip_suffix('/')).collect();
+        if let (Some((name, _)), false) = (line.split_once(" ="), rooms.is_empty()) {
+            let rooms = rooms.into_iter().map(str::to_owned).collect();
+            doors.push(Door { name: name.replace('-', "_"), rooms });
+        }
+        if lines.peek().is_some_and(|next| next.starts_with('#')) {
+            comment.clear();
+        }
     }
+    assert!(doors.len() > 20, "the doors of Cargo.toml are not found");
+    doors
+}
+
+#[test]
+fn processes_are_started_in_one_room() {
     for source in sources().iter().filter(|source| source.code.contains("tokio::process")) {
         assert_eq!(source.room, "world", "{}", source.path);
     }
@@ -488,21 +489,4 @@ fn the_table_of_actions_is_the_only_list_of_them() {
         let exists = [".rs", "/mod.rs"].iter().any(|end| root().join(format!("src/action/{file}{end}")).is_file());
         assert!(exists, "`{key}` says that it is in {file}.rs");
     }
-}
-
-/// A line that is no name would spoil the linker's script, and all of it would be left out without a word.
-#[test]
-fn the_order_of_the_code_is_a_list_of_names() {
-    let list = fs::read_to_string(root().join("src/start.order")).unwrap();
-    let mut seen = BTreeMap::new();
-    for (number, line) in list.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
-        let plain = line.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.$*".contains(letter));
-        assert!(
-            plain && line.starts_with(|first: char| first == '_' || first.is_alphabetic()),
-            "line {}: {line}",
-            number + 1
-        );
-        assert_eq!(seen.insert(line, number), None, "line {} stands there twice: {line}", number + 1);
-    }
-    assert!(seen.contains_key("_ZN5folio4main17h*"), "what a start begins with is not among the {} names", seen.len());
 }
