@@ -228,7 +228,7 @@ impl Reservation {
     /// Waits for room for more bytes, and takes them.
     pub(crate) async fn admit(&self, bytes: u64) -> Result<(), Busy> {
         if !self.fits_share(bytes, self.bytes()) || !self.fits(bytes, self.bytes()) {
-            tokio::time::timeout(PATIENCE, self.wait(bytes)).await.map_err(|_| Busy)?;
+            Box::pin(tokio::time::timeout(PATIENCE, self.wait(bytes))).await.map_err(|_| Busy)?;
         }
         self.grow(bytes);
         Ok(())

@@ -32,6 +32,8 @@ fn answered<T: Weight>(room: Option<Room>, answer: Result<T, ErrorData>) -> Resu
     }
 }
 
+/// The future of any request is as large as the largest of these, and is moved several times: what may wait stands in a
+/// box.
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         self.live.current().config.clone()
@@ -79,7 +81,7 @@ impl ServerHandler for Server {
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let room = Room::wait(&context, "tools/call", &request.name).await?;
-        let answer = tools::call(self, request, &context).await;
+        let answer = Box::pin(tools::call(self, request, &context)).await;
         answered(room, answer)
     }
 
@@ -101,7 +103,7 @@ impl ServerHandler for Server {
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
         let room = Room::wait(&context, "prompts/get", &request.name).await?;
-        let answer = prompts::get(self, request, &context).await;
+        let answer = Box::pin(prompts::get(self, request, &context)).await;
         answered(room, answer)
     }
 
@@ -127,7 +129,7 @@ impl ServerHandler for Server {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let room = Room::wait(&context, "resources/read", &request.uri).await?;
-        let answer = resources::read(self, request, &context).await;
+        let answer = Box::pin(resources::read(self, request, &context)).await;
         answered(room, answer)
     }
 
@@ -155,7 +157,7 @@ impl ServerHandler for Server {
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
         let room = Room::wait(&context, "completion/complete", &request.argument.name).await?;
-        let answer = completion::complete(self, request, &context).await;
+        let answer = Box::pin(completion::complete(self, request, &context)).await;
         answered(room, answer)
     }
 
