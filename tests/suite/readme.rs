@@ -1,4 +1,5 @@
-//! Every block of README.md is true: manifests load, commands run, configurations have their clients' shapes.
+//! Every block of README.md and of the pages in `docs/` is true: manifests load, commands run, configurations have
+//! their clients' shapes.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::harness::{FOLIO, Folder, MODERN, SESSIONS, Serve, folio_in};
+use crate::pages::read;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -15,19 +17,36 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 struct Block {
     kind: String,
     text: String,
-    line: usize,
+    /// Where it begins: `PAGE:LINE`.
+    place: String,
 }
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap()
+/// The paths of all pages: README.md first, then those in `docs/`.
+fn pages() -> Vec<String> {
+    let mut docs: Vec<String> = fs::read_dir(Path::new(ROOT).join("docs"))
+        .unwrap()
+        .map(|page| format!("docs/{}", page.unwrap().file_name().into_string().unwrap()))
+        .collect();
+    docs.sort();
+    assert!(docs.len() > 4, "{docs:?}");
+    docs.insert(0, "README.md".to_owned());
+    docs
 }
 
+/// The blocks of all pages, in their order.
 fn blocks() -> Vec<Block> {
+    pages().iter().flat_map(|page| blocks_of(page)).collect()
+}
+
+fn blocks_of(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
-    for (number, line) in readme().lines().enumerate() {
+    for (number, line) in read(page).lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
-            (None, Some(kind)) => open = Some(Block { kind: kind.to_owned(), text: String::new(), line: number + 1 }),
+            (None, Some(kind)) => {
+                let place = format!("{page}:{}", number + 1);
+                open = Some(Block { kind: kind.to_owned(), text: String::new(), place });
+            }
             (Some(_), Some("")) => blocks.extend(open.take()),
             (Some(block), _) => block.text += &format!("{line}\n"),
             (None, None) => {}
@@ -90,7 +109,7 @@ fn report_after(blocks: &[Block], index: usize) -> Option<&Block> {
 fn every_block_is_of_a_kind_that_is_tested() {
     for block in blocks() {
         let known = ["json", "markdown", "sh", "text", "toml", "yaml"].contains(&block.kind.as_str());
-        assert!(known, "README.md:{}: no test knows what to do with ```{}", block.line, block.kind);
+        assert!(known, "{}: no test knows what to do with ```{}", block.place, block.kind);
     }
 }
 
@@ -103,13 +122,13 @@ fn every_manifest_loads_or_fails_as_the_page_says() {
             continue;
         }
         if let Some(report) = report_after(&blocks, index) {
-            assert_eq!(printed(&block.text).trim_end(), report.text.trim_end(), "README.md:{}", report.line);
+            assert_eq!(printed(&block.text).trim_end(), report.text.trim_end(), "{}", report.place);
             bad += 1;
             continue;
         }
         let (code, report) = checked(&completed(block));
-        assert_eq!(code, Some(0), "README.md:{}: {report:#?}", block.line);
-        assert!(report.is_empty(), "README.md:{}: {report:#?}", block.line);
+        assert_eq!(code, Some(0), "{}: {report:#?}", block.place);
+        assert!(report.is_empty(), "{}: {report:#?}", block.place);
         good += 1;
     }
     assert!(good >= 5 && bad >= 1, "{good} good, {bad} bad");
@@ -131,7 +150,7 @@ fn every_prompt_file_loads() {
         folder.write("prompts/commit.md", &block.text);
         folder.write("folio.yaml", "folio: 1\nserver: { name: x }\ninclude: prompts/*.md\npartials: partials/*.hbs\n");
         let ran = folio_in(folder.path(), &["get", "commit", "diff=+a"]);
-        assert_eq!(ran.code, Some(0), "README.md:{}: {ran:?}", block.line);
+        assert_eq!(ran.code, Some(0), "{}: {ran:?}", block.place);
         assert!(ran.out.starts_with("Be brief.\n") && ran.out.contains("+a"), "{ran:?}");
     }
 }
@@ -284,7 +303,7 @@ env: { S: { secret: true } }
     let mut found: Vec<String> =
         late.map(|fault| fault["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect();
     found.sort();
-    let page = readme();
+    let page = read("docs/language.md");
     let section = page.split("## Not there yet").nth(1).unwrap().split("Of tools,").nth(1).unwrap();
     let section = section.split("and running").next().unwrap();
     let mut told: Vec<String> = section.split('`').skip(1).step_by(2).map(str::to_owned).collect();
@@ -295,8 +314,8 @@ env: { S: { secret: true } }
 
 #[test]
 fn the_versions_are_those_that_are_spoken() {
-    let page = readme();
-    let told = page.split("versions ").nth(1).unwrap().split(", on stdin").next().unwrap().replace(" and ", ", ");
+    let page = read("README.md");
+    let told = page.split("in the versions ").nth(1).unwrap().split(", over").next().unwrap().replace(" and ", ", ");
     let spoken: Vec<&str> = SESSIONS.into_iter().chain([MODERN]).collect();
     assert_eq!(told, spoken.join(", "));
     let cargo = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
@@ -308,7 +327,7 @@ fn the_versions_are_those_that_are_spoken() {
 fn every_command_of_the_program_is_told() {
     let help = folio_in(Path::new(ROOT), &["--help"]).out;
     let commands = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
-    let page = readme();
+    let page = read("docs/command-line.md");
     let mut told = 0;
     for command in commands.filter_map(|line| line.split_whitespace().next()).filter(|command| *command != "help") {
         assert!(page.contains(&format!("| `folio {command}")), "{command} is not in the table");
@@ -325,12 +344,22 @@ fn links(text: &str) -> Vec<String> {
 
 #[test]
 fn every_link_leads_to_a_file() {
-    for (page, least) in [("README.md", 9), ("CHANGELOG.md", 2)] {
-        let links = links(&fs::read_to_string(Path::new(ROOT).join(page)).unwrap());
-        assert!(links.len() >= least, "{links:?}");
-        for link in links {
-            assert!(Path::new(ROOT).join(&link).exists(), "{page}: {link} leads nowhere");
+    let mut count = 0;
+    for page in pages().into_iter().chain(["CHANGELOG.md".to_owned()]) {
+        let folder = Path::new(ROOT).join(&page).parent().unwrap().to_owned();
+        for link in links(&read(&page)) {
+            assert!(folder.join(&link).exists(), "{page}: {link} leads nowhere");
+            count += 1;
         }
+    }
+    assert!(count > 20, "{count}");
+}
+
+#[test]
+fn readme_links_to_every_page() {
+    let links = links(&read("README.md"));
+    for page in pages().into_iter().skip(1) {
+        assert!(links.contains(&page), "{page}");
     }
 }
 
