@@ -61,6 +61,11 @@ pub(super) fn read(text: &[u8], at: usize, mut give: impl FnMut(Unit)) -> Read {
     }
 }
 
+/// Whether nothing more stands at `at`, or only the beginning of an escape.
+pub(super) fn is_end(text: &[u8], at: usize) -> bool {
+    at >= text.len() || read(text, at, |_| {}).is_err()
+}
+
 /// The ends of the backslashes that stand one after the other.
 pub(super) fn backslashes(text: &[u8], at: usize) -> impl Iterator<Item = usize> {
     let next = move |at: usize| plain(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end);

@@ -32,7 +32,7 @@ static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("words.txt
 impl Redactor {
     /// Hides the secrets in a message, or in a list of messages, in JSON.
     pub fn message(&self, message: Vec<u8>) -> Vec<u8> {
-        if self.is_empty() || !self.finds(&message) && !self.finds_in_base64(&message) {
+        if self.is_empty() || !self.finds(&message) {
             return message;
         }
         let Ok(mut value) = serde_json::from_slice::<Value>(&message) else {
@@ -61,11 +61,6 @@ impl Redactor {
         if let (Some(id), Some(place)) = (id, message.get_mut("id")) {
             *place = id;
         }
-    }
-
-    /// Whether a text between quotes is base64 of bytes that hold a secret.
-    fn finds_in_base64(&self, message: &[u8]) -> bool {
-        message.split(|byte| *byte == b'"').any(|text| decoded(text).is_some_and(|bytes| self.finds(&bytes)))
     }
 
     fn hidden(&self, text: &str) -> Option<String> {
@@ -130,7 +125,7 @@ impl Place<'_> {
         if BYTES.contains(&self.key) {
             return self.redactor.hidden_in_base64(text).or_else(|| self.name(text));
         }
-        self.name(text).or_else(|| self.redactor.hidden_in_base64(text))
+        self.name(text)
     }
 
     fn name(self, text: &str) -> Option<String> {

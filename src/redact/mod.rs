@@ -15,6 +15,7 @@ mod escape;
 mod form;
 mod message;
 mod redactors;
+mod run;
 mod search;
 #[cfg(test)]
 mod tests;

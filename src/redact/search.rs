@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::escape::{self, Unit};
 use super::form::{Element, Form, sextet};
+use super::run::{Decoded, Run, runs};
 
 /// How many ways of having come to one place are followed: a secret of nothing but backslashes has very many.
 const WAYS: usize = 256;
@@ -15,6 +16,9 @@ const BUCKETS: usize = 1 << 16;
 /// How long an escape of a character of base64 is: `\u002f`.
 const ESCAPE: usize = 6;
 
+/// How deep base64 may stand in base64.
+const NESTED: usize = 2;
+
 /// What is looked for.
 #[derive(Debug, Default)]
 pub(super) struct Search {
@@ -25,6 +29,10 @@ pub(super) struct Search {
     firsts: Vec<bool>,
     /// Which three bytes a form can begin with, as bits of their buckets.
     beginnings: Vec<u64>,
+    /// Which bytes a form can be written with.
+    written_with: Vec<bool>,
+    /// How many bytes a form has at least.
+    shortest: usize,
 }
 
 impl Search {
@@ -36,6 +44,8 @@ impl Search {
             by_first: vec![Vec::new(); 256],
             firsts: (0..=255).map(escape::begins).collect(),
             beginnings: vec![0; BUCKETS / 64],
+            written_with: (0..=255).map(|byte: u8| byte.is_ascii()).collect(),
+            shortest: forms.iter().map(|form| form.elements.len()).min().unwrap_or_default(),
             forms: Vec::new(),
         };
         for (number, form) in (0..).zip(&forms) {
@@ -51,6 +61,11 @@ impl Search {
             let element = form.elements.get(nth).copied();
             (0..=255).filter(move |byte| element.is_some_and(|element| element.admits(*byte)))
         };
+        for element in &form.elements {
+            if let Element::Byte(byte) = element {
+                self.written_with.get_mut(usize::from(*byte)).into_iter().for_each(|is_it| *is_it = true);
+            }
+        }
         for first in admitted(0) {
             self.by_first.get_mut(usize::from(first)).into_iter().for_each(|forms| forms.push(number));
             self.firsts.get_mut(usize::from(first)).into_iter().for_each(|is_first| *is_first = true);
@@ -63,6 +78,11 @@ impl Search {
         }
     }
 
+    /// How many characters of base64 a form needs at least.
+    fn shortest_in_base64(&self) -> usize {
+        (self.shortest * 8).div_ceil(6)
+    }
+
     /// Everything to hide, in order and apart from one another.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.find_open(text, usize::MAX).0
@@ -70,31 +90,81 @@ impl Search {
 
     /// The same, and where the text ends with the beginning of a secret, at `least` so much of it.
     pub(super) fn find_open(&self, text: &[u8], least: usize) -> (Vec<Range<usize>>, Option<usize>) {
-        let mut found: Vec<Range<usize>> = Vec::new();
-        let mut open: Option<usize> = None;
+        let found = self.find_nested(text, least, NESTED);
+        (found.ranges, found.open)
+    }
+
+    /// What there is to hide in a text, and in what it has base64 of, so `deep`.
+    fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> Found {
+        let mut found = self.find_plain(text, least);
+        let Some(deep) = deep.checked_sub(1) else { return found };
+        let is_open = |run: &Run<'_>| least < usize::MAX && run.is_last();
+        for run in runs(text).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
+            let least = if is_open(&run) { least } else { usize::MAX };
+            for decoded in run.decoded() {
+                found.take(&decoded, self.find_decoded(&decoded.bytes, least, deep));
+            }
+        }
+        found.ordered()
+    }
+
+    fn find_decoded(&self, bytes: &[u8], least: usize, deep: usize) -> Found {
+        let mut found = Found::default();
+        let is_open = |piece: &Range<usize>| least < usize::MAX && piece.end == bytes.len();
+        for piece in self.pieces(bytes).filter(|piece| piece.len() >= self.shortest || is_open(piece)) {
+            let least = if is_open(&piece) { least } else { usize::MAX };
+            let inside = self.find_nested(bytes.get(piece.clone()).unwrap_or_default(), least, deep);
+            let moved = inside.ranges.into_iter().map(|range| range.start + piece.start..range.end + piece.start);
+            found.ranges.extend(moved);
+            found.open = inside.open.map(|open| open + piece.start);
+        }
+        found
+    }
+
+    /// The pieces of bytes that hold nothing but what a secret can be written with: of most bytes there are none.
+    fn pieces(&self, bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let mut behind = 0;
+        let pieces = bytes.split(|byte| !self.written_with.get(usize::from(*byte)).is_some_and(|is_it| *is_it));
+        pieces.map(move |piece| {
+            let start = behind;
+            behind += piece.len() + 1;
+            start..start + piece.len()
+        })
+    }
+
+    fn find_plain(&self, text: &[u8], least: usize) -> Found {
+        let mut found = Found::default();
         self.walk(text, |start, reached| {
             if let Some(end) = reached.end {
-                match found.last_mut() {
-                    Some(last) if start < last.end => last.end = last.end.max(end),
-                    _ => found.push(start..end),
-                }
+                found.add(start..end);
             }
             if reached.open.is_some_and(|length| length >= least) {
-                open.get_or_insert(start);
+                found.open.get_or_insert(start);
             }
             true
         });
-        (found, open)
+        found
     }
 
     /// Whether there is anything to hide.
     pub(super) fn has_any(&self, text: &[u8]) -> bool {
+        self.has_any_nested(text, NESTED)
+    }
+
+    fn has_any_nested(&self, text: &[u8], deep: usize) -> bool {
         let mut any = false;
         self.walk(text, |_, reached| {
             any |= reached.end.is_some();
             !any
         });
-        any
+        let Some(deep) = deep.checked_sub(1).filter(|_| !any) else { return any };
+        let mut runs = runs(text).filter(|run| run.length >= self.shortest_in_base64());
+        runs.any(|run| run.decoded().any(|decoded| self.has_any_decoded(&decoded.bytes, deep)))
+    }
+
+    fn has_any_decoded(&self, bytes: &[u8], deep: usize) -> bool {
+        let mut pieces = self.pieces(bytes).filter(|piece| piece.len() >= self.shortest);
+        pieces.any(|piece| self.has_any_nested(bytes.get(piece).unwrap_or_default(), deep))
     }
 
     /// Says how far each form can be read at each place, until `each` has enough.
@@ -129,6 +199,43 @@ impl Search {
             }
             rest => rest.is_some_and(|rest| !rest.is_empty()),
         }
+    }
+}
+
+/// What there is to hide in a text.
+#[derive(Debug, Default)]
+struct Found {
+    /// In order and apart from one another.
+    ranges: Vec<Range<usize>>,
+    /// Where the text ends with the beginning of a secret.
+    open: Option<usize>,
+}
+
+impl Found {
+    /// Takes up a range that does not begin before those that are there.
+    fn add(&mut self, range: Range<usize>) {
+        match self.ranges.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// Takes up what was found in what base64 in the text is of.
+    fn take(&mut self, decoded: &Decoded<'_>, inside: Found) {
+        let open = inside.open.and_then(|open| decoded.places(&[open..decoded.bytes.len()]).pop());
+        self.open = self.open.into_iter().chain(open.map(|open| open.start)).min();
+        if !inside.ranges.is_empty() {
+            self.ranges.extend(decoded.places(&inside.ranges));
+        }
+    }
+
+    /// Brings the ranges in order and apart from one another.
+    fn ordered(mut self) -> Found {
+        if !self.ranges.is_sorted_by_key(|range| range.start) {
+            self.ranges.sort_by_key(|range| range.start);
+        }
+        std::mem::take(&mut self.ranges).into_iter().for_each(|range| self.add(range));
+        self
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::redact::{End, Redactor, SAFE};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::alphabet::STANDARD as STANDARD_ALPHABET;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{NO_PAD, STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -108,8 +110,67 @@ fn around() -> impl Strategy<Value = String> {
     "[xyz0-9 .:/?=&%\\\\\"{}\n,äF+]{0,12}"
 }
 
+/// The ways in which base64 stands in a text.
+const FRAMES: u8 = 6;
+
+fn framed(base64: &str, frame: u8) -> String {
+    let lines = |between: &str| {
+        let lines: Vec<&str> = base64.as_bytes().chunks(19).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        lines.join(between)
+    };
+    match frame {
+        0 => base64.to_owned(),
+        1 => base64.replace('+', "-").replace('/', "_").trim_end_matches('=').to_owned(),
+        2 => form(base64),
+        3 => base64.replace('/', "\\/"),
+        4 => lines("\n    "),
+        _ => lines("\\r\\n"),
+    }
+}
+
+/// What the pieces of a text that are in base64 may be base64 of.
+fn decodings(text: &str) -> Vec<Vec<u8>> {
+    let text = text.replace("%2B", "+").replace("%2F", "/").replace("\\/", "/").replace('-', "+").replace('_', "/");
+    let text = text.replace("\n    ", "").replace("\\r\\n", "");
+    let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '+' && letter != '/');
+    let lenient = GeneralPurpose::new(&STANDARD_ALPHABET, NO_PAD.with_decode_allow_trailing_bits(true));
+    runs.flat_map(|run| {
+        let from = (0..4.min(run.len())).map(|skipped| &run[skipped..]);
+        let whole = from.map(|run| if run.len() % 4 == 1 { &run[..run.len() - 1] } else { run });
+        whole.map(|run| lenient.decode(run).unwrap()).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
 proptest! {
     #![proptest_config(config())]
+
+    #[test]
+    fn nothing_of_a_secret_is_left_in_what_base64_is_of(
+        secret in secret(), way in 0..WAYS, ways in ways(), before in around(), behind in around(),
+        outer in "[a-zA-Z:. =]{0,6}", frame in 0..FRAMES, twice in any::<bool>(),
+        at in any::<prop::sample::Index>(), end in 0_u8..3,
+    ) {
+        let redactor = Redactor::new([secret.as_str()]);
+        let inner = format!("{before}{}{behind}", written(&secret, way, &ways));
+        let inner = if twice { format!("{outer}{}", STANDARD.encode(inner)) } else { inner };
+        let text = format!("{outer}{}", framed(&STANDARD.encode(inner), frame));
+        let (mut bytes, end) = match end {
+            0 => (text.clone().into_bytes(), End::Whole),
+            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
+            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+        };
+        redactor.hide(&mut bytes, end);
+        let left = String::from_utf8(bytes).unwrap();
+        let mut read = decodings(&left);
+        if twice {
+            read = read.iter().flat_map(|text| decodings(&String::from_utf8_lossy(text))).collect();
+        }
+        for piece in pieces(&secret, way, &ways) {
+            let leaks = |text: &Vec<u8>| text.windows(piece.len()).any(|window| window == piece.as_bytes());
+            prop_assert!(!read.iter().any(leaks), "{text} became {left}");
+        }
+    }
 
     #[test]
     fn nothing_of_a_secret_is_left(

@@ -1,0 +1,175 @@
+//! Runs of base64 in a text, and what they are base64 of: a secret may be written in another way in there.
+
+use std::ops::Range;
+
+use super::escape;
+use super::form::sextet;
+
+/// The alignments in which a run can be read: what stands before it may look like base64, too.
+const ALIGNMENTS: usize = 4;
+
+/// Characters of base64, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+    /// How many characters it has.
+    pub(super) length: usize,
+}
+
+/// What stands at one place.
+enum Item {
+    Sextet(u8),
+    /// The end of a line, or what is not seen.
+    Nothing,
+}
+
+/// The runs of a text from which a byte can be read.
+pub(super) fn runs(text: &[u8]) -> impl Iterator<Item = Run<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let run = Run::from(text, at);
+            at = run.behind();
+            if run.length >= 2 {
+                return Some(run);
+            }
+        }
+        None
+    })
+}
+
+impl<'a> Run<'a> {
+    /// The next run from `at` on.
+    fn from(text: &'a [u8], at: usize) -> Run<'a> {
+        let rest = text.get(at..).unwrap_or_default();
+        let may_begin = |byte: &u8| sextet(*byte).is_some() || escape::begins(*byte);
+        let start = at + rest.iter().position(may_begin).unwrap_or(rest.len());
+        // Most are words, which one look at each character tells apart.
+        let rest = text.get(start..).unwrap_or_default();
+        let length = rest.iter().take_while(|byte| sextet(**byte).is_some()).count();
+        let mut run = Run { text, start, end: start + length, length };
+        for (item, end) in items(text, run.end) {
+            match item {
+                Item::Sextet(_) => run.length += 1,
+                // What follows a backslash may be the first character, where that is no escape.
+                Item::Nothing if run.length == 0 => break,
+                Item::Nothing => {}
+            }
+            run.end = end;
+        }
+        run
+    }
+
+    /// Where the next one may begin.
+    fn behind(&self) -> usize {
+        let rest = self.text.get(self.end..).unwrap_or_default();
+        // Of backslashes the last ones are read as the first was.
+        self.end + rest.iter().take_while(|byte| **byte == b'\\').count().max(usize::from(self.length == 0))
+    }
+
+    /// Whether the text ends with it, so that it may have gone on.
+    pub(super) fn is_last(&self) -> bool {
+        escape::is_end(self.text, self.end)
+    }
+
+    /// What it is base64 of, in each alignment.
+    pub(super) fn decoded(self) -> impl Iterator<Item = Decoded<'a>> {
+        let sextets = items(self.text, self.start).filter_map(|(item, _)| match item {
+            Item::Sextet(bits) => Some(bits),
+            Item::Nothing => None,
+        });
+        let sextets: Vec<u8> = sextets.collect();
+        (0..ALIGNMENTS).map(move |skipped| {
+            let sextets = sextets.get(skipped..).unwrap_or_default();
+            let mut bytes = Vec::with_capacity(sextets.len() / 4 * 3 + 3);
+            sextets.chunks(4).for_each(|group| decode(group, &mut bytes));
+            Decoded { run: self, skipped, bytes }
+        })
+    }
+}
+
+fn decode(group: &[u8], bytes: &mut Vec<u8>) {
+    match *group {
+        [a, b, c, d] => bytes.extend([a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]),
+        [a, b, c] => bytes.extend([a << 2 | b >> 4, b << 4 | c >> 2]),
+        [a, b] => bytes.push(a << 2 | b >> 4),
+        _ => {}
+    }
+}
+
+/// What a run is base64 of when so many of its characters are `skipped`.
+pub(super) struct Decoded<'a> {
+    run: Run<'a>,
+    skipped: usize,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Decoded<'_> {
+    /// Where in the text these ranges of bytes stand, which are in order and apart from one another.
+    pub(super) fn places(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+        let mut wanted = ranges.iter().map(|range| self.characters(range)).peekable();
+        let (mut places, mut nth) = (Vec::new(), 0);
+        let (mut from, mut at) = (None, self.run.start);
+        for (item, end) in items(self.run.text, self.run.start) {
+            if let (Item::Sextet(_), Some(range)) = (item, wanted.peek()) {
+                if nth >= range.start {
+                    from.get_or_insert(at);
+                }
+                nth += 1;
+                if nth >= range.end {
+                    places.extend(from.take().map(|from| from..end));
+                    wanted.next();
+                }
+            }
+            at = end;
+        }
+        places
+    }
+
+    /// The characters that hold a bit of these bytes.
+    fn characters(&self, range: &Range<usize>) -> Range<usize> {
+        self.skipped + range.start * 8 / 6..self.skipped + (range.end * 8).div_ceil(6)
+    }
+}
+
+/// What stands one after the other from `at` on, each with its end, until something cannot be in base64.
+fn items(text: &[u8], at: usize) -> impl Iterator<Item = (Item, usize)> {
+    let mut at = at;
+    std::iter::from_fn(move || {
+        let (item, end) = item(text, at)?;
+        at = end;
+        Some((item, end))
+    })
+}
+
+fn item(text: &[u8], at: usize) -> Option<(Item, usize)> {
+    let byte = *text.get(at)?;
+    match sextet(byte) {
+        Some(bits) => Some((Item::Sextet(bits), at + 1)),
+        None if escape::begins(byte) => escaped(text, at),
+        None => nothing(text, byte, at + 1),
+    }
+}
+
+/// What an escape stands for: of escapes in one another the innermost, which comes last.
+fn escaped(text: &[u8], at: usize) -> Option<(Item, usize)> {
+    let mut found = None;
+    let _ = escape::read(text, at, |unit| {
+        let [byte] = *unit.bytes() else { return };
+        let item = sextet(byte).map(|bits| (Item::Sextet(bits), unit.end));
+        found = item.or_else(|| nothing(text, byte, unit.end)).or(found.take());
+    });
+    found
+}
+
+fn nothing(text: &[u8], byte: u8, end: usize) -> Option<(Item, usize)> {
+    let end = if byte == b'\n' { Some(end + indentation(text, end)) } else { escape::unseen(text, byte, end) };
+    end.map(|end| (Item::Nothing, end))
+}
+
+/// How far the next line is moved in.
+fn indentation(text: &[u8], at: usize) -> usize {
+    text.get(at..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
