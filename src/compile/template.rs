@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 use super::{Compiler, Dollars};
 use crate::diagnostic::{Code, Span};
-use crate::template::{Fault, Json, Place, Printed, RenderError, Scope, Slot, Template, printed, stands_alone};
+use crate::template::{
+    Altered, Fault, Json, Place, Printed, RenderError, Scope, Slot, Template, printed, stands_alone,
+};
 use crate::yaml::{At, Spanned};
 
 /// Who gets to read what a template makes.
@@ -16,6 +18,8 @@ pub enum Exposure {
     CommandLine,
     /// The one request, program or body that it is meant for.
     Private,
+    /// Nobody yet: it is the value of a variable of a pack, which is a secret when it is made of one.
+    Variable,
 }
 
 impl Compiler<'_> {
@@ -24,6 +28,7 @@ impl Compiler<'_> {
         match Template::compile(&self.pack.engine, text, &self.names) {
             Ok(template) => {
                 self.check_secrets(template.reads(), text.at, exposure);
+                self.check_altered(template.altered(), text.at, exposure);
                 self.note_steps(template.reads());
                 self.warn_of_helper_names(text);
                 Dollars::of::<S>(exposure).into_iter().for_each(|dollars| self.warn_of_dollars(text, dollars));
@@ -60,13 +65,7 @@ impl Compiler<'_> {
     }
 
     fn report_template(&mut self, fault: Fault, at: At) {
-        let (span, used_at) = match fault.place {
-            Place::Here(range) => (self.span_within(at, range), None),
-            Place::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
-                Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
-                None => (self.span_within(at, used_at), None),
-            },
-        };
+        let (span, used_at) = self.spans_of(fault.place, at);
         let diagnostic = self.error(fault.code, span, fault.message);
         if let Some(help) = fault.help {
             diagnostic.help(help);
@@ -79,22 +78,58 @@ impl Compiler<'_> {
         }
     }
 
+    /// The place in a file, and where the template uses the partial that it is in.
+    fn spans_of(&self, place: Place, at: At) -> (Span, Option<Span>) {
+        match place {
+            Place::Here(range) => (self.span_within(at, range), None),
+            Place::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
+                Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
+                None => (self.span_within(at, used_at), None),
+            },
+        }
+    }
+
     /// The place in the file of a range of a text's value.
     pub fn span_within(&self, at: At, range: std::ops::Range<usize>) -> Span {
         self.findings.documents.span_within(&self.findings.report.sources, at, range)
     }
 
     fn check_secrets(&mut self, reads: &[Vec<String>], at: At, exposure: Exposure) {
-        if exposure == Exposure::Private {
-            return;
-        }
         let Some(secret) = self.secret_in(reads) else { return };
-        if exposure == Exposure::Client {
-            self.error(Code::Secret, at, format!("{secret}, and a client can read what is written here"))
-                .help("a secret belongs into `auth`, `headers`, a body, `stdin`, or a step's `env`");
-        } else {
-            self.warning(Code::Secret, at, format!("{secret}, and other users of the machine can read command lines"))
-                .help("hand it over in `env` or `stdin`");
+        match exposure {
+            Exposure::Client => {
+                _ = self
+                    .error(Code::Secret, at, format!("{secret}, and a client can read what is written here"))
+                    .help("a secret belongs into `auth`, `headers`, a body, `stdin`, or a step's `env`")
+            }
+            Exposure::CommandLine => {
+                _ = self
+                    .warning(
+                        Code::Secret,
+                        at,
+                        format!("{secret}, and other users of the machine can read command lines"),
+                    )
+                    .help("hand it over in `env` or `stdin`")
+            }
+            Exposure::Private | Exposure::Variable => {}
+        }
+    }
+
+    /// Refuses what makes a text of a secret that nothing could recognise and hide.
+    fn check_altered(&mut self, altered: &[Altered], at: At, exposure: Exposure) {
+        let could_leave = matches!(exposure, Exposure::CommandLine | Exposure::Private);
+        for altered in altered.iter().filter(|_| could_leave) {
+            let Some(secret) = self.secret_in(std::slice::from_ref(&altered.path)) else { continue };
+            let helper = &altered.helper;
+            let (span, used_at) = self.spans_of(altered.place.clone(), at);
+            let message = format!("{secret}, and what `{helper}` makes of it could not be recognised and hidden");
+            let diagnostic = self.error(Code::Secret, span, message);
+            diagnostic.help(format!(
+                "hand it over without `{helper}`, or declare what is needed as a secret variable of its own"
+            ));
+            if let Some(used_at) = used_at {
+                diagnostic.note(used_at, "used here");
+            }
         }
     }
 

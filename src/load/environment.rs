@@ -128,7 +128,7 @@ pub(super) fn handed(
     let mut secrets = Vec::new();
     for (name, value) in written {
         let text = Spanned::new(value.value.0.clone(), value.at);
-        let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Private) else { continue };
+        let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Variable) else { continue };
         let secret = template.reads().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&scope) {
             values.insert(name.value.clone(), rendered.text);

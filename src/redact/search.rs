@@ -97,7 +97,7 @@ impl Search {
     /// What there is to hide in a text, and in what it has base64 of, so `deep`.
     fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> Found {
         let mut found = self.find_plain(text, least);
-        let Some(deep) = deep.checked_sub(1) else { return found };
+        let Some(deep) = deep.checked_sub(1).filter(|_| !self.forms.is_empty()) else { return found };
         let is_open = |run: &Run<'_>| least < usize::MAX && run.is_last();
         for run in runs(text).filter(|run| run.length >= self.shortest_in_base64() || is_open(run)) {
             let least = if is_open(&run) { least } else { usize::MAX };
@@ -157,7 +157,7 @@ impl Search {
             any |= reached.end.is_some();
             !any
         });
-        let Some(deep) = deep.checked_sub(1).filter(|_| !any) else { return any };
+        let Some(deep) = deep.checked_sub(1).filter(|_| !any && !self.forms.is_empty()) else { return any };
         let mut runs = runs(text).filter(|run| run.length >= self.shortest_in_base64());
         runs.any(|run| run.decoded().any(|decoded| self.has_any_decoded(&decoded.bytes, deep)))
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::check::{Checked, Rules, check};
 use super::engine::Engine;
-use super::fault::{Fault, Place};
+use super::fault::{Altered, Fault, Place};
 use super::lower::{Marks, label, lower};
 use super::render::{Job, MARK, Mode, RenderError, text_of};
 use super::scope::Scope;
@@ -26,6 +26,7 @@ pub struct Template<S: Slot> {
     source: String,
     body: Body,
     reads: Vec<Vec<String>>,
+    altered: Vec<Altered>,
     sole: Option<Vec<String>>,
     known: S::Known,
     slot: PhantomData<S>,
@@ -100,7 +101,8 @@ impl<S: Slot> Template<S> {
             None => Body::Tree(Box::new(tree(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?)),
         };
         let reads = checked.reads.into_iter().collect();
-        Ok(Template { source: text.to_owned(), body, reads, sole, known, slot: PhantomData })
+        let altered = checked.altered;
+        Ok(Template { source: text.to_owned(), body, reads, altered, sole, known, slot: PhantomData })
     }
 
     /// Fills the template.
@@ -166,6 +168,11 @@ impl<S: Slot> Template<S> {
     /// where an object is read as a whole or by a computed name. What partials read is among them.
     pub fn reads(&self) -> &[Vec<String>] {
         &self.reads
+    }
+
+    /// The values that cannot be recognised in what it makes of them.
+    pub fn altered(&self) -> &[Altered] {
+        &self.altered
     }
 
     /// The path, when the text is exactly one `{{path}}`.

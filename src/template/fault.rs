@@ -19,6 +19,17 @@ pub struct Fault {
     pub instead: Option<String>,
 }
 
+/// A value of which a helper makes something in which it cannot be recognised, as `truncate` does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Altered {
+    /// The path of the value, or of what it may be a part of.
+    pub path: Vec<String>,
+    /// The helper.
+    pub helper: String,
+    /// Where the helper is given it.
+    pub place: Place,
+}
+
 /// A range of bytes in the text of a template or of a partial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {

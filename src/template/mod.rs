@@ -33,7 +33,7 @@ mod tests;
 
 pub use compile::{Part, Template};
 pub use engine::Engine;
-pub use fault::{Fault, Place};
+pub use fault::{Altered, Fault, Place};
 pub use helper::{HelperDoc, helpers, is_helper, stands_alone};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
 pub use printed::{Printed, printed};

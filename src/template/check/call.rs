@@ -1,13 +1,15 @@
 //! Helpers and what they are given.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::Check;
 use super::frame::Typed;
 use crate::diagnostic::Code;
-use crate::template::helper::{Form, Kind, Signature, TABLE, check_format, signature};
+use crate::template::fault::Altered;
+use crate::template::helper::{Form, Gives, Kind, Signature, TABLE, check_format, signature};
 use crate::template::shape::{Shape, element, field};
 use crate::template::syntax::{Call, Expression, Ident};
 
@@ -53,9 +55,14 @@ impl<'a> Check<'a> {
                 self.kind(&call.helper, (kind, param), value);
             }
         }
+        for place in row.alters {
+            if let (Some(param), Some(value)) = (call.params.get(*place), given.get(*place)) {
+                self.altered(&call.helper, param, value);
+            }
+        }
         self.options(call, row);
         self.formats(call);
-        self.given(row, given)
+        self.given(row, &given)
     }
 
     fn unknown_helper(&mut self, call: &Call, form: Form) {
@@ -122,6 +129,9 @@ impl<'a> Check<'a> {
     fn options(&mut self, call: &'a Call, row: &'static Signature) {
         for (place, (name, value)) in call.options.iter().enumerate() {
             let given = self.used(value);
+            if !row.alters.is_empty() {
+                self.altered(&call.helper, value, &given);
+            }
             if call.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.twice(name);
             }
@@ -162,19 +172,29 @@ impl<'a> Check<'a> {
         let Expression::Literal(Value::String(name), _) = key else {
             self.read(&object);
             self.used(key);
-            return Typed { shape: element(&object.shape), origin: None };
+            return Typed::made_of(element(&object.shape), &object);
         };
         self.need(&object);
         if !object.shape.is_object() {
             self.read(&object);
-            return Typed::made(Shape::Any);
+            return Typed::made_of(Cow::Owned(Shape::Any), &object);
         }
-        let origin = object.origin.as_ref().map(|origin| origin.iter().chain([name]).cloned().collect());
-        Typed { shape: field(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any)), origin }
+        let shape = field(&object.shape, name).unwrap_or(Cow::Owned(Shape::Any));
+        let mut found = Typed::field_of(shape, &object, name);
+        found.made_of.extend(object.given);
+        found
     }
 
-    fn given(&self, row: &Signature, given: Vec<Typed<'a>>) -> Typed<'a> {
-        let shape = match (row.doc.name, given.as_slice()) {
+    /// Notes of what a helper makes something in which it cannot be recognised.
+    fn altered(&mut self, helper: &Ident, param: &Expression, value: &Typed<'a>) {
+        let place = self.place(param.span());
+        let new =
+            value.paths().map(|path| Altered { path: path.clone(), helper: helper.text.clone(), place: place.clone() });
+        self.found.altered.extend(new);
+    }
+
+    fn given(&self, row: &Signature, given: &[Typed<'a>]) -> Typed<'a> {
+        let shape = match (row.doc.name, given) {
             ("first" | "last", [list]) => element(&list.shape),
             ("first" | "last", [list, _]) => list.shape.clone(),
             ("default", [first, rest @ ..]) if rest.iter().all(|other| other.shape == first.shape) => {
@@ -182,6 +202,10 @@ impl<'a> Check<'a> {
             }
             _ => Cow::Owned(row.gives.shape()),
         };
-        Typed { shape, origin: None }
+        // A number or a truth value holds nothing of what it tells of.
+        let holds = !matches!(row.gives, Gives::Number | Gives::Boolean);
+        let paths = given.iter().flat_map(Typed::paths).filter(|_| holds);
+        let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        Typed { made_of, ..Typed::of(shape, None) }
     }
 }

@@ -11,11 +11,35 @@ pub(super) struct Typed<'a> {
     pub shape: Cow<'a, Shape>,
     /// The path to it from the top; `None` for what is computed, and for elements of what was read as a whole.
     pub origin: Option<Vec<String>>,
+    /// The paths of that of which it was computed, or is an element.
+    pub made_of: Vec<Vec<String>>,
+    /// Of the scope of a partial, the paths of what is among its fields because it was given by name.
+    pub given: Vec<Vec<String>>,
 }
 
-impl Typed<'_> {
+impl<'a> Typed<'a> {
     pub fn made(shape: Shape) -> Typed<'static> {
-        Typed { shape: Cow::Owned(shape), origin: None }
+        Typed::of(Cow::Owned(shape), None)
+    }
+
+    pub fn of(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> Typed<'a> {
+        Typed { shape, origin, made_of: Vec::new(), given: Vec::new() }
+    }
+
+    /// An element of `whole`, or what was computed of it.
+    pub fn made_of(shape: Cow<'a, Shape>, whole: &Typed<'_>) -> Typed<'a> {
+        Typed { made_of: whole.paths().cloned().collect(), ..Typed::of(shape, None) }
+    }
+
+    /// A field of `whole`.
+    pub fn field_of(shape: Cow<'a, Shape>, whole: &Typed<'_>, name: &str) -> Typed<'a> {
+        let below = |path: &Vec<String>| path.iter().cloned().chain([name.to_owned()]).collect();
+        Typed { made_of: whole.made_of.clone(), ..Typed::of(shape, whole.origin.as_ref().map(below)) }
+    }
+
+    /// The paths of everything of which something may be in it.
+    pub fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.origin.iter().chain(&self.made_of).chain(&self.given)
     }
 
     /// Whether this is the whole scope.
@@ -61,7 +85,7 @@ pub(super) struct Frame<'a> {
 impl<'a> Frame<'a> {
     pub fn root(names: &'a Names, open: bool) -> Frame<'a> {
         let shape = if open { Cow::Owned(Shape::Any) } else { Cow::Borrowed(names.root()) };
-        Frame::of(Typed { shape, origin: Some(Vec::new()) }, Locals { index: open, key: open })
+        Frame::of(Typed::of(shape, Some(Vec::new())), Locals { index: open, key: open })
     }
 
     pub fn of(this: Typed<'a>, locals: Locals) -> Frame<'a> {

@@ -169,15 +169,21 @@ impl<'a> Check<'a> {
 /// What `this` is in a partial that is given values by name.
 fn merged<'a>(this: Typed<'a>, given: &[(&'a str, Typed<'a>)]) -> Typed<'a> {
     let own = given.iter().map(|(name, value)| ((*name).to_owned(), value.shape.clone().into_owned()));
-    match this.shape.as_ref() {
-        _ if given.is_empty() => this,
-        Shape::Any | Shape::Map(_) => Typed { shape: Cow::Owned(Shape::Any), origin: this.origin },
+    if given.is_empty() {
+        return this;
+    }
+    let mut merged = match this.shape.as_ref() {
+        Shape::Any | Shape::Map(_) => Typed { shape: Cow::Owned(Shape::Any), ..this },
         Shape::Object(fields) => {
             let shape = Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain(own));
-            Typed { shape: Cow::Owned(shape), origin: this.origin }
+            Typed { shape: Cow::Owned(shape), ..this }
         }
         _ => Typed::made(Shape::object(own)),
-    }
+    };
+    merged.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
+    merged.given.sort();
+    merged.given.dedup();
+    merged
 }
 
 fn backticks(names: &[&str]) -> String {

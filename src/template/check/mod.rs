@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::diagnostic::Code;
 
-use super::fault::{Fault, Place};
+use super::fault::{Altered, Fault, Place};
 use super::limit::{MAX_EXPANSION, MAX_FAULTS};
 use super::partial::Partials;
 use super::shape::Names;
@@ -37,6 +37,8 @@ pub(super) struct Checked {
     pub faults: Vec<Fault>,
     /// The paths whose values are used.
     pub reads: BTreeSet<Vec<String>>,
+    /// The values that cannot be recognised in what is made of them.
+    pub altered: Vec<Altered>,
     /// The paths whose values must be there for the template to be rendered: `reads`, and objects gone into.
     pub needs: BTreeSet<Vec<String>>,
     /// Where variables begin whose way leads through values of unknown shape.

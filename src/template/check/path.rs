@@ -39,9 +39,7 @@ impl<'a> Check<'a> {
 
     /// That a value is used, as a whole.
     pub(super) fn read(&mut self, value: &Typed<'a>) {
-        if let Some(origin) = &value.origin {
-            self.found.reads.insert(origin.clone());
-        }
+        self.found.reads.extend(value.paths().cloned());
         self.need(value);
     }
 
@@ -117,7 +115,7 @@ impl<'a> Check<'a> {
                 self.found.this.insert(path.span.start);
             }
             let origin = Some(vec!["this".to_owned()]);
-            return Ok((Typed { shape: Cow::Borrowed(shape), origin }, names));
+            return Ok((Typed::of(Cow::Borrowed(shape), origin), names));
         }
         if this.is_root() && names.is_empty() && !self.rules.open {
             let message = "`this` is the whole scope here, which is no value";
@@ -142,10 +140,9 @@ impl<'a> Check<'a> {
         let shape = field(&value.shape, &name.text)?;
         if matches!(value.shape.as_ref(), Shape::List(_)) {
             self.read(value);
-            return Some(Typed { shape, origin: None });
+            return Some(Typed::made_of(shape, value));
         }
-        let origin = value.origin.as_ref().map(|origin| origin.iter().chain([&name.text]).cloned().collect());
-        Some(Typed { shape, origin })
+        Some(Typed::field_of(shape, value, &name.text))
     }
 
     fn no_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &Typed<'a>) -> Fault {

@@ -135,7 +135,7 @@ impl<'a> Check<'a> {
             Shape::Any => Shape::Any,
             _ => Shape::Text,
         };
-        let this = Typed { shape: element(&over.shape), origin: None };
+        let this = Typed::made_of(element(&over.shape), &over);
         let mut frame = Frame::of(this.clone(), Locals { index: true, key: !is_list });
         frame.params = block.block_params.iter().map(|name| name.text.as_str()).zip([this, Typed::made(key)]).collect();
         self.inside(frame, &block.body);

@@ -13,7 +13,7 @@ use handlebars::Handlebars;
 
 pub(super) use argument::{Answer, Given, Plain};
 pub(super) use print::{GET, PRINT, guard_skeleton};
-pub(super) use table::{Form, Kind, Signature, TABLE, signature};
+pub(super) use table::{Form, Gives, Kind, Signature, TABLE, signature};
 pub use table::{HelperDoc, helpers};
 pub(super) use time::NOW_UNLESS;
 pub(super) use time::check_format;

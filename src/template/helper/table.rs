@@ -103,6 +103,8 @@ pub(in crate::template) struct Signature {
     /// What may be given by name.
     pub named: &'static [(&'static str, Kind)],
     pub gives: Gives,
+    /// The places of what cannot be recognised in what it makes of it. What is given by name then cannot be, either.
+    pub alters: &'static [usize],
     /// How many block parameters it binds at most.
     pub binds: usize,
 }
@@ -126,6 +128,7 @@ const fn row(name: &'static str, usage: &'static str, description: &'static str)
         more: None,
         named: &[],
         gives: Gives::Text,
+        alters: &[],
         binds: 0,
     }
 }
@@ -145,6 +148,10 @@ const fn combine(name: &'static str, usage: &'static str, description: &'static 
 
 const fn text(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature { required: &[Kind::Text], ..row(name, usage, description) }
+}
+
+const fn altering(signature: Signature) -> Signature {
+    Signature { alters: &[0], ..signature }
 }
 
 const BLOCK: Signature = Signature { form: Form::Block, required: &[Kind::Any], ..row("", "", "") };
@@ -220,9 +227,9 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         named: &[("indent", Kind::Number)],
         ..row("json", "{{json x indent=2}}", "The value as JSON, on one line unless `indent` says how far to indent")
     },
-    text("upper", "{{upper x}}", "The text in upper case"),
-    text("lower", "{{lower x}}", "The text in lower case"),
-    text("capitalize", "{{capitalize x}}", "The text with its first letter in upper case"),
+    altering(text("upper", "{{upper x}}", "The text in upper case")),
+    altering(text("lower", "{{lower x}}", "The text in lower case")),
+    altering(text("capitalize", "{{capitalize x}}", "The text with its first letter in upper case")),
     text("trim", "{{trim x}}", "The text without white space at its ends"),
     Signature {
         required: &[Kind::List],
@@ -236,9 +243,11 @@ pub(in crate::template) static TABLE: &[Signature] = &[
     Signature {
         required: &[Kind::Text, Kind::Text],
         gives: Gives::Texts,
+        alters: &[0],
         ..row("split", "{{#each (split x \",\")}}", "The parts of a text between separators, as a list")
     },
     Signature {
+        alters: &[0],
         required: &[Kind::Text, Kind::Text, Kind::Text],
         ..row(
             "replace",
@@ -253,6 +262,7 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         ..row("default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
     },
     Signature {
+        alters: &[0],
         required: &[Kind::Text, Kind::Text],
         ..row(
             "indent",
@@ -261,11 +271,16 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         )
     },
     Signature {
+        alters: &[0],
         required: &[Kind::Text, Kind::Number],
         named: &[("end", Kind::Text)],
         ..row("truncate", "{{truncate x 80 end=\"…\"}}", "The text, cut to so many characters, the `end` included")
     },
-    Signature { gives: Gives::Texts, ..text("lines", "{{#each (lines x)}}", "The lines of a text, as a list") },
+    Signature {
+        gives: Gives::Texts,
+        alters: &[0],
+        ..text("lines", "{{#each (lines x)}}", "The lines of a text, as a list")
+    },
     Signature {
         required: &[Kind::List],
         optional: &[Kind::Number],
@@ -279,10 +294,12 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         ..row("last", "{{last xs}} {{last xs 3}}", "The last element of a list, or a list of the last few")
     },
     Signature {
+        alters: &[0],
         optional: &[Kind::Text],
         ..row("now", "{{now}} {{now \"%Y-%m-%d\"}}", "The time, in UTC, as RFC 3339 or in a format of strftime")
     },
     Signature {
+        alters: &[0, 1],
         required: &[Kind::Text, Kind::Text],
         ..row("date", "{{date x \"%d.%m.%Y\"}}", "A date (RFC 3339, or seconds since 1970) in a format of strftime")
     },
