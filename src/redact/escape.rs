@@ -148,6 +148,19 @@ impl Ahead {
         }
     }
 
+    /// A byte of three octal digits.
+    fn octal(&self) -> Result<Option<Unit>, BreaksOff> {
+        let is_octal = |digits: &[u8]| digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
+        match self.bytes().get(..3) {
+            Some(digits) if is_octal(digits) => {
+                let byte = number(digits, 8).and_then(|byte| u8::try_from(byte).ok());
+                Ok(byte.map(|byte| Unit::byte(byte, self.end(3))))
+            }
+            None if self.is_short() && is_octal(self.bytes()) => Err(BreaksOff),
+            _ => Ok(None),
+        }
+    }
+
     /// A number of any length from `from` on, up to `close`.
     fn closed(&self, from: usize, (close, radix): (u8, u32)) -> Result<Option<Unit>, BreaksOff> {
         let rest = self.bytes().get(from..).unwrap_or_default();
@@ -163,7 +176,7 @@ impl Ahead {
     }
 }
 
-/// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\xc3`, behind any number of backslashes.
+/// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\U000000e4`, `\xc3`, `\303`, behind any number of backslashes.
 fn backslash(text: &[u8], at: usize, give: &mut impl FnMut(Unit)) -> Read {
     let behind = backslashes(text, at).last().unwrap_or(at);
     let ahead = Ahead::of(text, behind);
@@ -174,6 +187,15 @@ fn backslash(text: &[u8], at: usize, give: &mut impl FnMut(Unit)) -> Read {
             let byte = ahead.digits(1, 2)?.and_then(|byte| u8::try_from(byte).ok());
             byte.map(|byte| Unit::byte(byte, ahead.end(3)))
         }
+        Some(b'U') => {
+            ahead
+                .digits(1, 8)?
+                .and_then(|character| Unit::character(character, ahead.end(9)))
+                .into_iter()
+                .for_each(give);
+            return Ok(());
+        }
+        Some(b'0'..=b'3') => ahead.octal()?,
         Some(letter) => short(*letter).map(|byte| Unit::byte(byte, ahead.end(1))),
     };
     byte.into_iter().for_each(&mut *give);
@@ -193,7 +215,7 @@ fn short(letter: u8) -> Option<u8> {
         b'b' => Some(8),
         b'f' => Some(12),
         b'e' => Some(27),
-        letter => letter.is_ascii_punctuation().then_some(letter),
+        letter => (letter == b' ' || letter.is_ascii_punctuation()).then_some(letter),
     }
 }
 
@@ -251,6 +273,21 @@ fn entity(text: &[u8], mut at: usize, give: &mut impl FnMut(Unit)) -> Read {
         at = ahead.end(4);
     }
     Ok(())
+}
+
+/// Whether a byte is a quote, which may be written in several ways between quotes.
+pub(super) fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'')
+}
+
+/// Gives each end of a quote that begins at `at`, as it is written between quotes: twice in CSV and SQL, and in a
+/// shell after the end of one text and before the beginning of another.
+pub(super) fn quote(text: &[u8], at: usize, mut give: impl FnMut(usize)) -> Read {
+    const WAYS: [&[u8]; 4] = [b"''", b"\"\"", b"'\\''", b"'\"'\"'"];
+    let rest = text.get(at..).unwrap_or_default();
+    WAYS.iter().filter(|way| rest.starts_with(way)).for_each(|way| give(at + way.len()));
+    let breaks_off = WAYS.iter().any(|way| way.len() > rest.len() && way.starts_with(rest));
+    if breaks_off { Err(BreaksOff) } else { Ok(()) }
 }
 
 /// Where what is not seen ends: of `byte`, which ends at `end`, a control character or the beginning of the sequence by

@@ -16,6 +16,10 @@ impl Element {
         if byte.is_ascii_alphabetic() { Element::Letter(byte.to_ascii_lowercase()) } else { Element::Byte(byte) }
     }
 
+    pub(super) fn is_quote(&self) -> bool {
+        matches!(self, Element::Byte(byte) if super::escape::is_quote(*byte))
+    }
+
     /// Whether `byte` can stand there.
     pub(super) fn admits(self, byte: u8) -> bool {
         match self {
@@ -44,8 +48,8 @@ pub(super) struct Form {
     pub(super) elements: Vec<Element>,
     /// Of base64, the character before, which the secret shares with what stands before it.
     pub(super) lead: Option<Element>,
-    /// Whether it may be written in lines, as base64 is.
-    pub(super) wraps: bool,
+    /// What may stand between its characters: it may be written in lines, or in groups.
+    pub(super) between: &'static [u8],
 }
 
 impl Form {
@@ -63,12 +67,12 @@ impl Form {
     }
 
     fn plain(bytes: &[u8]) -> Form {
-        Form { elements: bytes.iter().map(|byte| Element::of(*byte)).collect(), lead: None, wraps: false }
+        Form { elements: bytes.iter().map(|byte| Element::of(*byte)).collect(), lead: None, between: &[] }
     }
 
     fn hexadecimal(bytes: &[u8]) -> Form {
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Form::plain(digits.as_bytes())
+        Form { between: b"\n :-", ..Form::plain(digits.as_bytes()) }
     }
 
     /// The characters that hold a bit of the secret, where so many bytes stand `before` it in its group of three.
@@ -88,6 +92,6 @@ impl Form {
         };
         let from = first.div_ceil(6);
         let lead = (from > first / 6).then(|| character(first / 6));
-        Form { elements: (from..last.div_ceil(6)).map(character).collect(), lead, wraps: true }
+        Form { elements: (from..last.div_ceil(6)).map(character).collect(), lead, between: b"\n" }
     }
 }

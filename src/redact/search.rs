@@ -31,6 +31,8 @@ pub(super) struct Search {
     beginnings: Vec<u64>,
     /// Which bytes a form can be written with.
     written_with: Vec<bool>,
+    /// Whether there is a quote in any form.
+    has_quotes: bool,
     /// How many bytes a form has at least.
     shortest: usize,
 }
@@ -45,6 +47,7 @@ impl Search {
             firsts: (0..=255).map(escape::begins).collect(),
             beginnings: vec![0; BUCKETS / 64],
             written_with: (0..=255).map(|byte: u8| byte.is_ascii()).collect(),
+            has_quotes: forms.iter().flat_map(|form| &form.elements).any(Element::is_quote),
             shortest: forms.iter().map(|form| form.elements.len()).min().unwrap_or_default(),
             forms: Vec::new(),
         };
@@ -59,7 +62,10 @@ impl Search {
     fn note(&mut self, number: u32, form: &Form) {
         let admitted = |nth: usize| {
             let element = form.elements.get(nth).copied();
-            (0..=255).filter(move |byte| element.is_some_and(|element| element.admits(*byte)))
+            let between = if nth > 0 { form.between } else { &[] };
+            let admits =
+                move |byte: &u8| element.is_some_and(|element| element.admits(*byte)) || between.contains(byte);
+            (0..=255).filter(admits)
         };
         for element in &form.elements {
             if let Element::Byte(byte) = element {
@@ -190,12 +196,17 @@ impl Search {
         }
     }
 
+    /// Whether a byte may be there for another one, or beside those of a secret.
+    fn is_special(&self, byte: u8) -> bool {
+        escape::is_special(byte) || self.has_quotes && escape::is_quote(byte)
+    }
+
     fn may_begin(&self, text: &[u8], at: usize) -> bool {
         match text.get(at..) {
             Some([first, second, third, ..]) => {
                 let bucket = bucket(*first, *second, *third);
                 let begins = self.beginnings.get(bucket / 64).is_some_and(|bits| bits >> (bucket % 64) & 1 == 1);
-                begins || escape::begins(*first) || [second, third].into_iter().any(|byte| escape::is_special(*byte))
+                begins || escape::begins(*first) || [second, third].into_iter().any(|byte| self.is_special(*byte))
             }
             rest => rest.is_some_and(|rest| !rest.is_empty()),
         }
@@ -341,8 +352,22 @@ impl Reading<'_> {
         if element.admits(byte) {
             self.go(nth + 1, at + 1);
         }
+        if element == Element::Byte(byte) && escape::is_quote(byte) {
+            self.quote(nth, at);
+        }
+        if nth > 0 && self.form.between.contains(&byte) {
+            self.go(nth, at + 1);
+        }
         if escape::is_special(byte) {
             self.special(nth, at, (element, byte));
+        }
+    }
+
+    /// A quote of the secret, of which a part may be there alone.
+    fn quote(&mut self, nth: usize, at: usize) {
+        let text = self.text;
+        if escape::quote(text, at, |end| self.go(nth + 1, end)).is_err() {
+            self.ends_within(nth);
         }
     }
 
@@ -381,7 +406,7 @@ impl Reading<'_> {
         if nth == 0 {
             return;
         }
-        let end = if self.form.wraps && byte == b'\n' { Some(end) } else { escape::unseen(self.text, byte, end) };
+        let end = if self.form.between.contains(&byte) { Some(end) } else { escape::unseen(self.text, byte, end) };
         if let Some(end) = end {
             self.go(nth, end);
         }

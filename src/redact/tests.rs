@@ -29,6 +29,13 @@ fn a_secret_is_hidden_in_every_form() {
         "p&#228;&#34;ss&#x2F;wo rd&#43;",
         "p&amp;#228;&amp;quot;ss/wo rd+",
         "70c3a42273732f776f2072642b",
+        "70 c3 a4 22 73 73 2f 77 6f 20 72 64 2b",
+        "70:C3:A4:22:73:73:2F:77:6F:20:72:64:2B",
+        "70c3 a422 7373 2f77\n6f20 7264 2b",
+        "p\\303\\244\\042ss/wo rd+",
+        "p\\U000000e4\\\"ss/wo rd+",
+        "pä\\\"ss/wo\\ rd+",
+        "\"pä\"\"ss/wo rd+\"",
         "70C3A42273732F776F2072642B",
         "cMOkInNzL3dvIHJkKw==",
         "eHDDpCJzcy93byByZCs=",
@@ -128,6 +135,14 @@ fn work_on_base64_grows_with_the_text_alone() {
     for unit in ["V", "VVVV VV", "FVUV", "\\/", "%2B", "A\n      ", "YWFh", "\\u0041"] {
         let text = unit.repeat((1 << 17) / unit.len());
         assert!(read(text.as_bytes(), 1) <= 12 * text.len(), "{unit}");
+    }
+}
+
+#[test]
+fn a_quote_is_found_however_it_is_written_between_quotes() {
+    for said in ["'it''s-a-secret'", "'it'\\''s-a-secret'", "'it'\"'\"'s-a-secret'", "it\\'s-a-secret"] {
+        let left = hidden("it's-a-secret", said);
+        assert!(left.contains("[secret]") && !left.contains("-a-"), "{said} became {left}");
     }
 }
 

@@ -22,6 +22,7 @@ const TOP: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
+    "docs",
     "benches",
     "deny.toml",
     "docs",

@@ -64,7 +64,7 @@ fn html(text: &str) -> String {
 }
 
 /// The ways to write a text, apart from base64.
-const WAYS: u8 = 14;
+const WAYS: u8 = 18;
 
 fn written(text: &str, way: u8, ways: &[u8]) -> String {
     match way {
@@ -81,6 +81,13 @@ fn written(text: &str, way: u8, ways: &[u8]) -> String {
         10 => text.escape_default().to_string(),
         11 => form(text).replace("%2F", "/").replace("%7E", "~").replace('+', "%20"),
         12 => form(&json(text)),
+        13 => text.bytes().map(|byte| format!("{byte:02X}:")).collect(),
+        14 => text
+            .bytes()
+            .map(|byte| if byte.is_ascii() { char::from(byte).to_string() } else { format!("\\{byte:03o}") })
+            .collect(),
+        15 => text.replace('"', "\"\""),
+        16 => text.replace('\'', "'\\''"),
         _ => text.chars().zip(ways.iter().cycle()).map(|(letter, way)| character(letter, *way)).collect(),
     }
 }
