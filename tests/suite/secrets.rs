@@ -18,6 +18,18 @@ fn leaks(secret: &str, text: &str) -> bool {
 
 /// Every way in which a text is looked through.
 fn readings(text: &str) -> Vec<String> {
+    let inner = decodings(text);
+    let innermost: Vec<String> = inner.iter().flat_map(|text| decodings(text)).collect();
+    let mut all: Vec<String> = inner.iter().chain(&innermost).flat_map(|text| unescaped(text)).collect();
+    all.extend(unescaped(text));
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    all.push(String::from_utf8_lossy(&digits.chunks_exact(2).map(byte).collect::<Vec<u8>>()).into_owned());
+    all
+}
+
+/// A text, and what it may be an escaped form of.
+fn unescaped(text: &str) -> Vec<String> {
     let form = text.replace('+', " ");
     let percent = |text: &str| {
         url::form_urlencoded::parse(format!("k={}", text.replace('&', "%26")).as_bytes())
@@ -27,8 +39,13 @@ fn readings(text: &str) -> Vec<String> {
     let html = text.replace("&quot;", "\"").replace("&amp;", "&");
     let json =
         |text: &str| text.replace("\\/", "/").replace("\\\"", "\"").replace("\\u00e4", "ä").replace("\\\\", "\\");
-    let mut all = vec![text.to_owned(), percent(text), percent(&form), html, json(text), json(&json(text))];
+    vec![text.to_owned(), percent(text), percent(&form), html, json(text), json(&json(text))]
+}
+
+/// What the runs of base64 in a text may be of, at each alignment.
+fn decodings(text: &str) -> Vec<String> {
     let is_base64 = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '/' | '=');
+    let mut all = Vec::new();
     for run in text.split(|letter| !is_base64(letter)).filter(|run| run.len() >= 8) {
         let bare = run.trim_end_matches('=');
         let length = bare.len();
@@ -41,9 +58,6 @@ fn readings(text: &str) -> Vec<String> {
             );
         }
     }
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    all.push(String::from_utf8_lossy(&digits.chunks_exact(2).map(byte).collect::<Vec<u8>>()).into_owned());
     all
 }
 
@@ -79,6 +93,9 @@ tools:
   embedded: { run: { exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, result: { content: [{ resource: { uri: "x://{{result.stdout}}", text: t } }, { resourceLink: { uri: "x://{{result.stdout}}", name: "{{result.stdout}}" } }] } }
   notify: { run: [{ id: a, exec: [sh, -c, 'printf %s "$T"'], env: { T: "{{env.T}}" } }, { notify: { updated: "doc://{{steps.a.stdout}}" } }] }
   reads: { arguments: { n: { type: integer } }, run: [{ id: a, read: "doc://file" }], result: { text: "{{truncate steps.a.text n}}" } }
+  twice: { arguments: { how: {} }, run: { exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
+  twice-cut: { arguments: { how: {} }, maxOutput: 64B, run: { exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } } }
+  twice-said: { arguments: { how: {} }, run: [{ id: a, exec: [sh, ./twice.sh, "{{how}}"], env: { T: "{{env.T}}" } }, { log: "{{steps.a.stdout}}" }, { log: { data: { k: "{{steps.a.stdout}}" } } }, { fail: "it said {{steps.a.stdout}}" }] }
 resources:
   file: { uri: "doc://file", file: secret.txt }
   blob: { uri: "doc://blob", file: secret.png }
@@ -94,6 +111,20 @@ resources:
     lines.collect()
 }
 
+/// Says the secret as JSON in base64, in this way, and fails where it is told to.
+const TWICE: &str = r#"
+json=$(printf %s "$T" | sed 's,[\\"],\\&,g;s,/,\\/,g;s,ä,\\u00e4,g')
+inner=$(printf '{"password":"%s"}' "$json" | base64 -w0)
+case $1 in
+  header) printf 'Authorization: Basic %s' "$inner" ;;
+  path) printf 'https://host/v1/%s/more' "$inner" ;;
+  lines) printf 'data: |\n'; printf %s "$inner" | fold -w 30 | sed 's/^/  /' ;;
+  nested) printf '{"auth":"%s"}' "$inner" | base64 -w0 ;;
+  groups) printf %s "$T" | od -An -w64 -tx1 ;;
+  fails) printf 'refused: Basic %s' "$inner" >&2; exit 3 ;;
+esac
+"#;
+
 struct Leaky {
     folder: Folder,
     api: Api,
@@ -103,6 +134,7 @@ impl Leaky {
     fn new() -> Leaky {
         let api = Api::start();
         let folder = Folder::of(&manifest(&api.url()));
+        folder.write("twice.sh", TWICE);
         folder.write("secret.txt", format!("a line\n{SECRET}\n"));
         folder.write(
             "secret.png",
@@ -183,6 +215,29 @@ fn what_folio_encodes_is_hidden_when_it_is_echoed() {
     for tool in ["basic", "echo", "echo-json", "echo-path", "refused"] {
         leaky.call(tool, says_secret);
     }
+}
+
+#[test]
+fn what_is_encoded_twice_is_hidden_wherever_it_leaves() {
+    let leaky = Leaky::new();
+    leaky.everywhere(|client| {
+        for how in ["header", "path", "lines", "nested", "groups", "fails"] {
+            for tool in ["twice", "twice-said"] {
+                let answer = client.call(tool, json!({ "how": how }));
+                assert_hidden(&answer.to_string());
+                says_secret(&answer);
+            }
+            assert_hidden(&client.call("twice-cut", json!({ "how": how })).to_string());
+        }
+    });
+    let serve = leaky.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
+    let server = serve.stdio();
+    let client = server.client(SESSIONS[3]);
+    client.call("twice-said", json!({ "how": "nested" }));
+    client.round_trip();
+    let told = client.told("notifications/message");
+    assert_hidden(&format!("{told:?}"));
+    assert_eq!(told.len(), 2, "{told:?}");
 }
 
 #[test]
