@@ -233,7 +233,8 @@ impl Found {
 
     /// Takes up what was found in what base64 in the text is of.
     fn take(&mut self, decoded: &Decoded<'_>, inside: Found) {
-        let open = inside.open.and_then(|open| decoded.places(&[open..decoded.bytes.len()]).pop());
+        let rest = inside.open.map(|open| open..decoded.bytes.len());
+        let open = rest.and_then(|rest| decoded.places(std::slice::from_ref(&rest)).pop());
         self.open = self.open.into_iter().chain(open.map(|open| open.start)).min();
         if !inside.ranges.is_empty() {
             self.ranges.extend(decoded.places(&inside.ranges));
