@@ -117,7 +117,9 @@ pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, W
     match ended {
         Ended::Cancelled => Err(WorldError::Cancelled),
         Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, said: stderr }),
-        Ended::Itself => status.map(|status| finished(status, stdout, stderr)).map_err(|failure| failed(failure, &command)),
+        Ended::Itself => {
+            status.map(|status| finished(status, stdout, stderr)).map_err(|failure| failed(failure, &command))
+        }
     }
 }
 

@@ -201,7 +201,8 @@ impl Link {
     }
 
     fn was_stopped(&self, state: &State) -> bool {
-        let change = self.process(state).map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG));
+        let change =
+            self.process(state).map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG));
         matches!(change, Some(Ok(Some(_))))
     }
 
