@@ -113,9 +113,8 @@ impl Link {
         waited.unwrap_or_else(PoisonError::into_inner).0.over
     }
 
-    /// Tells the supervisor that its server ends, even where it is stopped.
+    /// Tells the supervisor that its server ends.
     pub(super) fn close(&self) {
-        self.resume(&self.state());
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
@@ -185,34 +184,22 @@ impl Link {
     /// Has the supervisor go on where a program has stopped it, and asks it whether it is there. It is the looks that
     /// count: the machine may stand still in between.
     fn look(&self, state: &mut State) {
-        state.stopped = if self.was_stopped(state) { state.stopped + 1 } else { 0 };
+        state.stopped = if self.resume(state) { state.stopped + 1 } else { 0 };
         state.silent += 1;
-        if state.stopped >= MOST_STOPPED {
-            return state.give_up(&self.socket, "was stopped again and again");
-        }
-        if state.stopped > 0 {
-            self.resume(state);
-        }
         match state.silent {
-            1 => self.send(state, Outgoing::ping()),
+            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped again and again"),
             MOST_SILENT.. => state.give_up(&self.socket, "does not answer"),
+            1 => self.send(state, Outgoing::ping()),
             _ => {}
         }
     }
 
-    fn was_stopped(&self, state: &State) -> bool {
-        let change =
-            self.process(state).map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG));
-        matches!(change, Some(Ok(Some(_))))
-    }
-
-    fn resume(&self, state: &State) {
-        let _ = self.process(state).map(|pid| kill_process(pid, Signal::CONT));
-    }
-
-    /// The supervisor as a process that is not yet reaped, so that the number is its own.
-    fn process(&self, state: &State) -> Option<Pid> {
-        self.pid.filter(|_| !state.ended)
+    /// Has the supervisor go on, and says whether it was stopped.
+    fn resume(&self, state: &State) -> bool {
+        // Until nothing more is heard of it, it is not reaped, and the number its own.
+        let Some(pid) = self.pid.filter(|_| !state.ended) else { return false };
+        let stopped = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+        matches!(stopped, Ok(Some(_))) && kill_process(pid, Signal::CONT).is_ok()
     }
 
     /// Passes on what the supervisor says, until nothing more is heard of it.

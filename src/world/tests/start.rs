@@ -99,3 +99,14 @@ async fn a_start_that_cannot_be_sent_fails() {
     assert_eq!(ended.to_string(), "program `true` was killed: its supervisor cannot be reached");
     assert_next_starts_anew(&world).await;
 }
+
+#[test]
+fn a_supervisor_that_does_not_end_is_given_up_at_the_end() {
+    use std::io::{ErrorKind, Write as _};
+
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    theirs.write_all(&[0]).unwrap();
+    world.finish();
+    assert_eq!(theirs.write_all(&[0]).unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
