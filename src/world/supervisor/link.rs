@@ -91,14 +91,14 @@ impl Link {
     ) -> io::Result<Arc<Link>> {
         let reader = socket.try_clone()?;
         let link = Arc::new(Link { socket, pid, pulse, state: Mutex::default(), changed: Condvar::new() });
-        let watching = link.clone();
-        super::thread("folio-requests", move || watching.watch())?;
         let hearing = link.clone();
         super::thread("folio-replies", move || {
             hearing.hear(reader);
             lost();
             hearing.set_over();
         })?;
+        let watching = link.clone();
+        super::thread("folio-requests", move || watching.watch()).inspect_err(|_| link.close())?;
         Ok(link)
     }
 
@@ -166,7 +166,7 @@ impl Link {
                 (false, _) => PAUSE,
                 (true, false) => self.pulse.saturating_sub(looked.elapsed()),
                 (true, true) => {
-                    (state.watched, state.silent) = (false, 0);
+                    (state.watched, state.silent, state.stopped) = (false, 0, 0);
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                     looked = Instant::now();
                     continue;

@@ -4,6 +4,9 @@
 //! a program finds nothing of the server's in its parent; and when the server ends, even by SIGKILL, the socket closes,
 //! upon which the supervisor kills all programs and ends. When the supervisor is killed, its server does that.
 //!
+//! A program may send signals to its supervisor, which is of the same user. What is stopped goes on within moments, by
+//! the server or, when that ends, by the system; what is stopped again and again, or hangs, is killed by the server.
+//!
 //! A library has no such program: there, a thread does the same work.
 
 mod link;
