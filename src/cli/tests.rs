@@ -16,7 +16,7 @@ fn parse(line: &str) -> Result<Command, clap::Error> {
 
 fn serve(line: &str) -> Serve {
     match parse(line).unwrap() {
-        Command::Serve(serve) => serve.0,
+        Command::Serve(serve) => serve,
         other => panic!("{other:?}"),
     }
 }

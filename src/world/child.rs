@@ -14,7 +14,7 @@ use super::error::WorldError;
 use super::permits::Permit;
 use super::pipes::Pipes;
 use super::program::{candidates, is_executable, names_no_interpreter};
-use crate::world::supervisor::{ProcessTree, Start};
+use crate::world::supervisor::{Failure, ProcessTree, Start};
 
 /// What every child finds in its environment, with what stands in for an unset one.
 pub(super) const BASE_VARIABLES: [(&str, Option<&str>); 4] =
@@ -107,7 +107,7 @@ pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, W
         () = time => Ended::TimedOut,
         exited = until_exit(&mut tree, &mut pipes) => match exited {
             Ok(()) => Ended::Itself,
-            Err(fault) => return Err(not_started(fault, &command)),
+            Err(failure) => return Err(failed(failure, &command)),
         },
     };
     let status = tree.end().await;
@@ -117,7 +117,9 @@ pub(super) async fn run(real: &Real, mut command: Command) -> Result<Finished, W
     match ended {
         Ended::Cancelled => Err(WorldError::Cancelled),
         Ended::TimedOut => Err(WorldError::TimedOut { after: command.timeout, said: stderr }),
-        Ended::Itself => Ok(finished(status, stdout, stderr)),
+        Ended::Itself => {
+            status.map(|status| finished(status, stdout, stderr)).map_err(|failure| failed(failure, &command))
+        }
     }
 }
 
@@ -166,16 +168,25 @@ fn not_started(source: io::Error, command: &Command) -> WorldError {
     }
 }
 
+fn failed(failure: Failure, command: &Command) -> WorldError {
+    match failure {
+        Failure::NotStarted(fault) => not_started(fault, command),
+        Failure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
+    }
+}
+
 /// Waits until a program that was started has ended by itself.
-async fn until_exit(tree: &mut ProcessTree, pipes: &mut Pipes) -> io::Result<()> {
-    tree.started().await?;
-    let mut exit = std::pin::pin!(tree.exited());
+async fn until_exit(tree: &mut ProcessTree, pipes: &mut Pipes) -> Result<(), Failure> {
+    let mut exited = std::pin::pin!(tree.exited());
     let mut flow = std::pin::pin!(pipes.flow());
     tokio::select! {
-        () = &mut exit => { let _ = tokio::time::timeout(LINGER, flow).await; }
-        () = &mut flow => exit.await,
+        outcome = &mut exited => {
+            outcome?;
+            let _ = tokio::time::timeout(LINGER, flow).await;
+            Ok(())
+        }
+        () = &mut flow => exited.await,
     }
-    Ok(())
 }
 
 fn finished(status: Option<ExitStatus>, stdout: Captured, stderr: Captured) -> Finished {

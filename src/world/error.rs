@@ -38,6 +38,14 @@ pub enum WorldError {
         #[source]
         source: io::Error,
     },
+    /// It was killed with its supervisor: whatever ran is gone.
+    #[error("program `{program}` was killed: its supervisor {reason}")]
+    Unsupervised {
+        /// As written.
+        program: String,
+        /// What became of that.
+        reason: &'static str,
+    },
     /// The time was up; whatever ran is gone.
     #[error("it did not end within {after:?}")]
     TimedOut {

@@ -98,7 +98,8 @@ impl Real {
         Real { supervisor: Supervisor::of(Some(program)), ..self }
     }
 
-    /// Ends all programs, and waits until they are gone, but for a tenth of a second at most.
+    /// Ends all programs, and waits until they are gone. A supervisor that takes longer than a tenth of a second is killed,
+    /// and this process ends what is left, within a second.
     pub fn finish(&self) {
         self.supervisor.finish();
     }

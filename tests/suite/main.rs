@@ -51,6 +51,7 @@ mod specification;
 mod stdio;
 mod steps;
 mod streams;
+mod supervisor;
 mod tasks;
 mod versions;
 mod within;

@@ -12,7 +12,7 @@ use crate::harness::*;
 const BURST: usize = 4_000;
 
 /// What is left of a server may take this long to be gone: it takes less than a second on a machine that is not busy.
-const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 fn marker(test: &str) -> String {
     format!("folio-suite-programs-{test}-{}", std::process::id())
@@ -48,7 +48,7 @@ fn children(pid: i32) -> Vec<(i32, String)> {
     pids.into_iter().map(named).collect()
 }
 
-fn supervisor(server: &Server) -> Option<i32> {
+pub(crate) fn supervisor(server: &Server) -> Option<i32> {
     children(server.pid()).into_iter().find(|(_, line)| line.ends_with("__supervisor\0")).map(|(pid, _)| pid)
 }
 
@@ -60,7 +60,7 @@ fn leads(pid: i32) -> bool {
 }
 
 /// Whether there is such a process, and it is no zombie.
-fn lives(pid: i32) -> bool {
+pub(crate) fn lives(pid: i32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
@@ -141,7 +141,7 @@ fn a_program_waits_its_turn_and_a_reload_makes_room() {
 
 /// Starts a process that is called by its marker and sleeps, without descriptors, in a session of its own, after two
 /// forks, with another limit and, where that is allowed, under another user. `$0` is the marker.
-const ESCAPE: &str = "prlimit --pid $$ --rttime=123456789 2>/dev/null; user='setpriv --reuid=65534 --clear-groups'; $user true 2>/dev/null || user=; (setsid sh -c 'prlimit --pid $$ --rttime=7654321:7654321; (setsid $1 sh -c \\\"sleep 600; :\\\" $0 & :)' $0 \\\"$user\\\" </dev/null >/dev/null 2>&1 &)";
+pub(crate) const ESCAPE: &str = "prlimit --pid $$ --rttime=123456789 2>/dev/null; user='setpriv --reuid=65534 --clear-groups'; $user true 2>/dev/null || user=; (setsid sh -c 'prlimit --pid $$ --rttime=7654321:7654321; (setsid $1 sh -c \\\"sleep 600; :\\\" $0 & :)' $0 \\\"$user\\\" </dev/null >/dev/null 2>&1 &)";
 
 /// A server with `hold`, which escapes and goes on, and `leave`, which escapes and ends when there is a gate.
 fn escaping(marker: &str, programs: usize) -> Folder {

@@ -4,6 +4,9 @@
 //! a program finds nothing of the server's in its parent; and when the server ends, even by SIGKILL, the socket closes,
 //! upon which the supervisor kills all programs and ends. When the supervisor is killed, its server does that.
 //!
+//! A program may send signals to its supervisor, which is of the same user. What is stopped goes on within moments, by
+//! the server or, when that ends, by the system; what is stopped again and again, or hangs, is killed by the server.
+//!
 //! A library has no such program: there, a thread does the same work.
 
 mod link;
@@ -19,27 +22,36 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::process::Pid;
 
 use super::permits::Permit;
 use link::{Link, Process};
 use orphans::Orphans;
 
-pub(super) use link::ProcessTree;
+pub(super) use link::{Failure, ProcessTree};
 pub(super) use wire::{Pipes, Start};
 
 /// The hidden argument.
 const ARGUMENT: &str = "__supervisor";
 /// How long the supervisor is waited for when the server ends.
 const PARTING: Duration = Duration::from_millis(100);
-/// How long the supervisor may take to answer: five times what a program may that cannot be killed.
-const ANSWER: Duration = Duration::from_secs(10);
+/// How long the server waits for what was left of that.
+const LAST: Duration = Duration::from_millis(800);
+/// How often the server looks whether the supervisor answers.
+const PULSE: Duration = Duration::from_millis(200);
+/// How long a thread may take to end all programs: more than a program may that cannot be killed.
+const THREAD_END: Duration = Duration::from_secs(10);
 
 /// Does the work of a supervisor where these arguments ask for it; `None` where they do not.
 pub fn supervise(arguments: impl IntoIterator<Item = OsString>) -> Option<io::Result<()>> {
     let argument = arguments.into_iter().nth(1)?;
     (argument == ARGUMENT).then(|| {
         let _ = rustix::process::setsid();
+        // One that is stopped when its server ends goes on, and sees that.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT));
         super::isolation::close_to_others();
         super::isolation::close_inherited();
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
@@ -65,8 +77,8 @@ impl Supervisor {
 
     /// A supervisor that runs at the other end of `socket`, and whose successor is not found.
     #[cfg(test)]
-    pub(super) fn at(socket: UnixStream, patience: Duration) -> Supervisor {
-        let link = Link::new(socket, patience, || {}).ok();
+    pub(super) fn at(socket: UnixStream, pulse: Duration) -> Supervisor {
+        let link = Link::new(socket, None, pulse, || {}).ok();
         Supervisor { program: Some("/absent".into()), link: Mutex::new(link) }
     }
 
@@ -80,13 +92,14 @@ impl Supervisor {
         Ok(link.start(start, pipes, permit))
     }
 
-    /// Ends the supervisor with all that it supervises, and waits for it, but not for long.
+    /// Ends the supervisor with all that it supervises, and waits for it, but not for long. Where it takes longer, this
+    /// process does it.
     pub(super) fn finish(&self) {
         let Some(link) = self.slot().take() else { return };
         link.close();
-        let deadline = Instant::now() + PARTING;
-        while !link.is_over() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
+        if !link.wait_over(PARTING) {
+            link.give_up("does not end");
+            link.wait_over(LAST);
         }
     }
 
@@ -100,13 +113,13 @@ impl Supervisor {
         let link = match &self.program {
             Some(program) => {
                 let process = start(program, theirs)?;
-                Link::new(ours, ANSWER, || process.lost())?
+                Link::new(ours, Some(Pid::from_child(&process.child)), PULSE, || process.lost())?
             }
             None => {
                 let ended = start_thread(theirs)?;
                 // Two threads would take each other's programs for orphans.
-                Link::new(ours, ANSWER, move || {
-                    let _ = ended.recv_timeout(ANSWER);
+                Link::new(ours, None, PULSE, move || {
+                    let _ = ended.recv_timeout(THREAD_END);
                 })?
             }
         };

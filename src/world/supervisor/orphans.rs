@@ -8,6 +8,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::sync::{Notify, oneshot};
 
 use super::process::PATIENCE;
+#[cfg(target_os = "linux")]
+use crate::world::procfs;
 
 /// How long those that are killed are given before one looks again.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -47,20 +49,30 @@ impl Orphans {
         adopt();
         let orphans = Orphans::default();
         #[cfg(target_os = "linux")]
-        orphans.leaders.borrow_mut().extend(crate::world::procfs::children());
+        orphans.leaders.borrow_mut().extend(procfs::children());
         orphans
     }
 
     /// Knows a program that runs.
-    pub(super) fn add_leader(&self, leader: Option<Pid>) {
-        self.leaders.borrow_mut().extend(leader);
+    pub(super) fn add_leader(&self, leader: Pid) {
+        self.leaders.borrow_mut().insert(leader);
     }
 
     /// Forgets it. From here on, whatever it has started is an orphan, or will be.
-    pub(super) fn remove_leader(&self, leader: Option<Pid>) {
-        if let Some(leader) = leader {
-            self.leaders.borrow_mut().remove(&leader);
+    pub(super) fn remove_leader(&self, leader: Pid) {
+        self.leaders.borrow_mut().remove(&leader);
+    }
+
+    /// Says whether it is certain that a program that has ended, and is not yet reaped, has left nothing behind: this
+    /// process has no children but such as lead a program, and the list of them is one that this one is found in.
+    pub(super) fn are_none_of(&self, leader: Pid) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            let (children, leaders) = (procfs::children(), self.leaders.borrow());
+            children.contains(&leader) && children.iter().all(|child| leaders.contains(child))
         }
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// Waits until there are none.
@@ -145,8 +157,6 @@ impl Orphans {
     /// by the leader's own doing. Those in the session of this process are not of any program either.
     #[cfg(target_os = "linux")]
     fn orphans(&self) -> Vec<Pid> {
-        use crate::world::procfs;
-
         let leaders = self.leaders.borrow();
         let mut children = procfs::children();
         children.retain(|pid| !leaders.contains(pid));
@@ -169,7 +179,7 @@ impl Orphans {
 fn end(pid: Pid) -> bool {
     use rustix::process::{WaitOptions, waitpid};
 
-    if crate::world::procfs::stat(pid).is_some_and(|its| its.group == pid.as_raw_nonzero().get()) {
+    if procfs::stat(pid).is_some_and(|its| its.group == pid.as_raw_nonzero().get()) {
         let _ = kill_process_group(pid, Signal::KILL);
     }
     let killed = kill_process(pid, Signal::KILL).is_ok();

@@ -8,15 +8,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{ExitStatus, Stdio};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
@@ -105,46 +104,50 @@ impl Programs {
             (Request::End(id), _) => {
                 self.ends.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
             }
+            (Request::Ping, _) => self.reply(0, Reply::Awake),
             (Request::Start(..), None) => {}
         }
     }
 
     async fn run(self: Rc<Programs>, id: u64, (start, pipes): (Box<Start>, Pipes), end: CancellationToken) {
-        let reply = |reply| {
-            let _ = self.replies.send((id, reply));
+        let reply = match spawn(&start, pipes).await {
+            Ok(child) => Reply::Gone(self.attend(id, child, end).await.map(ExitStatus::into_raw)),
+            Err(fault) => Reply::Failed(fault.raw_os_error().unwrap_or(0)),
         };
-        match spawn(&start, pipes).await {
-            Err(fault) => reply(Reply::Failed(fault.raw_os_error().unwrap_or(0))),
-            Ok(mut child) => {
-                let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-                self.orphans.add_leader(leader);
-                reply(Reply::Started);
-                tokio::select! {
-                    biased;
-                    () = end.cancelled() => {}
-                    () = exited(&mut child) => {
-                        reply(Reply::Exited);
-                        end.cancelled().await;
-                    }
-                }
-                let status = self.end(child, leader).await;
-                reply(Reply::Gone(status.map(ExitStatus::into_raw)));
-            }
-        }
+        self.reply(id, reply);
         self.ends.borrow_mut().remove(&id);
     }
 
-    /// Kills what is left of a program, and waits until it is gone.
-    async fn end(&self, mut child: Child, leader: Option<Pid>) -> Option<ExitStatus> {
-        if let Some(leader) = leader {
+    /// Waits until a program has ended or is to end, and until nothing of it is left.
+    async fn attend(&self, id: u64, mut child: Child, end: CancellationToken) -> Option<ExitStatus> {
+        let leader = Pid::from_child(&child);
+        self.orphans.add_leader(leader);
+        let ended = tokio::select! {
+            biased;
+            () = end.cancelled() => false,
+            () = exited(leader) => true,
+        };
+        // Where nobody is left there is nothing to be asked for.
+        let left = !ended || !self.orphans.are_none_of(leader);
+        if left && ended {
+            self.reply(id, Reply::Exited);
+            end.cancelled().await;
+        }
+        if left {
             // It is not yet reaped, so the number is still its own.
             let _ = kill_process_group(leader, Signal::KILL);
+            let _ = tokio::time::timeout(PATIENCE, exited(leader)).await;
         }
-        let _ = tokio::time::timeout(PATIENCE, exited(&mut child)).await;
         let status = child.try_wait().ok().flatten();
         self.orphans.remove_leader(leader);
-        let _ = tokio::time::timeout(PATIENCE, self.orphans.gone()).await;
+        if left {
+            let _ = tokio::time::timeout(PATIENCE, self.orphans.gone()).await;
+        }
         status
+    }
+
+    fn reply(&self, id: u64, reply: Reply) {
+        let _ = self.replies.send((id, reply));
     }
 }
 
@@ -180,18 +183,20 @@ fn command(start: &Start, pipes: Pipes) -> Command {
     command
 }
 
-/// Makes the calling process the leader of a session of its own, without a terminal, and the reaper of its orphans.
+/// Makes the calling process the leader of a session of its own, without a terminal, and the reaper of its orphans. It is
+/// killed with its supervisor, for the case that the server is gone with that.
 fn lead_session() -> io::Result<()> {
     rustix::process::setsid()?;
     #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    }
     Ok(())
 }
 
 /// Waits for the end of a program without reaping it.
-async fn exited(child: &mut Child) {
-    // It has no number any more when it is reaped.
-    let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+async fn exited(pid: Pid) {
     #[cfg(target_os = "linux")]
     if readable_when_ended(pid).await.is_ok() {
         return;

@@ -10,20 +10,17 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
 /// A program's stdin, stdout and stderr.
 const MOST_PIPES: usize = 3;
-/// How long a request is tried anew for which the system has no room.
-const NO_ROOM: Duration = Duration::from_secs(1);
-/// How long it rests in between.
-const PAUSE: Duration = Duration::from_millis(5);
 const START: u8 = 0;
 const END: u8 = 1;
+const PING: u8 = 2;
 
 /// A program to be started.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,6 +40,8 @@ pub(super) enum Request {
     Start(u64, Box<Start>),
     /// Kills whatever is left of it.
     End(u64),
+    /// Is answered at once.
+    Ping,
 }
 
 /// The pipes of a program that is started.
@@ -58,6 +57,8 @@ pub(in crate::world) struct Pipes {
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
     pipes: Vec<OwnedFd>,
+    /// How many bytes are sent.
+    sent: usize,
 }
 
 impl Outgoing {
@@ -74,45 +75,43 @@ impl Outgoing {
             put(&mut bytes, value);
         }
         let pipes = pipes.stdin.into_iter().chain([pipes.stdout, pipes.stderr]).collect();
-        Outgoing { bytes: measured(bytes), pipes }
+        Outgoing { bytes: measured(bytes), pipes, sent: 0 }
     }
 
     pub(super) fn end(id: u64) -> Outgoing {
-        Outgoing { bytes: measured(head(END, id)), pipes: Vec::new() }
+        Outgoing { bytes: measured(head(END, id)), pipes: Vec::new(), sent: 0 }
     }
 
-    /// Writes it to the end.
-    pub(super) fn send(&self, socket: &UnixStream) -> io::Result<()> {
-        let sent = while_no_room(|| self.begin(socket))?;
-        io::Write::write_all(&mut &*socket, self.bytes.get(sent..).unwrap_or_default())
+    pub(super) fn ping() -> Outgoing {
+        Outgoing { bytes: measured(head(PING, 0)), pipes: Vec::new(), sent: 0 }
     }
 
-    /// Writes its first bytes, with the pipes, and says how many.
-    fn begin(&self, socket: &UnixStream) -> rustix::io::Result<usize> {
+    /// Sends what there is room for, without waiting, and says whether that was all. Of descriptors on their way, too, a
+    /// system lets there be only so many.
+    pub(super) fn send(&mut self, socket: &UnixStream) -> io::Result<bool> {
+        while self.sent < self.bytes.len() {
+            match self.send_some(socket) {
+                Ok(count) => {
+                    self.sent += count;
+                    self.pipes.clear();
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => return Ok(false),
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn send_some(&self, socket: &UnixStream) -> rustix::io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_PIPES))];
         let mut along = SendAncillaryBuffer::new(&mut space);
         let pipes: Vec<_> = self.pipes.iter().map(AsFd::as_fd).collect();
         if !pipes.is_empty() {
             along.push(SendAncillaryMessage::ScmRights(&pipes));
         }
-        rustix::net::sendmsg(socket, &[IoSlice::new(&self.bytes)], &mut along, SendFlags::empty())
-    }
-}
-
-/// Tries anew what was interrupted, and, for a while, what there was no room for: of descriptors on their way, a system
-/// lets there be only so many.
-fn while_no_room<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    use rustix::io::Errno;
-
-    let deadline = Instant::now() + NO_ROOM;
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN) if Instant::now() < deadline => {
-                std::thread::sleep(PAUSE);
-            }
-            outcome => return outcome,
-        }
+        let rest = IoSlice::new(self.bytes.get(self.sent..).unwrap_or_default());
+        rustix::net::sendmsg(socket, &[rest], &mut along, SendFlags::DONTWAIT)
     }
 }
 
@@ -142,10 +141,17 @@ fn measured(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// What has come of requests so far.
-#[derive(Default)]
 pub(super) struct Inbox {
+    /// What is read at once.
+    buffer: Box<[u8]>,
     bytes: Vec<u8>,
     pipes: VecDeque<OwnedFd>,
+}
+
+impl Default for Inbox {
+    fn default() -> Inbox {
+        Inbox { buffer: vec![0; 64 << 10].into(), bytes: Vec::new(), pipes: VecDeque::new() }
+    }
 }
 
 impl Inbox {
@@ -153,8 +159,7 @@ impl Inbox {
     pub(super) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_PIPES))];
         let mut along = RecvAncillaryBuffer::new(&mut space);
-        let mut buffer = vec![0; 64 << 10];
-        let mut slices = [IoSliceMut::new(&mut buffer)];
+        let mut slices = [IoSliceMut::new(&mut self.buffer)];
         #[cfg(target_os = "linux")]
         let flags = RecvFlags::CMSG_CLOEXEC;
         #[cfg(not(target_os = "linux"))]
@@ -169,7 +174,7 @@ impl Inbox {
         for pipe in &self.pipes {
             rustix::io::fcntl_setfd(pipe, rustix::io::FdFlags::CLOEXEC)?;
         }
-        self.bytes.extend(buffer.get(..count).unwrap_or_default());
+        self.bytes.extend(self.buffer.get(..count).unwrap_or_default());
         Ok(count)
     }
 
@@ -190,7 +195,8 @@ impl Inbox {
                 };
                 Some((Request::Start(id, Box::new(start)), Some(pipes)))
             }
-            (_, id) => Some((Request::End(id), None)),
+            (END, id) => Some((Request::End(id), None)),
+            _ => Some((Request::Ping, None)),
         }
     }
 }
@@ -238,8 +244,9 @@ impl Parts<'_> {
 /// What the supervisor says of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
-    Started,
-    /// It was not, with the system's number for why; 0 where there is none.
+    /// To a ping, and of no program.
+    Awake,
+    /// It was not started, with the system's number for why; 0 where there is none.
     Failed(i32),
     /// It has ended by itself; what it has started may go on.
     Exited,
@@ -254,7 +261,7 @@ const UNKNOWN: i32 = -1;
 impl Reply {
     pub(super) fn to_bytes(self, id: u64) -> [u8; REPLY] {
         let (kind, value) = match self {
-            Reply::Started => (0, 0),
+            Reply::Awake => (0, 0),
             Reply::Failed(errno) => (1, errno),
             Reply::Exited => (2, 0),
             Reply::Gone(status) => (3, status.unwrap_or(UNKNOWN)),
@@ -270,7 +277,7 @@ impl Reply {
         let (id, value) = rest.split_first_chunk()?;
         let value = i32::from_ne_bytes(value.first_chunk().copied()?);
         let reply = match kind {
-            0 => Reply::Started,
+            0 => Reply::Awake,
             1 => Reply::Failed(value),
             2 => Reply::Exited,
             _ => Reply::Gone(Some(value).filter(|status| *status != UNKNOWN)),
@@ -339,7 +346,7 @@ mod tests {
 
         #[test]
         fn replies_arrive_as_they_were_sent(id: u64, value in 0..i32::MAX) {
-            for reply in [Reply::Started, Reply::Failed(value), Reply::Exited, Reply::Gone(Some(value)), Reply::Gone(None)] {
+            for reply in [Reply::Awake, Reply::Failed(value), Reply::Exited, Reply::Gone(Some(value)), Reply::Gone(None)] {
                 prop_assert_eq!(Reply::from_bytes(reply.to_bytes(id)), Some((id, reply)));
             }
         }

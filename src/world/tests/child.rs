@@ -163,6 +163,29 @@ async fn what_a_substituted_process_still_writes_is_read() {
     panic!("in fifty calls nothing was read after the program's end");
 }
 
+#[tokio::test]
+async fn what_one_call_still_writes_is_read_while_others_end() {
+    let world = real();
+    let others = futures_util::future::join_all((0..4).map(|_| async {
+        loop {
+            world.run(command(&["true"])).await.unwrap();
+        }
+    }));
+    let late = async {
+        for _ in 0..50 {
+            let finished = world.run(sh("(sleep 0.03; echo late) & echo early")).await.unwrap();
+            if text(&finished.stdout) == "early\nlate\n" {
+                return true;
+            }
+        }
+        false
+    };
+    tokio::select! {
+        late = late => assert!(late, "in fifty calls nothing was read after the program's end"),
+        _ = others => {}
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_descriptor_of_ours_is_inherited() {

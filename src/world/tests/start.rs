@@ -7,11 +7,12 @@ use futures_util::FutureExt as _;
 use crate::world::supervisor::Supervisor;
 use crate::world::{Command, Real, World, WorldError};
 
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How often one looks whether the supervisor answers.
+const PULSE: Duration = Duration::from_millis(20);
 
 /// A world for one program, with a supervisor at the other end of a socket.
 fn world(socket: UnixStream) -> Real {
-    let world = Real { supervisor: Supervisor::at(socket, PATIENCE), ..Real::new() };
+    let world = Real { supervisor: Supervisor::at(socket, PULSE), ..Real::new() };
     world.limit_programs(1);
     world
 }
@@ -37,6 +38,15 @@ async fn a_start_that_is_never_answered_ends_by_its_time() {
     let world = world(ours);
     let ended = run(&world, Command { timeout: Duration::from_millis(100), ..command() }).await;
     assert!(matches!(ended, WorldError::TimedOut { .. }), "{ended}");
+    assert_next_starts_anew(&world).await;
+}
+
+#[tokio::test]
+async fn a_start_that_is_never_answered_fails() {
+    let (ours, _theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    let ended = run(&world, command()).await;
+    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor does not answer");
     assert_next_starts_anew(&world).await;
 }
 
@@ -76,7 +86,7 @@ async fn a_start_whose_supervisor_is_gone_fails() {
         drop(theirs);
     };
     let (ended, ()) = tokio::join!(run(&world, command()), gone);
-    assert!(matches!(ended, WorldError::NotStarted { .. }), "{ended}");
+    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor was killed");
     assert_next_starts_anew(&world).await;
 }
 
@@ -86,6 +96,17 @@ async fn a_start_that_cannot_be_sent_fails() {
     let (ours, _theirs) = UnixDatagram::pair().unwrap();
     let world = world(UnixStream::from(OwnedFd::from(ours)));
     let ended = run(&world, Command { args: vec!["x".repeat(4 << 20).into()], ..command() }).await;
-    assert!(matches!(ended, WorldError::NotStarted { .. }), "{ended}");
+    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor cannot be reached");
     assert_next_starts_anew(&world).await;
+}
+
+#[test]
+fn a_supervisor_that_does_not_end_is_given_up_at_the_end() {
+    use std::io::{ErrorKind, Write as _};
+
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let world = world(ours);
+    theirs.write_all(&[0]).unwrap();
+    world.finish();
+    assert_eq!(theirs.write_all(&[0]).unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
