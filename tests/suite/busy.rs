@@ -44,12 +44,32 @@ tools:
   flat: { description: D, arguments: { a: {} }, result: { select: "[@] | FLAT" } }
   texts: { description: D, arguments: { a: {} }, result: { select: "TEXTS" } }
   equal: { description: D, arguments: { a: {} }, result: { select: "LISTS | @ == @" } }
+  counts:
+    description: D
+    arguments: { text: { pattern: "(x{1,500}){1,100}y" } }
+    run: { sleep: 1ms }
+    timeout: 2s
+  ends:
+    description: D
+    arguments: { text: { pattern: "z(x{1,500}){1,100}$" } }
+    run: { sleep: 1ms }
+    timeout: 2s
+  looks: { description: D, arguments: { text: { pattern: "(?=x)x*y" } } }
+  names:
+    description: D
+    run: { sleep: 1ms }
+    timeout: 2s
+    inputSchema:
+      type: object
+      properties: { map: { type: object, patternProperties: { "(x{1,500}){1,100}y": {} } } }
 "#;
 
 const WORK: &str =
     "this takes too much work: more than 512 MiB would be read and written; send less, or ask for less at once";
 const MEMORY: &str =
     "this takes too much memory: more than 128 MiB would be held at once; send less, or ask for less at once";
+
+const LATE: &str = "it did not end within 2s";
 
 /// A folder whose expressions double what they are given, sixty times.
 fn folder() -> Folder {
@@ -81,6 +101,7 @@ fn tool(name: &str, arguments: Value, outcome: &'static [&'static str]) -> Attac
 fn attacks() -> Vec<Attack> {
     let long = "x".repeat(3 << 20);
     let parts = "ab,".repeat(900_000);
+    let counted = "x".repeat(200_000);
     vec![
         tool("pick", json!({ long.clone(): 1 }), &["is not known here; known are `colour`, `other`"]),
         tool(
@@ -98,6 +119,10 @@ fn attacks() -> Vec<Attack> {
         tool("flat", json!({}), &[WORK, MEMORY]),
         tool("texts", json!({}), &[WORK, MEMORY]),
         tool("equal", json!({}), &[WORK, MEMORY]),
+        tool("counts", json!({ "text": counted }), &[WORK, LATE]),
+        tool("ends", json!({ "text": counted }), &[WORK, LATE]),
+        tool("names", json!({ "map": { counted.clone(): 1 } }), &[WORK, LATE]),
+        tool("looks", json!({ "text": counted }), &["could not be matched against its pattern"]),
     ]
 }
 

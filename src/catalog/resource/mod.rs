@@ -27,7 +27,7 @@ use super::complete::{Asking, Owner, Sources};
 use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
 use super::file;
-use super::inputs::{Confined, Inputs, complaint};
+use super::inputs::{Confined, Inputs, Misfit};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::{exhausted, refused};
@@ -114,7 +114,7 @@ impl Resource {
 
     /// The files of its root whose paths its variable takes.
     fn readable<'r>(&'r self, root: &'r Root) -> impl Iterator<Item = &'r crate::files::Entry> {
-        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path));
+        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path, &Budget::default()));
         root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
@@ -254,12 +254,10 @@ impl Resource {
     ) -> Result<Reading, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let wrong = |violations: Vec<_>| {
-            Refusal::new(RefusalKind::BadArguments, complaint(&violations)).with_data(json!({ "uri": uri }))
-        };
+        let wrong = |misfit: Misfit| misfit.refusal().with_data(json!({ "uri": uri }));
         let budget = calling.budget_of(self.plan());
         let calling = &calling.charging(&budget);
-        let bound = budget.run_sized(uri.len(), || self.inputs.bind_texts(Some(given))).map_err(exhausted)?;
+        let bound = budget.run_sized(uri.len(), || self.inputs.bind_texts(Some(given), &budget)).map_err(exhausted)?;
         let arguments = bound.map_err(wrong)?;
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let scope = self.home.scope(arguments, &budget);
@@ -348,7 +346,8 @@ impl Resource {
     ) -> Option<crate::files::Stat> {
         let (folder, literal, path) = file;
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
-        let scope = self.home.scope(self.inputs.bind_texts(Some(given)).ok()?, &Budget::default());
+        let budget = Budget::default();
+        let scope = self.home.scope(self.inputs.bind_texts(Some(given), &budget).ok()?, &budget);
         let rendered = path.render(&scope).ok()?.text;
         folder.stat(Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered))).ok()
     }

@@ -68,7 +68,7 @@ impl Named<'_> {
 
     /// The pieces of the path, with the values of variables where they are known, or have a default.
     fn pieces(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<Piece>> {
-        let mut known = self.resource.inputs.bind_known(given);
+        let mut known = self.resource.inputs.bind_known(given, &Budget::default());
         known.insert(variable.to_owned(), Value::Null);
         let scope = self.resource.home.scope(known, &Budget::default());
         let mut pieces = Vec::new();
@@ -105,10 +105,10 @@ impl Named<'_> {
             .all(|variable| values.contains_key(&variable.name) || !inputs.requires(&variable.name));
         let found = whole.then(|| template.matches(&template.expand(&|name| values.get(name).cloned())));
         let known = match found {
-            Some(Some(found)) => inputs.bind_known(&found.into_iter().collect()),
+            Some(Some(found)) => inputs.bind_known(&found.into_iter().collect(), &Budget::default()),
             Some(None) => return false,
             // As far as it is known without the others.
-            None => inputs.bind_known(values),
+            None => inputs.bind_known(values, &Budget::default()),
         };
         let Ok(rendered) = self.path.render(&home.scope(known, &Budget::default())) else { return false };
         let rendered = Path::new(&rendered.text);
