@@ -13,6 +13,7 @@ mod connections;
 mod descriptors;
 mod events;
 mod guard;
+mod large;
 mod presence;
 mod redact;
 mod session;
@@ -41,6 +42,7 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::block_if_large;
 use crate::catalog::Endpoint;
 use crate::server::{Live, Reservation, Server, complaint, is_of_sessions};
 
@@ -48,6 +50,7 @@ use self::{
     connection::Connection,
     connections::Connections,
     guard::{Denied, Guard},
+    large::Large,
     sessions::Sessions,
     sse::Paths,
 };
@@ -308,7 +311,7 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
                 drop(reservation);
                 return batches::answer(desk, &parts.headers, &bytes).await;
             }
-            if let Err(refused) = inspect(desk, &parts.headers, &bytes) {
+            if let Err(refused) = block_if_large(bytes.len() as u64, || inspect(desk, &parts.headers, &bytes)) {
                 return refused.response();
             }
         }
@@ -318,12 +321,17 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
     } else {
         Body::empty()
     };
-    let mut response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
+    let handled = desk.service.handle(Request::from_parts(parts, body));
+    let mut response = match &reserved {
+        Some(reservation) => Large::new(Box::pin(handled), reservation.clone()).await.map(Body::new),
+        None => handled.await.map(Body::new),
+    };
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     if let Some(reservation) = reserved {
+        response = response.map(|body| Body::new(Large::new(body, reservation.clone())));
         response.extensions_mut().insert(reservation);
     }
     response
@@ -340,7 +348,7 @@ async fn read(
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
     let reservation = Arc::new(peer.reserve(0));
     let bytes = whole(body, connection, &reservation).await?;
-    let weight = exchange::weight(&bytes, peer.account());
+    let weight = block_if_large(bytes.len() as u64, || exchange::weight(&bytes, peer.account()));
     let too_large = |words: String| error(StatusCode::PAYLOAD_TOO_LARGE, &Fault::request(None, words));
     reservation.resize(weight.map_err(too_large)?);
     Ok((bytes, reservation))

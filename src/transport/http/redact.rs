@@ -7,6 +7,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 
+use crate::budget::block_if_large;
 use crate::redact::Redactors;
 
 /// Hides the secrets in a response.
@@ -18,14 +19,14 @@ pub(super) async fn response(response: Response, redactors: &Redactors) -> Respo
     let body = if is_stream(&parts.headers) {
         let redactors = redactors.clone();
         // A piece is an event: nobody here writes a part of one.
-        Body::from_stream(body.into_data_stream().map(move |piece| piece.map(|piece| events(&piece, &redactors))))
+        Body::from_stream(body.into_data_stream().map(move |piece| piece.map(|piece| block_if_large(piece.len() as u64, || events(&piece, &redactors)))))
     } else {
         // It is of the body before anything was hidden, or it broke off.
         parts.headers.remove(header::CONTENT_LENGTH);
         let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        Body::from(redactors.message(bytes.into()))
+        Body::from(block_if_large(bytes.len() as u64, || redactors.message(bytes.into())))
     };
     Response::from_parts(parts, body)
 }
