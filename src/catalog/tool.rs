@@ -118,7 +118,8 @@ impl Tool {
         self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, &*calling.call.client))?;
         let budget = calling.budget_of(self.plan.as_ref());
         let calling = &calling.charging(&budget);
-        let bound = budget.run_sized(size_of(given.as_ref()), || self.inputs.bind(given, &budget)).map_err(exhausted)?;
+        let bound =
+            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind(given, &budget)).map_err(exhausted)?;
         let arguments = match bound.map_err(Misfit::refusal) {
             Ok(arguments) => arguments,
             Err(refusal) if is_for_the_model(refusal.kind) => return Ok(Err(ToolAnswer::failure(refusal.message))),

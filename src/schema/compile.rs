@@ -120,9 +120,9 @@ impl Schema {
             Ok(true) => Ok(Vec::new()),
             Ok(false) => self.explained(compiled, value, budget),
             Err(Exceeded::Budget(why)) => Err(why),
-            Err(Exceeded::Checks) => Ok(vec![whole(
-                "the value takes too much work to check: it nests too deeply for its schema".to_owned(),
-            )]),
+            Err(Exceeded::Checks) => {
+                Ok(vec![whole("the value takes too much work to check: it nests too deeply for its schema".to_owned())])
+            }
         }
     }
 
@@ -135,9 +135,9 @@ impl Schema {
         match explained {
             Ok(violations) => Ok(violations),
             Err(Exceeded::Budget(why)) => Err(why),
-            Err(Exceeded::Checks) => Ok(vec![whole(
-                "the value does not fit its schema, and nests too deeply to say where".to_owned(),
-            )]),
+            Err(Exceeded::Checks) => {
+                Ok(vec![whole("the value does not fit its schema, and nests too deeply to say where".to_owned())])
+            }
         }
     }
 

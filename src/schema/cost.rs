@@ -123,10 +123,8 @@ impl<'a> Walk<'a> {
 
     /// Whether an assertion may hold: those of words, which read letters of several bytes, are taken to.
     fn may_hold(&self, look: Look, text: &[u8], at: usize) -> bool {
-        let is_anchor = matches!(
-            look,
-            Look::Start | Look::End | Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF
-        );
+        let is_anchor =
+            matches!(look, Look::Start | Look::End | Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF);
         !is_anchor || self.automaton.look_matcher().matches(look, text, at)
     }
 }

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::Budget;
 
-use super::{Coerced, LintKind, Schema, SchemaFault, Violation, bundle, coerce, fill_defaults, lint, plain, unknown_keywords};
+use super::{
+    Coerced, LintKind, Schema, SchemaFault, Violation, bundle, coerce, fill_defaults, lint, plain, unknown_keywords,
+};
 
 mod patterns;
 mod properties;

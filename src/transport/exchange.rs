@@ -149,11 +149,7 @@ impl Exchange {
         self.pending.give_up()
     }
 
-    fn take_batch(
-        &mut self,
-        list: Vec<Result<Read, Fault>>,
-        inbox: &mut VecDeque<Incoming>,
-    ) -> Result<Taken, Fault> {
+    fn take_batch(&mut self, list: Vec<Result<Read, Fault>>, inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
             let message = "batches exist in sessions of version 2025-03-26 only: send each message by itself";
             return Err(Fault::request(None, message));

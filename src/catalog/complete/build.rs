@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::action::{Run, Selection};
+use crate::budget::Budget;
 use crate::catalog::entry::{RunKeys, digest};
 use crate::catalog::inputs::Inputs;
-use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};

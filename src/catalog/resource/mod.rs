@@ -114,7 +114,9 @@ impl Resource {
 
     /// The files of its root whose paths its variable takes.
     fn readable<'r>(&'r self, root: &'r Root) -> impl Iterator<Item = &'r crate::files::Entry> {
-        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path, &Budget::default()));
+        let taken = |path: &str| {
+            self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path, &Budget::default()))
+        };
         root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
@@ -234,7 +236,7 @@ impl Resource {
         match &self.content {
             // The folder of a variable that is not set has nothing, which is said elsewhere.
             Content::Root(root) if root.entries().is_empty() => true,
-            Content::Root(root) => root.admits(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file),
+            Content::Root(root) => root.shows(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file),
             Content::FileTemplate { folder, literal, path } => {
                 self.template_stat((folder, literal, path), values).is_some_and(is_file)
             }
@@ -276,7 +278,7 @@ impl Resource {
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
                 file::body((folder, &below), MAX_RESOURCE, uri, &budget)?
             }
-            Content::Root(root) if root.admits(&path) => {
+            Content::Root(root) if root.shows(&path) => {
                 file::body((root.folder(), Path::new(&path)), MAX_RESOURCE, uri, &budget)?
             }
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
@@ -331,7 +333,7 @@ impl Resource {
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
             Content::File(folder, file) => folder.stat(file).ok(),
-            Content::Root(root) if root.admits(path) => root.folder().stat(Path::new(path)).ok(),
+            Content::Root(root) if root.shows(path) => root.folder().stat(Path::new(path)).ok(),
             Content::FileTemplate { folder, literal, path } => self.template_stat((folder, literal, path), values),
             _ => None,
         };

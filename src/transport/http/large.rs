@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::body::{Body, Bytes};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 
 use crate::budget::block_if_large;
 use crate::server::Reservation;

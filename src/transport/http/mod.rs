@@ -16,6 +16,7 @@ mod guard;
 mod large;
 mod presence;
 mod redact;
+mod revoked;
 mod session;
 mod sessions;
 mod sse;
@@ -276,19 +277,21 @@ async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) 
         // Its words are constant: there is nothing to hide in them.
         Err(denied) => return refusal(&denied),
     };
+    let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let path = request.uri().path();
     let sse = desk.sse.as_ref().filter(|paths| paths.have(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         plain(StatusCode::NO_CONTENT, "")
     } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
         elsewhere(&desk.path, path)
-    } else if let Err(denied) = desk.guard.identify(request.headers(), access) {
+    } else if let Err(denied) = desk.guard.identify(shown.as_ref(), access) {
         refusal(&denied)
     } else if let Some(paths) = sse {
         sse::answer(&desk, paths, &connection, request).await
     } else {
         endpoint(&desk, &connection, request).await
     };
+    response = revoked::until_denied(response, &desk, shown);
     response = redact::response(response, desk.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         share(response.headers_mut(), origin);
