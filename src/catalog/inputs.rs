@@ -102,10 +102,11 @@ impl Inputs {
             return Ok(Confined { arguments, calling: *calling, roots: None });
         }
         let roots = calling.roots().await?;
-        let resolve = || within::resolve(&self.within, arguments, &roots);
+        let resolve = || within::resolve(&self.within, arguments, (&roots, calling.budget));
         let arguments = calling
             .budget
             .wait(resolve)
+            .flatten()
             .map_err(exhausted)?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
         Ok(Confined { arguments, calling: calling.behind_roots(), roots: Some(roots) })

@@ -304,6 +304,27 @@ fn an_unknown_name_is_shown_cut() {
 }
 
 #[test]
+fn a_completion_with_much_filled_in_ends() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  r: { uri: \"f://{b}{?a}\", arguments: { a: {}, b: {} }, file: \"docs/{{b}}.md\" }\n",
+    );
+    for number in 0..1000 {
+        folder.write(&format!("docs/file-{number}.md"), "");
+    }
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let complete = |filled: String| {
+        let of = json!({ "type": "ref/resource", "uri": "f://{b}{?a}" });
+        let argument = json!({ "name": "b", "value": "file-9" });
+        let context = json!({ "arguments": { "a": filled } });
+        client.result("completion/complete", json!({ "ref": of, "argument": argument, "context": context }))
+    };
+    assert_eq!(complete("x".to_owned())["completion"]["total"], 111);
+    // Whatever it comes to, it does so while somebody still waits.
+    complete("x".repeat(100_000));
+}
+
+#[test]
 fn a_completion_over_many_files_holds_up_nobody() {
     let folder = folder();
     for number in 0..3000 {

@@ -182,7 +182,7 @@ impl Resource {
                 asking.calling.budget.run_sized(root.entries().len().saturating_mul(PATH), paths).ok()
             }
             Content::FileTemplate { folder, literal, path } => {
-                let named = Named { folder, literal, path, resource: self };
+                let named = Named { folder, literal, path, resource: self, budget: asking.calling.budget };
                 asking.calling.budget.wait(|| named.values(asking.argument, asking.given)).ok()?
             }
             _ => None,
