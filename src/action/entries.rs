@@ -16,6 +16,9 @@ pub trait Entries: Send + Sync {
     /// Renders a prompt.
     fn get<'a>(&'a self, name: &'a str, arguments: Map<String, Value>, visit: Visit<'a>) -> Visited<'a>;
 
+    /// Whether it may tell of a resource: one of its own, or any for the pack that is served.
+    fn may_tell_of(&self, uri: &str) -> bool;
+
     /// Reads a resource.
     fn read<'a>(&'a self, uri: &'a str, visit: Visit<'a>) -> Visited<'a>;
 }

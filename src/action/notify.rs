@@ -5,10 +5,13 @@ use serde::Deserialize;
 
 use super::{Act, Doing, Failure, Notice, Outcome, Written};
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, cut};
 use crate::notation::by_kind;
 use crate::template::{Template, Uri};
 use crate::yaml::Spanned;
+
+/// How much of a URI is shown.
+const MAX_SHOWN: usize = 200;
 
 by_kind! {
     /// The kind of list that changed, or a resource.
@@ -34,7 +37,7 @@ pub enum ListKind {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Updated {
-    /// Its URI, a template.
+    /// Its URI, a template. A pack may name its own resources alone.
     #[schemars(with = "String", extend("x-required" = true))]
     pub updated: Option<Spanned<String>>,
 }
@@ -63,10 +66,18 @@ impl Act for Notify {
     async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
         doing.client.notify(match self {
             Notify::List(kind) => Notice::List(*kind),
-            Notify::Resource(uri) => Notice::Updated(uri.render(doing.scope)?.0),
+            Notify::Resource(uri) => Notice::Updated(updated(uri.render(doing.scope)?.0, doing)?),
         });
         Ok(Outcome::nothing())
     }
+}
+
+/// A pack may tell of what is its own: of other resources it knows nothing.
+fn updated(uri: String, doing: &Doing<'_>) -> Result<String, Failure> {
+    if doing.entries.may_tell_of(&uri) {
+        return Ok(uri);
+    }
+    Err(Failure::words(format!("`notify` names `{}`, which is no resource of this pack", cut(&uri, MAX_SHOWN))))
 }
 
 impl Notify {

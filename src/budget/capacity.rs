@@ -7,6 +7,8 @@ use tokio::task::block_in_place;
 
 use super::Exhausted;
 
+/// From how many bytes on a message is read and written elsewhere.
+const LARGE: u64 = 256 << 10;
 /// How many calls may work elsewhere at once: each has a thread of its own.
 const MOST: usize = 128;
 /// How many bytes of values all calls may hold together.
@@ -50,6 +52,11 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.capacity.working.fetch_sub(1, Relaxed);
     }
+}
+
+/// Reads or writes a message of so many bytes: a large one while the other tasks of this thread go on elsewhere.
+pub fn block_if_large<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
+    if bytes < LARGE { work() } else { elsewhere(work) }
 }
 
 /// Does work on this thread while another one takes over its other tasks. Where there is but one thread, as in a command

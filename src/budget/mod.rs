@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-pub use capacity::Capacity;
+pub use capacity::{Capacity, block_if_large};
 pub use exhausted::Exhausted;
 pub use weight::weight;
 

@@ -258,6 +258,10 @@ impl Entries for Desk<'_> {
         })
     }
 
+    fn may_tell_of(&self, uri: &str) -> bool {
+        self.home.is_served() || self.calling.catalog.has_for(self.home, uri)
+    }
+
     fn read<'a>(&'a self, uri: &'a str, visit: Visit<'a>) -> Visited<'a> {
         Box::pin(async move {
             let calling = self.visiting(visit)?;

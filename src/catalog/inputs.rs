@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::budget::weight;
+use crate::budget::{Budget, Exhausted, weight};
 use crate::compile::{Compiler, Placed, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{Argument, Arguments, KEYWORDS};
@@ -29,6 +29,31 @@ pub(super) struct Inputs {
     required: BTreeSet<String>,
     /// The arguments that must be paths inside the client's roots.
     within: Vec<String>,
+}
+
+/// Why values cannot be bound.
+#[derive(Debug)]
+pub(super) enum Misfit {
+    /// They do not fit.
+    Violations(Vec<Violation>),
+    /// It takes more to tell than the call may use.
+    Exhausted(Exhausted),
+}
+
+impl From<Exhausted> for Misfit {
+    fn from(why: Exhausted) -> Misfit {
+        Misfit::Exhausted(why)
+    }
+}
+
+impl Misfit {
+    /// As a refusal of the call.
+    pub(super) fn refusal(self) -> Refusal {
+        match self {
+            Misfit::Violations(violations) => Refusal::new(RefusalKind::BadArguments, complaint(&violations)),
+            Misfit::Exhausted(why) => exhausted(why),
+        }
+    }
 }
 
 /// A call whose arguments may go to its entry: those that must be inside the client's roots are.
@@ -77,10 +102,11 @@ impl Inputs {
             return Ok(Confined { arguments, calling: *calling, roots: None });
         }
         let roots = calling.roots().await?;
-        let resolve = || within::resolve(&self.within, arguments, &roots);
+        let resolve = || within::resolve(&self.within, arguments, (&roots, calling.budget));
         let arguments = calling
             .budget
             .wait(resolve)
+            .flatten()
             .map_err(exhausted)?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
         Ok(Confined { arguments, calling: calling.behind_roots(), roots: Some(roots) })
@@ -143,8 +169,8 @@ impl Inputs {
     }
 
     /// Whether an argument takes a text, as far as its schema goes.
-    pub(super) fn takes(&self, name: &str, text: &str) -> bool {
-        matches!(self.schema.coerce(name, text), Coerced::Value(value) if self.schema.allows(name, &value))
+    pub(super) fn takes(&self, name: &str, text: &str, budget: &Budget) -> bool {
+        matches!(self.schema.coerce(name, text), Coerced::Value(value) if self.schema.allows(name, &value, budget))
     }
 
     /// Whether a call without the argument is refused.
@@ -156,13 +182,13 @@ impl Inputs {
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(super) fn bind(&self, given: Option<Object>) -> Result<Object, Vec<Violation>> {
+    pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = given.unwrap_or_default();
         self.schema.fill_defaults(&mut values);
         let whole = Value::Object(values);
-        let violations = self.schema.violations(&whole);
+        let violations = self.schema.violations(&whole, budget)?;
         if !violations.is_empty() {
-            return Err(violations);
+            return Err(Misfit::Violations(violations));
         }
         let mut values = match whole {
             Value::Object(values) => values,
@@ -178,18 +204,18 @@ impl Inputs {
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and
     /// fit; the others are null. So are those that must be inside the client's roots: nobody asks for these here.
-    pub(super) fn bind_partly(&self, given: &BTreeMap<String, String>) -> Object {
+    pub(super) fn bind_partly(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.within.contains(name));
         let fitting = |name: &String| match self.schema.coerce(name, given(name)?) {
-            Coerced::Value(value) if self.schema.allows(name, &value) => Some(value),
+            Coerced::Value(value) if self.schema.allows(name, &value, budget) => Some(value),
             _ => None,
         };
         self.declared.iter().map(|name| (name.clone(), fitting(name).unwrap_or(Value::Null))).collect()
     }
 
     /// Binds what is known of the arguments, and the defaults of the others; what is left is null.
-    pub(super) fn bind_known(&self, given: &BTreeMap<String, String>) -> Object {
-        let mut values = self.bind_partly(given);
+    pub(super) fn bind_known(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
+        let mut values = self.bind_partly(given, budget);
         values.retain(|_, value| !value.is_null());
         self.schema.fill_defaults(&mut values);
         self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
@@ -198,12 +224,17 @@ impl Inputs {
     /// What is wrong with values that are written in the manifest. Of those in `later` it is known only that they will
     /// be given. `texts` is whether values are coerced.
     pub(super) fn misfits(&self, given: Object, later: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
-        let bound = if texts { self.bind_texts(Some(given)) } else { self.bind(Some(given)) };
+        let budget = Budget::default();
+        let bound = if texts { self.bind_texts(Some(given), &budget) } else { self.bind(Some(given), &budget) };
         let known = |violation: &Violation| match &violation.name {
             Some(name) => !later.contains(name),
             None => later.is_empty(),
         };
-        bound.err().into_iter().flatten().filter(known).collect()
+        match bound {
+            Err(Misfit::Violations(violations)) => violations.into_iter().filter(known).collect(),
+            // What takes too much to check is found out by the call.
+            Ok(_) | Err(Misfit::Exhausted(_)) => Vec::new(),
+        }
     }
 
     /// Whether it takes an argument of that name.
@@ -220,7 +251,7 @@ impl Inputs {
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(super) fn bind_texts(&self, given: Option<Object>) -> Result<Object, Vec<Violation>> {
+    pub(super) fn bind_texts(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {
             match value {
@@ -235,7 +266,7 @@ impl Inputs {
                 }
             }
         }
-        self.bind(Some(values))
+        self.bind(Some(values), budget)
     }
 }
 

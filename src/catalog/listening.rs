@@ -150,6 +150,9 @@ pub(super) fn listening(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Optio
             .error(Code::Conflict, path.at, format!("`{}` is where HTTP+SSE is served", path.value))
             .help("give the endpoint another path, or leave `sse` out");
     }
+    if let (Some(listen), Some(Some(address)), None) = (&written.listen, listen, &written.token) {
+        warn_of_others(listen, address, compiler);
+    }
     let token = written.token.as_ref().map(|token| bearer(token, pack, compiler));
     check_origins(written, compiler);
     warn_of_any_host(written, compiler);
@@ -218,6 +221,16 @@ fn address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Soc
             .help("such as `127.0.0.1:8080`, or `[::1]:8080`");
     }
     parsed
+}
+
+/// `serve --http` refuses to listen there, unless it is told to.
+fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut Compiler<'_>) {
+    if !address.ip().is_loopback() {
+        let words = format!("`{address}` can be reached from other machines, and there is no `token`");
+        compiler
+            .warning(Code::Unsafe, written.at, words)
+            .help("give a `token` that callers must show, or listen on `127.0.0.1`");
+    }
 }
 
 fn endpoint(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {

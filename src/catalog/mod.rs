@@ -319,6 +319,11 @@ impl Catalog {
         Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
     }
 
+    /// Whether a resource of a pack answers a URI.
+    fn has_for(&self, home: &Home, uri: &str) -> bool {
+        self.routes.find_for(home, uri).is_some()
+    }
+
     /// Reads a resource for an entry of a pack.
     async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
         let route = self.routes.find_for(home, uri);

@@ -15,7 +15,7 @@ use super::block::{BlockPlan, Made, check_icons, icons};
 use super::complete::{Owner, Sources, completions};
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object, Role};
-use super::inputs::{Confined, Inputs, complaint, size_of};
+use super::inputs::{Confined, Inputs, Misfit, size_of};
 use super::listed_text::listed_text;
 use super::reference::References;
 use super::told::{exhausted, refused};
@@ -92,7 +92,8 @@ impl Prompt {
     pub(super) fn uris_with(&self, argument: &str, value: &str) -> Vec<String> {
         let Body::Messages(messages) = &self.body else { return Vec::new() };
         let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
-        let scope = self.home.scope(self.inputs.bind_known(&given), &Budget::default());
+        let budget = Budget::default();
+        let scope = self.home.scope(self.inputs.bind_known(&given, &budget), &budget);
         let alone = |path: &Vec<String>| match path.as_slice() {
             [name] => name == argument,
             [head, name, ..] => matches!(head.as_str(), "env" | "server") || (head == "arguments" && name == argument),
@@ -133,12 +134,11 @@ impl Prompt {
         given: Option<Object>,
         calling: &Calling<'_>,
     ) -> Result<Vec<(Role, Vec<Made>)>, Refusal> {
-        let wrong = |violations: Vec<_>| Refusal::new(RefusalKind::BadArguments, complaint(&violations));
         let budget = calling.budget_of(self.plan.as_ref());
         let calling = &calling.charging(&budget);
         let arguments =
-            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given)).map_err(exhausted)?;
-        let arguments = arguments.map_err(wrong)?;
+            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind_texts(given, &budget)).map_err(exhausted)?;
+        let arguments = arguments.map_err(Misfit::refusal)?;
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let mut scope = self.home.scope(arguments, &budget);
         if let Some(plan) = &self.plan {

@@ -64,6 +64,11 @@ impl Root {
     pub(super) fn admits(&self, path: &str) -> bool {
         self.globs.matches(path)
     }
+
+    /// The same, with a look at where it leads.
+    pub(super) fn shows(&self, path: &str) -> bool {
+        self.admits(path) && !self.folder.is_hidden(path, &self.globs)
+    }
 }
 
 fn check_uri(written: &Spanned<manifest::Resource>, template: &UriTemplate, compiler: &mut Compiler<'_>) -> Option<()> {

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::action::{Body, Plan};
+use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
 use crate::manifest::{self, Task, TaskSupport};
@@ -21,7 +22,7 @@ use super::complete::warn_on_tool;
 use super::entry::{Calling, Home, RunKeys, check_limits, digest, knowing};
 use super::face::{self, Object};
 use super::header;
-use super::inputs::{Confined, Inputs, argument_of, complaint, size_of};
+use super::inputs::{Confined, Inputs, Misfit, argument_of, complaint, size_of};
 use super::limit::Limit;
 use super::listed_text::{filled, listed_text};
 use super::prompt::Building;
@@ -117,10 +118,12 @@ impl Tool {
         self.requires.as_ref().map_or(Ok(()), |requires| requires.met(&self.face.name, &*calling.call.client))?;
         let budget = calling.budget_of(self.plan.as_ref());
         let calling = &calling.charging(&budget);
-        let bound = budget.run_sized(size_of(given.as_ref()), || self.inputs.bind(given)).map_err(exhausted)?;
-        let arguments = match bound {
+        let bound =
+            budget.run_sized(size_of(given.as_ref()), || self.inputs.bind(given, &budget)).map_err(exhausted)?;
+        let arguments = match bound.map_err(Misfit::refusal) {
             Ok(arguments) => arguments,
-            Err(violations) => return Ok(Err(ToolAnswer::failure(complaint(&violations)))),
+            Err(refusal) if is_for_the_model(refusal.kind) => return Ok(Err(ToolAnswer::failure(refusal.message))),
+            Err(refusal) => return Err(refusal),
         };
         // Where it goes on, it was let in before.
         let fresh = calling.resume.is_none();
@@ -140,7 +143,7 @@ impl Tool {
         let scope = self.home.scope(arguments, calling.budget);
         let Some(plan) = &self.plan else {
             calling.begins()?;
-            return self.given(self.result.make(None, scope)?);
+            return self.given(self.result.make(None, scope)?, calling.budget);
         };
         let ended = self.home.run((&self.face.name, plan), &scope, &calling).await;
         let ended = ended.map_err(|refusal| knowing(roots, refusal))?;
@@ -148,11 +151,11 @@ impl Tool {
             return Err(Refusal::new(RefusalKind::Internal, words));
         }
         let size = ended.size();
-        let shown = || self.given(self.result.make(Some(ended), scope)?);
+        let shown = || self.given(self.result.make(Some(ended), scope)?, calling.budget);
         calling.budget.run_sized(size, shown).map_err(exhausted)?
     }
 
-    fn given(&self, shown: Shown) -> Result<Given, Refusal> {
+    fn given(&self, shown: Shown, budget: &Budget) -> Result<Given, Refusal> {
         let (content, structured) = match shown {
             Shown::Itself(body) => self.of_body(body),
             Shown::Value(value) => (vec![said(&value)], self.as_structured(value)),
@@ -161,7 +164,7 @@ impl Tool {
             }
             Shown::Content(made, behind) => (made, behind.filter(|_| self.output.is_some())),
         };
-        self.check_output(structured.as_ref())?;
+        self.check_output(structured.as_ref(), budget)?;
         Ok(Given { content, structured })
     }
 
@@ -180,13 +183,13 @@ impl Tool {
         (self.output.is_some() || value.is_object() || value.is_array()).then_some(value)
     }
 
-    fn check_output(&self, structured: Option<&Value>) -> Result<(), Refusal> {
+    fn check_output(&self, structured: Option<&Value>, budget: &Budget) -> Result<(), Refusal> {
         let Some(schema) = &self.output else { return Ok(()) };
         let misfit = |words: String| Refusal::new(RefusalKind::Internal, words);
         let Some(value) = structured else {
             return Err(misfit("the tool promises structured content, and gave none".to_owned()));
         };
-        match schema.violations(value) {
+        match schema.violations(value, budget).map_err(exhausted)? {
             violations if violations.is_empty() => Ok(()),
             violations => {
                 Err(misfit(format!("what the tool gave does not fit its `outputSchema`:\n{}", complaint(&violations))))

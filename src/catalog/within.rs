@@ -1,10 +1,11 @@
 //! Arguments that must be paths inside the client's roots.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::files::{WithinError, resolve_within};
+use crate::budget::{Budget, Exhausted};
+use crate::files::{Roots, WithinError};
 use crate::uri::path_of_file_uri;
 
 use super::face::Object;
@@ -13,9 +14,15 @@ use super::face::Object;
 ///
 /// # Errors
 /// What is wrong with all that lead outside of the roots, or are no paths.
-pub(super) fn resolve(names: &[String], mut arguments: Object, roots: &[String]) -> Result<Object, Vec<String>> {
+pub(super) fn resolve(
+    names: &[String],
+    mut arguments: Object,
+    (roots, budget): (&[String], &Budget),
+) -> Result<Result<Object, Vec<String>>, Exhausted> {
     let roots: Vec<PathBuf> = roots.iter().filter_map(|root| path_of(root)).collect();
-    let mut complaints = Vec::new();
+    roots.iter().try_for_each(|root| charge(root, budget))?;
+    let roots = Roots::follow(roots.iter().map(PathBuf::as_path));
+    let (mut complaints, mut more) = (Vec::new(), 0);
     for name in names {
         let Some(argument) = arguments.get_mut(name) else { continue };
         let items: &mut [Value] = match argument {
@@ -23,13 +30,26 @@ pub(super) fn resolve(names: &[String], mut arguments: Object, roots: &[String])
             one => std::slice::from_mut(one),
         };
         for item in items.iter_mut().filter(|item| !item.is_null()) {
-            match resolved(item, &roots) {
+            match resolved(item, &roots, budget)? {
                 Ok(path) => *item = path.into(),
-                Err(fault) => complaints.push(format!("`{name}` {fault}")),
+                Err(fault) if complaints.len() < MOST => complaints.push(format!("`{name}` {fault}")),
+                Err(_) => more += 1,
             }
         }
     }
-    if complaints.is_empty() { Ok(arguments) } else { Err(complaints) }
+    complaints.extend((more > 0).then(|| format!("and {more} more")));
+    Ok(if complaints.is_empty() { Ok(arguments) } else { Err(complaints) })
+}
+
+/// How many complaints are listed.
+const MOST: usize = 20;
+
+/// What it costs to ask the system for one folder on the way to a path.
+const OF_FOLDER: usize = 512;
+
+/// Charges what it costs to follow a path.
+fn charge(path: &Path, budget: &Budget) -> Result<(), Exhausted> {
+    budget.work(OF_FOLDER.saturating_mul(path.components().count()))
 }
 
 /// Whether an argument that must be inside the roots is given at all.
@@ -42,9 +62,10 @@ pub(super) fn is_given(names: &[String], arguments: &Object) -> bool {
     names.iter().filter_map(|name| arguments.get(name)).any(given)
 }
 
-fn resolved(value: &Value, roots: &[PathBuf]) -> Result<String, WithinError> {
-    let path = value.as_str().and_then(path_of).ok_or(WithinError::NotAbsolute)?;
-    resolve_within(&path, roots)
+fn resolved(value: &Value, roots: &Roots, budget: &Budget) -> Result<Result<String, WithinError>, Exhausted> {
+    let Some(path) = value.as_str().and_then(path_of) else { return Ok(Err(WithinError::NotAbsolute)) };
+    charge(&path, budget)?;
+    Ok(roots.resolve(&path))
 }
 
 /// The path that is written, or that a `file:` URI names.
@@ -64,7 +85,8 @@ mod tests {
     fn one(value: Value, roots: &[&str]) -> Result<Value, Vec<String>> {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
-        let resolved = resolve(&["p".to_owned(), "absent".to_owned()], arguments, &roots)?;
+        let names = ["p".to_owned(), "absent".to_owned()];
+        let resolved = resolve(&names, arguments, (&roots, &Budget::default())).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())
     }

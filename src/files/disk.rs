@@ -63,6 +63,11 @@ impl Disk {
         }
     }
 
+    /// Whether what a link leads to is hidden from `globs`.
+    fn leads_to_hidden(&self, link: &str, globs: &Globs) -> bool {
+        self.real(link).is_some_and(|real| !real.split('/').all(|name| globs.sees(name)))
+    }
+
     /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is gone.
     fn kind(&self, entry: &DirEntry, path: &str) -> Option<(Kind, Option<Stat>)> {
         let mut kind = entry.file_type().ok()?;
@@ -105,11 +110,20 @@ impl Tree for Disk {
             }
             let path = join(folder, name);
             if let Some((kind, known)) = self.kind(&entry, &path) {
+                if matches!(kind, Kind::LinkToFile | Kind::LinkToFolder) && self.leads_to_hidden(&path, globs) {
+                    continue;
+                }
                 let stat = || known.or_else(|| entry.metadata().ok().as_ref().and_then(described));
                 each(Item { path: &path, kind, stat: &stat });
             }
         }
         Ok(())
+    }
+
+    fn is_hidden(&self, path: &str, globs: &Globs) -> bool {
+        let is_link = |part: &Path| fs::symlink_metadata(self.path.join(part)).is_ok_and(|meta| meta.is_symlink());
+        let parts = Path::new(path).ancestors().filter(|part| !part.as_os_str().is_empty());
+        parts.into_iter().any(is_link) && self.leads_to_hidden(path, globs)
     }
 
     fn real(&self, path: &str) -> Option<String> {

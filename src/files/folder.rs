@@ -87,6 +87,11 @@ impl Folder {
         self.tree().stat(&slashed(relative)?)
     }
 
+    /// Whether a path leads, by a link, to a name that `globs` do not see: what is hidden is so by all of its names.
+    pub fn is_hidden(&self, path: &str, globs: &Globs) -> bool {
+        self.tree().is_hidden(path, globs)
+    }
+
     /// Opens a folder beneath this one; what it gives cannot leave that.
     pub fn subfolder(&self, relative: &Path) -> Result<Self, FileError> {
         let path = slashed(relative)?;

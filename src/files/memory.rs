@@ -83,6 +83,10 @@ impl Tree for Memory {
         Ok(())
     }
 
+    fn is_hidden(&self, _: &str, _: &Globs) -> bool {
+        false
+    }
+
     fn real(&self, path: &str) -> Option<String> {
         Some(path.to_owned())
     }

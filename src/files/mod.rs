@@ -1,7 +1,7 @@
 //! Everything beneath one folder: read, described and listed, and nothing outside of it.
 //!
 //! [`Folder`] is the only door to files: paths are relative to it and cannot leave it, whatever links say. Where others
-//! open a file, [`resolve_within`] says whether it lies inside of given folders.
+//! open a file, [`Roots`] says whether it lies inside of given folders.
 //! What is not here: what the files mean (load/), and word of their changes (reload/).
 
 mod disk;
@@ -22,7 +22,7 @@ pub use mime::{mime_by_name, mime_of};
 pub use open::OpenFile;
 pub use path::normalize;
 pub use walk::Found;
-pub use within::{WithinError, resolve_within};
+pub use within::{Roots, WithinError};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ pub(super) trait Tree {
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
     /// Shows each name of a folder that `globs` see.
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError>;
+    /// Whether a path leads through a link to a name that `globs` do not see.
+    fn is_hidden(&self, path: &str, globs: &Globs) -> bool;
     /// Where a path leads when links are resolved, if that is beneath the root.
     fn real(&self, path: &str) -> Option<String>;
 }

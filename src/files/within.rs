@@ -1,5 +1,6 @@
 //! Whether a path lies inside folders that somebody else names, once every link is followed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -25,27 +26,43 @@ pub enum WithinError {
     NotUtf8,
 }
 
-/// Follows every link of `path`, and returns where it leads if that lies inside one of `roots`, whose own links are
-/// followed as well.
-///
-/// What is not there yet may be named: behind the last part that is there, names stand for themselves. A root that
-/// cannot be followed holds nothing.
-///
-/// # Errors
-/// Why the path is not taken.
-pub fn resolve_within(path: &Path, roots: &[PathBuf]) -> Result<String, WithinError> {
+/// Folders, with every link of theirs followed.
+#[derive(Debug)]
+pub struct Roots {
+    real: HashSet<PathBuf>,
+}
+
+impl Roots {
+    /// Follows the links of each. One that cannot be followed holds nothing.
+    pub fn follow<'p>(roots: impl IntoIterator<Item = &'p Path>) -> Roots {
+        let roots = roots.into_iter().filter(|root| root.is_absolute() && !climbs(root));
+        Roots { real: roots.filter_map(|root| followed(root).ok()).collect() }
+    }
+
+    /// Follows every link of `path`, and returns where it leads if that lies inside one of the folders.
+    ///
+    /// What is not there yet may be named: behind the last part that is there, names stand for themselves.
+    ///
+    /// # Errors
+    /// Why the path is not taken.
+    pub fn resolve(&self, path: &Path) -> Result<String, WithinError> {
+        let real = checked(path)?;
+        if !real.ancestors().any(|folder| self.real.contains(folder)) {
+            return Err(WithinError::Outside);
+        }
+        real.into_os_string().into_string().map_err(|_| WithinError::NotUtf8)
+    }
+}
+
+/// Where a path leads, if it says so in one way alone.
+fn checked(path: &Path) -> Result<PathBuf, WithinError> {
     if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(WithinError::NotAbsolute);
     }
     if climbs(path) {
         return Err(WithinError::ParentDir);
     }
-    let real = followed(path).map_err(|_| WithinError::Unresolved)?;
-    let roots = roots.iter().filter(|root| root.is_absolute() && !climbs(root));
-    if !roots.filter_map(|root| followed(root).ok()).any(|root| real.starts_with(root)) {
-        return Err(WithinError::Outside);
-    }
-    real.into_os_string().into_string().map_err(|_| WithinError::NotUtf8)
+    followed(path).map_err(|_| WithinError::Unresolved)
 }
 
 fn climbs(path: &Path) -> bool {
@@ -107,6 +124,10 @@ mod tests {
             symlink(target, at(link)).unwrap();
         }
         dir
+    }
+
+    fn resolve_within(path: &Path, roots: &[PathBuf]) -> Result<String, WithinError> {
+        Roots::follow(roots.iter().map(PathBuf::as_path)).resolve(path)
     }
 
     fn within(dir: &TempDir, root: &str, path: &str) -> Result<String, WithinError> {

@@ -18,8 +18,9 @@ pub struct Http {
     pub allowed_origins: Option<Vec<Spanned<String>>>,
     /// Names under which it may be called, beside those of this machine; `*` for any, which no browser is safe with.
     pub allowed_hosts: Option<Vec<Spanned<String>>>,
-    /// A bearer token that callers must show; exactly one `{{env.NAME}}`, of 16 characters or more. While the variable
-    /// is not set, nothing is served over HTTP.
+    /// A bearer token that callers must show; exactly one `{{env.NAME}}`. One of fewer than 16 characters is warned of.
+    /// While the variable is not set, nothing is served over HTTP. When the token changes, streams that were opened with
+    /// another one end.
     pub token: Option<Spanned<String>>,
     /// Serves HTTP+SSE of 2024-11-05 as well, for old clients: at `sse` and `messages` beside `path`. A change needs a
     /// restart.

@@ -3,11 +3,15 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::{Draft, Validator};
+use jsonschema::Draft;
 use serde_json::{Map, Value, json};
+
+use crate::budget::{Budget, Exhausted};
 
 use super::coerce::{self, Coerced};
 use super::explain::{self, Explainer};
+use super::meter::Exceeded;
+use super::pattern::Compiled;
 use super::{Refs, SchemaFault, Violation, bundle, check, meter, pattern, plain, property, secret, words};
 
 /// How deeply a value may nest; what JSON parsers take at most.
@@ -22,9 +26,9 @@ pub struct Schema {
     root: OnceLock<Value>,
     draft: Draft,
     secrets: HashSet<String>,
-    validator: OnceLock<Option<Validator>>,
+    validator: OnceLock<Option<Compiled>>,
     /// The same without `required`, once a value is to be held against one property alone.
-    optional: OnceLock<Option<Validator>>,
+    optional: OnceLock<Option<Compiled>>,
 }
 
 impl Schema {
@@ -76,48 +80,65 @@ impl Schema {
     }
 
     /// Whether a value is as the schema wants it.
-    pub fn is_valid(&self, value: &Value) -> bool {
+    #[cfg(test)]
+    pub(super) fn is_valid(&self, value: &Value) -> bool {
         check::nests_within(value, MAX_VALUE_DEPTH)
-            && self.validator().is_some_and(|validator| is_valid(validator, value) == Some(true))
+            && self.validator().is_some_and(|own| matches!(is_valid(own, value, &Budget::default()), Ok(true)))
     }
 
-    /// Whether the top-level property `name` may have a value, whatever the others have.
-    pub fn allows(&self, name: &str, value: &Value) -> bool {
+    /// Whether the top-level property `name` may have a value, whatever the others have; not where that takes more than
+    /// the call may use.
+    pub fn allows(&self, name: &str, value: &Value, budget: &Budget) -> bool {
         let property = self.property(name).and_then(Value::as_object);
         if let Some(fits) = property.and_then(|property| plain::fits(property, value)) {
             return fits;
         }
+        if !check::nests_within(value, MAX_VALUE_DEPTH) {
+            return false;
+        }
         let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        check::nests_within(value, MAX_VALUE_DEPTH)
-            && self.optional().is_some_and(|validator| is_valid(validator, &alone) == Some(true))
+        let allowed = || self.optional().is_some_and(|optional| matches!(is_valid(optional, &alone, budget), Ok(true)));
+        budget.run(allowed).unwrap_or(false)
     }
 
     /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
-    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+    ///
+    /// # Errors
+    /// It takes more to tell than the call may use.
+    pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
         if !check::nests_within(value, MAX_VALUE_DEPTH) {
-            return vec![whole(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))];
+            return Ok(vec![whole(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))]);
         }
-        let Some(validator) = self.validator() else {
-            return vec![whole("the value cannot be checked: its schema could not be compiled".to_owned())];
+        let Some(compiled) = self.validator() else {
+            return Ok(vec![whole("the value cannot be checked: its schema could not be compiled".to_owned())]);
         };
-        match is_valid(validator, value) {
-            Some(true) => Vec::new(),
-            Some(false) => self.explained(validator, value),
-            None => {
-                vec![whole("the value takes too much work to check: it nests too deeply for its schema".to_owned())]
+        budget.run(|| self.judged(compiled, value, budget))?
+    }
+
+    fn judged(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
+        match is_valid(compiled, value, budget) {
+            Ok(true) => Ok(Vec::new()),
+            Ok(false) => self.explained(compiled, value, budget),
+            Err(Exceeded::Budget(why)) => Err(why),
+            Err(Exceeded::Checks) => {
+                Ok(vec![whole("the value takes too much work to check: it nests too deeply for its schema".to_owned())])
             }
         }
     }
 
-    fn explained(&self, validator: &Validator, value: &Value) -> Vec<Violation> {
-        let explained = meter::within(meter::MAX_EXPLAINED, || {
+    fn explained(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
+        let explained = compiled.judge(value, (meter::MAX_EXPLAINED, budget), |validator| {
             let mut explainer = Explainer::new(self.root(), value, &self.secrets);
             validator.iter_errors(value).for_each(|error| explainer.explain(&error));
             explainer.finish()
         });
-        explained.unwrap_or_else(|| {
-            vec![whole("the value does not fit its schema, and nests too deeply to say where".to_owned())]
-        })
+        match explained {
+            Ok(violations) => Ok(violations),
+            Err(Exceeded::Budget(why)) => Err(why),
+            Err(Exceeded::Checks) => {
+                Ok(vec![whole("the value does not fit its schema, and nests too deeply to say where".to_owned())])
+            }
+        }
     }
 
     /// The value that a text means, by the type declared for the top-level property `name`.
@@ -153,7 +174,7 @@ impl Schema {
         self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
     }
 
-    fn optional(&self) -> Option<&Validator> {
+    fn optional(&self) -> Option<&Compiled> {
         let optional = || {
             let mut schema = Map::clone(&self.json);
             schema.remove("required");
@@ -162,7 +183,7 @@ impl Schema {
         self.optional.get_or_init(optional).as_ref()
     }
 
-    fn validator(&self) -> Option<&Validator> {
+    fn validator(&self) -> Option<&Compiled> {
         self.validator.get_or_init(|| pattern::build(self.root(), self.draft).ok()).as_ref()
     }
 }
@@ -173,9 +194,9 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Whether a value fits; `None` where that takes too much work to tell.
-fn is_valid(validator: &Validator, value: &Value) -> Option<bool> {
-    meter::within(meter::MAX_CHECKS, || validator.is_valid(value))
+/// Whether a value fits.
+fn is_valid(compiled: &Compiled, value: &Value, budget: &Budget) -> Result<bool, Exceeded> {
+    compiled.judge(value, (meter::MAX_CHECKS, budget), |validator| validator.is_valid(value))
 }
 
 fn into_map(json: Value) -> Map<String, Value> {

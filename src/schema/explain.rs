@@ -137,6 +137,7 @@ impl<'v> Explainer<'v> {
             Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}{}", self.got(error)),
             Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}{}", self.got(error)),
             Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}{}", self.got(error)),
+            Kind::Custom { message, .. } => format!("{message}{}", self.got(error)),
             Kind::Pattern { pattern } => {
                 format!("must match the pattern {}{}", words::name(pattern), self.got(error))
             }

@@ -5,13 +5,14 @@
 
 use std::cell::OnceCell;
 
-use jsonschema::{Draft, ValidatorMap};
+use jsonschema::{Draft, Validator, ValidatorMap};
 use serde_json::{Map, Value};
 
+use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
 use super::plain::{fits, is_of_type, is_of_types_alone};
-use super::{check, keyword, pattern, words};
+use super::{check, keyword, meter, pattern, words};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -217,7 +218,10 @@ impl Linting<'_, '_> {
         }
         let all = self.validators.get_or_init(|| pattern::build_each(self.root, self.draft));
         let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.place)));
-        own.is_none_or(|validator| validator.is_valid(value))
+        let fits = |validator: &Validator| {
+            meter::within(meter::MAX_CHECKS, &Budget::default(), || validator.is_valid(value)).unwrap_or(true)
+        };
+        own.is_none_or(fits)
     }
 
     /// Keywords for another type than the one declared.

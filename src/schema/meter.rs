@@ -3,14 +3,18 @@
 //! Such a schema may try several branches at each level of a value, and each of them several at the next: a value of a
 //! hundred bytes can then take hours, and the errors of all branches more memory than there is. The validator has no
 //! limit of its own, so each of its subschemas gets a keyword of ours that counts, and ends a validation that takes too
-//! much. What is not here: how deep a value may nest (`check`), and the limits of patterns (`pattern`).
+//! much. Patterns charge the budget of the call here too, each text before it is matched.
+//! What is not here: how deep a value may nest (`check`), and what a pattern costs (`cost`).
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use jsonschema::{Draft, Keyword, ValidationError, ValidationOptions};
 use serde_json::Value;
 
+use crate::budget::{Budget, Exhausted};
+
+use super::cost::Cost;
 use super::keyword;
 
 /// The keyword that counts.
@@ -21,13 +25,30 @@ pub(super) const MAX_CHECKS: u32 = 100_000;
 /// How many are held against values to tell what is wrong: each may leave an error behind.
 pub(super) const MAX_EXPLAINED: u32 = 10_000;
 
+/// How many steps of patterns one validation may take at most without being charged for them: so many take no time that
+/// is felt, and to count them would take as long.
+const FREE: usize = 16 << 10;
+
 thread_local! {
-    /// How many more subschemas the validation on this thread may look at.
-    static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// The validation that this thread is at.
+    static UNDER_WAY: RefCell<Option<Validation>> = const { RefCell::new(None) };
 }
 
-/// The validation took too much work.
-struct Exceeded;
+/// What a validation may still use.
+struct Validation {
+    checks: u32,
+    free: usize,
+    budget: Budget,
+}
+
+/// Why a validation was ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Exceeded {
+    /// It looked at too many subschemas.
+    Checks,
+    /// Its call may do no more.
+    Budget(Exhausted),
+}
 
 struct Meter;
 
@@ -44,12 +65,35 @@ impl<'i> Keyword<'i> for Meter {
 }
 
 fn count() {
-    let left = LEFT.get();
-    if left == 0 {
-        // The validator knows no other way to stop. No hook runs: this is no panic.
-        resume_unwind(Box::new(Exceeded));
+    let counted = UNDER_WAY.with_borrow_mut(|under_way| {
+        let Some(validation) = under_way else { return true };
+        validation.checks = validation.checks.saturating_sub(1);
+        validation.checks > 0
+    });
+    if !counted {
+        end(Exceeded::Checks);
     }
-    LEFT.set(left - 1);
+}
+
+/// Charges what it costs to match a text, and ends a validation that cannot afford it.
+pub(super) fn charge(cost: &Cost, text: &str) {
+    let charged = UNDER_WAY.with_borrow_mut(|under_way| {
+        let Some(validation) = under_way else { return Ok(()) };
+        match validation.free.checked_sub(cost.most(text.len())) {
+            Some(free) => validation.free = free,
+            None => cost.charge(text, &validation.budget)?,
+        }
+        Ok(())
+    });
+    if let Err(why) = charged {
+        end(Exceeded::Budget(why));
+    }
+}
+
+/// Ends the validation that is under way: the validator knows no other way to stop.
+pub(super) fn end(why: Exceeded) -> ! {
+    // No hook runs: this is no panic.
+    resume_unwind(Box::new(why))
 }
 
 /// Has each subschema counted, where the schema may refer to itself.
@@ -74,14 +118,17 @@ pub(super) fn counting(options: ValidationOptions<'_>) -> ValidationOptions<'_> 
     options.with_keyword(KEYWORD, |_, _, _| Ok(Box::new(Meter)))
 }
 
-/// Does a validation that may look at so many subschemas; `None` where it took more.
-pub(super) fn within<T>(most: u32, validate: impl FnOnce() -> T) -> Option<T> {
-    let outer = LEFT.replace(most);
+/// Does a validation that may look at so many subschemas, and use what its call may.
+///
+/// # Errors
+/// It took more.
+pub(super) fn within<T>(most: u32, budget: &Budget, validate: impl FnOnce() -> T) -> Result<T, Exceeded> {
+    let validation = Validation { checks: most, free: FREE, budget: budget.clone() };
+    let outer = UNDER_WAY.replace(Some(validation));
     let done = catch_unwind(AssertUnwindSafe(validate));
-    LEFT.set(outer);
-    match done {
-        Ok(done) => Some(done),
-        Err(payload) if payload.is::<Exceeded>() => None,
+    UNDER_WAY.set(outer);
+    done.map_err(|payload| match payload.downcast::<Exceeded>() {
+        Ok(why) => *why,
         Err(payload) => resume_unwind(payload),
-    }
+    })
 }

@@ -8,6 +8,7 @@ mod bundle;
 mod check;
 mod coerce;
 mod compile;
+mod cost;
 mod cycle;
 mod explain;
 mod keyword;

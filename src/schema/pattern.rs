@@ -1,36 +1,180 @@
 //! Regular expressions in schemas: in linear time where they can be, with a limit where they cannot.
 //!
-//! The engine is chosen for a whole schema: `regex`, which is linear in the text, unless a pattern needs look-around
-//! or back-references; then `fancy-regex`, which gives up after [`BACKTRACKS`] steps, and the value counts as wrong.
+//! An expression is matched by `regex`, in time linear in the text, and what a text costs is charged before; unless it
+//! needs look-around or back-references. Then it is matched by `fancy-regex`, which gives up after so many steps as the
+//! length of the text allows ([`BACKTRACKS`]), and the value counts as wrong.
+//! For the names of `patternProperties` the validator has engines of its own: they are charged for before it begins.
 
-use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
+use std::sync::OnceLock;
+
+use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
 use serde_json::{Map, Value, json};
 
-use super::{SchemaFault, keyword, meter, pointer, words};
+use crate::budget::{Budget, Exhausted};
 
-/// How often an expression may backtrack over one text.
-const BACKTRACKS: usize = 100_000;
+use super::cost::Cost;
+use super::meter::{self, Exceeded};
+use super::{SchemaFault, keyword, pointer, words};
+
+/// How often an expression may backtrack over a text of at most so many bytes: each time it may read all of it again.
+const BACKTRACKS: [(usize, usize); 5] =
+    [(2 << 10, 100_000), (20 << 10, 10_000), (200 << 10, 1_000), (2 << 20, 100), (usize::MAX, 10)];
+/// How many bytes a name may have that is matched by backtracking.
+const MAX_NAME: usize = 2 << 10;
+/// How large the automata of an expression with look-around may be, in bytes: what a text costs them is not charged.
+const MAX_DELEGATE: usize = 1 << 20;
+
+/// A schema that is ready to be held against values.
+pub(super) struct Compiled {
+    validator: Validator,
+    /// The expressions for names.
+    names: Vec<Pattern>,
+}
+
+impl Compiled {
+    /// Judges a value with so many looks at subschemas, and with what its call may use.
+    pub(super) fn judge<T>(
+        &self,
+        value: &Value,
+        (most, budget): (u32, &Budget),
+        judge: impl FnOnce(&Validator) -> T,
+    ) -> Result<T, Exceeded> {
+        meter::within(most, budget, || {
+            if !self.names.is_empty() {
+                self.charge_names(value);
+            }
+            judge(&self.validator)
+        })
+    }
+
+    /// Charges for the names in a value, and in all below it.
+    fn charge_names(&self, value: &Value) {
+        let mut ahead = vec![value];
+        while let Some(value) = ahead.pop() {
+            match value {
+                Value::Array(items) => ahead.extend(items),
+                Value::Object(fields) => {
+                    fields.keys().for_each(|name| self.names.iter().for_each(|pattern| pattern.charge_name(name)));
+                    ahead.extend(fields.values());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One expression.
+struct Pattern {
+    source: String,
+    engine: Engine,
+}
+
+enum Engine {
+    Linear { regex: regex::Regex, cost: OnceLock<Option<Cost>> },
+    Backtracking { expression: String, by_length: [OnceLock<Option<fancy_regex::Regex>>; BACKTRACKS.len()] },
+}
+
+impl Pattern {
+    fn of(source: &str) -> Option<Pattern> {
+        let expression = jsonschema_regex::to_rust_regex(source).ok()?;
+        let engine = match regex::Regex::new(&expression) {
+            Ok(regex) => Engine::Linear { regex, cost: OnceLock::new() },
+            Err(_) => {
+                let [shortest, ..] = BACKTRACKS;
+                let by_length: [OnceLock<_>; BACKTRACKS.len()] = Default::default();
+                let [first, ..] = &by_length;
+                let _ = first.set(Some(backtracking(&expression, shortest.1)?));
+                Engine::Backtracking { expression: expression.into_owned(), by_length }
+            }
+        };
+        Some(Pattern { source: source.to_owned(), engine })
+    }
+
+    /// Whether it matches a text; `None` where that took too many steps to tell.
+    fn matches(&self, text: &str) -> Option<bool> {
+        match &self.engine {
+            Engine::Linear { regex, .. } => {
+                self.charge(text);
+                Some(regex.is_match(text))
+            }
+            Engine::Backtracking { expression, by_length } => {
+                let fitting = BACKTRACKS.iter().zip(by_length).find(|((longest, _), _)| text.len() <= *longest);
+                let ((_, limit), regex) = fitting?;
+                regex.get_or_init(|| backtracking(expression, *limit)).as_ref()?.is_match(text).ok()
+            }
+        }
+    }
+
+    fn charge(&self, text: &str) {
+        let Engine::Linear { regex, cost } = &self.engine else { return };
+        if let Some(cost) = cost.get_or_init(|| Cost::of(regex.as_str())) {
+            meter::charge(cost, text);
+        }
+    }
+
+    fn charge_name(&self, name: &str) {
+        if matches!(self.engine, Engine::Backtracking { .. }) && name.len() > MAX_NAME {
+            meter::end(Exceeded::Budget(Exhausted::Work));
+        }
+        self.charge(name);
+    }
+}
+
+fn backtracking(expression: &str, limit: usize) -> Option<fancy_regex::Regex> {
+    let mut builder = fancy_regex::RegexBuilder::new(expression);
+    builder.backtrack_limit(limit).delegate_size_limit(MAX_DELEGATE).build().ok()
+}
+
+impl<'i> Keyword<'i> for Pattern {
+    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+        match value.as_str().map_or(Some(true), |text| self.matches(text)) {
+            Some(true) => Ok(()),
+            Some(false) => {
+                Err(ValidationError::custom(format!("must match the pattern {}", words::name(&self.source))))
+            }
+            None => Err(ValidationError::custom("could not be matched against its pattern")),
+        }
+    }
+
+    fn is_valid(&self, value: &'i Value) -> bool {
+        value.as_str().is_none_or(|text| self.matches(text) == Some(true))
+    }
+}
 
 /// Compiles a self-contained schema.
-pub(super) fn build(schema: &Value, draft: Draft) -> Result<Validator, ValidationError<'static>> {
+pub(super) fn build(schema: &Value, draft: Draft) -> Result<Compiled, ValidationError<'static>> {
+    let names = names(schema, draft);
     let metered = meter::metered(schema, draft);
     let schema = metered.as_ref().unwrap_or(schema);
     let linear = meter::counting(options(draft)).with_pattern_options(PatternOptions::regex());
-    linear.build(schema).or_else(|_| meter::counting(backtracking(draft)).build(schema))
+    let validator = linear.build(schema).or_else(|_| meter::counting(with_look_around(draft)).build(schema))?;
+    Ok(Compiled { validator, names })
+}
+
+/// The expressions of a schema for names, but for those that no engine takes.
+fn names(root: &Value, draft: Draft) -> Vec<Pattern> {
+    let schemas = keyword::subschemas(root, draft);
+    let maps = schemas.iter().filter_map(|(_, schema)| schema.get("patternProperties")?.as_object());
+    maps.flat_map(Map::keys).filter_map(|name| Pattern::of(name)).collect()
 }
 
 /// Compiles a self-contained schema and each schema in it, by JSON pointers with `#`.
 pub(super) fn build_each(schema: &Value, draft: Draft) -> Option<ValidatorMap> {
     let linear = options(draft).with_pattern_options(PatternOptions::regex());
-    linear.build_map(schema).or_else(|_| backtracking(draft).build_map(schema)).ok()
+    linear.build_map(schema).or_else(|_| with_look_around(draft).build_map(schema)).ok()
 }
 
 fn options<'i>(draft: Draft) -> ValidationOptions<'i> {
-    jsonschema::options().with_draft(draft).should_validate_formats(true).offline()
+    let options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
+    options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
+        Some(pattern) => Ok(Box::new(pattern)),
+        None => Err(ValidationError::custom("`pattern` is not a regular expression")),
+    })
 }
 
-fn backtracking<'i>(draft: Draft) -> ValidationOptions<'i> {
-    options(draft).with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS))
+fn with_look_around<'i>(draft: Draft) -> ValidationOptions<'i> {
+    let [_, (_, limit), ..] = BACKTRACKS;
+    options(draft).with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE))
 }
 
 /// Whether a schema itself holds an expression.
@@ -52,8 +196,25 @@ pub(super) fn faults(root: &Value, draft: Draft) -> Vec<SchemaFault> {
 
 fn fault(pointer: String, text: &str) -> Option<SchemaFault> {
     build(&json!({ "pattern": text }), Draft::Draft202012).err()?;
+    if is_too_large(text) {
+        let message = format!("{} is too large a regular expression: its counts multiply", words::name(text));
+        let help = "lower its counts, and say with `maxLength` how long a text may be".to_owned();
+        return Some(SchemaFault { pointer, message, help: Some(help) });
+    }
     let why = regex::Regex::new(text).err().map(|error| error.to_string());
     let why = why.as_deref().and_then(|error| error.lines().last()?.strip_prefix("error: "));
     let message = format!("{} is not a regular expression", words::name(text));
     Some(SchemaFault { pointer, message: why.map_or(message.clone(), |why| format!("{message}: {why}")), help: None })
+}
+
+/// Whether nothing is wrong with an expression but its size.
+fn is_too_large(text: &str) -> bool {
+    let Ok(expression) = jsonschema_regex::to_rust_regex(text) else { return false };
+    let looking = || match fancy_regex::RegexBuilder::new(&expression).delegate_size_limit(MAX_DELEGATE).build() {
+        Err(fancy_regex::Error::CompileError(error)) => {
+            matches!(*error, fancy_regex::CompileError::InnerError(error) if error.size_limit().is_some())
+        }
+        _ => false,
+    };
+    matches!(regex::Regex::new(&expression), Err(regex::Error::CompiledTooBig(_))) || looking()
 }

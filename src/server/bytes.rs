@@ -426,8 +426,9 @@ mod tests {
         let mut first = Box::pin(large.admit(LIMIT / 3));
         let mut second = Box::pin(less.admit(SMALL + 1));
         assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-        all.shrink(SMALL * 4);
-        assert!(second.as_mut().now_or_never().is_none(), "there is room for it, and it came later");
+        all.shrink(LIMIT * 3 / 4);
+        assert!(less.fits(SMALL + 1, 0) && !large.fits(LIMIT / 3, 0), "there is room for the second alone");
+        assert!(second.as_mut().now_or_never().is_none(), "it came later");
         all.shrink(LIMIT);
         first.await.unwrap();
         second.await.unwrap();

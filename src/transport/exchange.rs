@@ -10,6 +10,7 @@ use rmcp::{
     service::TxJsonRpcMessage,
 };
 
+use crate::budget::block_if_large;
 use crate::server::{Account, Live, PeerAccount, Reservation, RootsAge};
 
 use super::{
@@ -28,6 +29,45 @@ pub(super) struct Exchange {
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
     roots_age: RootsAge,
+}
+
+/// What a peer has sent, read.
+pub(super) enum Sent {
+    /// A message.
+    Message(Box<Read>),
+    /// The messages of a batch, or what is wrong with them.
+    Batch(Vec<Result<Read, Fault>>),
+}
+
+/// A message that was read, and what is reserved for it. `None` for a notification that is none.
+pub(super) struct Read {
+    message: Option<Incoming>,
+    reservation: Arc<Reservation>,
+}
+
+impl Sent {
+    /// Reads what a peer has sent, a message or a batch. Nobody waits for it, however long it is, as nothing is locked
+    /// meanwhile.
+    pub(super) fn read(bytes: &[u8], peer: &PeerAccount) -> Result<Sent, Fault> {
+        block_if_large(bytes.len() as u64, || {
+            if !batch::is_list(bytes) {
+                return Read::of(bytes, peer).map(|read| Sent::Message(Box::new(read)));
+            }
+            let list = batch::read(bytes)?;
+            let messages = list.0.iter().map(|message| message.get().as_bytes());
+            Ok(Sent::Batch(messages.map(|bytes| alone(bytes).and_then(|()| Read::of(bytes, peer))).collect()))
+        })
+    }
+}
+
+impl Read {
+    fn of(bytes: &[u8], peer: &PeerAccount) -> Result<Read, Fault> {
+        let envelope = message::open(bytes)?;
+        let weight = weight(bytes, peer.account());
+        let weight = weight.map_err(|words| Fault::request(envelope.kind.request().cloned(), words))?;
+        let reservation = Arc::new(peer.reserve(weight));
+        Ok(Read { message: envelope.read(bytes)?, reservation })
+    }
 }
 
 /// What became of what a peer sent, beside the messages for the handler.
@@ -67,14 +107,16 @@ impl Exchange {
         self.version.as_ref()
     }
 
-    /// Reads what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
-    pub(super) fn take(&mut self, bytes: &[u8], inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
-        if batch::is_list(bytes) {
-            return self.take_batch(bytes, inbox);
+    /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
+    pub(super) fn take(&mut self, sent: Sent, inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
+        match sent {
+            Sent::Batch(list) => self.take_batch(list, inbox),
+            Sent::Message(read) => {
+                let mut taken = Taken::default();
+                inbox.extend(self.note(*read, &mut taken)?);
+                Ok(taken)
+            }
         }
-        let mut taken = Taken::default();
-        inbox.extend(self.read(bytes, &mut taken)?);
-        Ok(taken)
     }
 
     /// The same for a message that somebody else has read, and reserved this for.
@@ -107,15 +149,14 @@ impl Exchange {
         self.pending.give_up()
     }
 
-    fn take_batch(&mut self, bytes: &[u8], inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
-        let list = batch::read(bytes)?;
+    fn take_batch(&mut self, list: Vec<Result<Read, Fault>>, inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
             let message = "batches exist in sessions of version 2025-03-26 only: send each message by itself";
             return Err(Fault::request(None, message));
         }
         let (mut taken, mut requests, mut faults) = (Taken::default(), Vec::new(), Vec::new());
-        for bytes in list.0.iter().map(|message| message.get().as_bytes()) {
-            match alone(bytes).and_then(|()| self.read(bytes, &mut taken)) {
+        for read in list {
+            match read.and_then(|read| self.note(read, &mut taken)) {
                 Ok(message) => {
                     if let Some(JsonRpcMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
@@ -130,32 +171,17 @@ impl Exchange {
         Ok(taken)
     }
 
-    fn read(&mut self, bytes: &[u8], taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
-        let envelope = message::open(bytes)?;
-        let asked = envelope.kind.request().cloned();
-        let weight = weight(bytes, self.bytes.account());
-        let weight = weight.map_err(|words| Fault::request(asked.clone(), words))?;
-        let reservation = Arc::new(self.bytes.reserve(weight));
-        if let Kind::Request { id, method } = &envelope.kind {
-            self.ask(id, method, &reservation)?;
-        }
-        let mut message = envelope.read(bytes).inspect_err(|_| {
-            if let Some(id) = asked {
-                self.pending.answer(&id);
-            }
-        })?;
-        if let Some(told) = &message
-            && !self.cancel(told, taken)
-        {
+    /// Notes what a message asks or cancels, and returns it where the handler must see it.
+    fn note(&mut self, read: Read, taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
+        let Some(mut message) = read.message else { return Ok(None) };
+        if let JsonRpcMessage::Request(request) = &mut message {
+            self.ask(&request.id, request.request.method(), &read.reservation)?;
+            request.request.extensions_mut().insert(read.reservation);
+        } else if !self.cancel(&message, taken) {
             return Ok(None);
         }
-        if let Some(message) = &mut message {
-            self.stamp(message);
-        }
-        if let Some(JsonRpcMessage::Request(request)) = &mut message {
-            request.request.extensions_mut().insert(reservation);
-        }
-        Ok(message)
+        self.stamp(&mut message);
+        Ok(Some(message))
     }
 
     /// Tells a request what was before it: the handler takes what comes at once in no order.
@@ -289,7 +315,7 @@ mod tests {
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = exchange.pending.cancelled();
-                match exchange.take(line, &mut inbox) {
+                match Sent::read(line, &exchange.bytes).and_then(|sent| exchange.take(sent, &mut inbox)) {
                     Ok(_) => cancelled += exchange.pending.cancelled() - before,
                     Err(fault) => {
                         let said = serde_json::to_string(&fault).unwrap();

@@ -16,11 +16,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Live;
+use crate::budget::block_if_large;
+use crate::server::{Live, Reservation};
 
 use super::{
     batch::{self, Answered},
-    exchange::Exchange,
+    exchange::{Exchange, Sent},
     line::{Lines, Next},
     message::{Fault, Incoming},
     outbox::{Order, Outbox},
@@ -135,8 +136,12 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
         } else {
             let order = order(&message);
             match self.exchange.tell(message) {
-                Answered::Alone(answer) => self.outbox.push(&answer.message, order),
-                Answered::Whole(whole) => self.outbox.push(&whole.replies, order),
+                Answered::Alone(answer) => {
+                    block_if_large(bytes(&answer.reservation), || self.outbox.push(&answer.message, order));
+                }
+                Answered::Whole(whole) => {
+                    block_if_large(bytes(&whole.held), || self.outbox.push(&whole.replies, order));
+                }
                 Answered::Waits => {}
             }
             None
@@ -246,7 +251,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
 
     /// Reads a line. What is wrong with it is answered here.
     fn take(&mut self, line: Range<usize>) {
-        match self.exchange.take(self.lines.get(line), &mut self.inbox) {
+        let sent = Sent::read(self.lines.get(line), self.exchange.bytes());
+        match sent.and_then(|sent| self.exchange.take(sent, &mut self.inbox)) {
             Ok(taken) => {
                 let answered = taken.whole.iter().filter(|whole| !whole.replies.is_empty());
                 answered.for_each(|whole| self.outbox.push(&whole.replies, Order::Any));
@@ -258,6 +264,11 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
     fn refuse(&self, fault: Fault) {
         self.outbox.push(&fault, Order::Any);
     }
+}
+
+/// How many bytes are held.
+fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
+    held.into_iter().map(|reservation| reservation.bytes()).sum()
 }
 
 fn order(message: &TxJsonRpcMessage<RoleServer>) -> Order {

@@ -1,5 +1,7 @@
 //! A reload obeys the rules of a start, and says what came of it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -165,6 +167,67 @@ fn a_token_that_is_set_rotated_or_taken_away_is_in_force_at_once() {
     edit(&folder, &server, &prompt(""));
     assert_eq!(statuses(), [200, 200, 200]);
     assert!(!server.log.text().contains("token-1"), "{}", server.log.text());
+}
+
+#[test]
+fn a_stream_ends_with_the_token_that_it_was_opened_with() {
+    let folder = Folder::of(&prompt(""));
+    let server = started(&folder).flag("--sse").http();
+    let (session, modern) = (server.session("2025-11-25"), server.modern());
+    let filter = modern.params(json!({ "notifications": { "promptsListChanged": true } }));
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": filter });
+    let streams = |token: Option<&str>| {
+        let mut web = server.web();
+        web.token = token.map(str::to_owned);
+        let get = [
+            ("Accept", "text/event-stream"),
+            ("Mcp-Session-Id", session.session_id()),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        let headers = modern.headers("subscriptions/listen", &filter);
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let mut sse = server.web();
+        (sse.path, sse.token) = ("/sse".to_owned(), token.map(str::to_owned));
+        let mut oldest = sse.send("GET", &get[..1], b"");
+        assert!(oldest.first_event().contains("sessionId"));
+        [web.send("GET", &get, b""), web.post(&headers, &listen), oldest].map(|opened| {
+            assert_eq!(opened.status, 200, "{opened:?}");
+            opened.stream(Arc::default())
+        })
+    };
+    let open = streams(None);
+    edit(&folder, &server, &with_token("FOLIO_A"));
+    eventually("the end of streams without a token", || open.iter().all(Stream::has_ended));
+    let first = streams(Some("the-first-token-1"));
+    // An edit of something else ends none.
+    edit(&folder, &server, &with_token("FOLIO_A").replace("prompts:", "prompts:\n  more: { text: more }"));
+    assert!(!first.iter().any(Stream::has_ended), "the token is the same");
+    edit(&folder, &server, &with_token("FOLIO_B"));
+    eventually("the end of streams with the old token", || first.iter().all(Stream::has_ended));
+    let second = streams(Some("the-second-token"));
+    edit(&folder, &server, &prompt(""));
+    assert!(!second.iter().any(Stream::has_ended), "everybody may read");
+}
+
+#[test]
+fn a_manifest_that_listens_to_everybody_without_a_token_is_warned_of() {
+    for (listen, warned) in [
+        ("0.0.0.0:8080", true),
+        ("\"[::]:8080\"", true),
+        ("192.0.2.1:8080", true),
+        ("127.0.0.1:8080", false),
+        ("\"[::1]:8080\"", false),
+        ("localhost:8080", false),
+    ] {
+        let folder = Folder::of(&prompt(&format!("http: {{ listen: {listen} }}\n")));
+        let checked = folio_in(folder.path(), &["check", "--strict", "--format", "lines"]);
+        assert_eq!(checked.code, Some(i32::from(warned)), "{listen}: {checked:?}");
+        assert_eq!(checked.out.contains("can be reached from other machines"), warned, "{listen}: {checked:?}");
+    }
+    let token = with_token("FOLIO_A").replace("http: {", "http: { listen: 0.0.0.0:8080,");
+    let folder = Folder::of(&token);
+    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    assert!(!checked.out.contains("can be reached"), "{checked:?}");
 }
 
 #[test]

@@ -716,6 +716,51 @@ fn a_caller_that_cancels_has_its_question_taken_back() {
 }
 
 #[test]
+fn an_id_whose_question_was_taken_back_is_free_again() {
+    let folder = Folder::of(ASKING);
+    let server = folder.stdio();
+    let client = server.able("2025-11-25", all());
+    let call = json!({ "jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": { "name": "hello" } });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 77 } });
+    let mut questions = Vec::new();
+    for _ in 0..3 {
+        // Until the last word of the one before is over, the id is refused.
+        let deadline = Instant::now() + PATIENCE;
+        let question = loop {
+            client.pipe().line(call.to_string());
+            let said = client.take(|said| said["method"] == "elicitation/create" || !said["error"].is_null());
+            if said["method"] == "elicitation/create" {
+                break said;
+            }
+            assert!(said["error"]["message"].as_str().unwrap().contains("is not answered yet"), "{said}");
+            assert!(Instant::now() < deadline, "the id is never free");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert!(!questions.contains(&question["id"]), "an id of a question is used again");
+        questions.push(question["id"].clone());
+        client.pipe().line(cancel.to_string());
+        let taken_back = client.take(|said| said["method"] == "notifications/cancelled");
+        assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    }
+    client.round_trip();
+    server.pipe().assert_clean();
+}
+
+#[test]
+fn a_session_whose_question_was_taken_back_ends_when_it_is_idle() {
+    let folder = Folder::of(&format!("{ASKING}http: {{ maxSessions: 1, sessionIdle: 1s }}\n"));
+    let server = folder.http();
+    let client = server.able("2025-11-25", all());
+    let id = client.begin_call("hello", json!({}));
+    client.asked();
+    client.give_up(id);
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    eventually("the end of the session", || server.web().post(&[], &body).status == 200);
+}
+
+#[test]
 fn a_call_that_goes_on_is_let_in_whatever_runs_meanwhile() {
     let manifest = "folio: 1\nserver: { name: a }\ntools:\n  t:\n    description: T\n    concurrency: 1\n    \
                     rateLimit: { calls: 2, per: 1h }\n    run:\n      \

@@ -213,6 +213,30 @@ fn one_request_of_a_batch_is_cancelled_and_the_others_are_answered() {
 }
 
 #[test]
+fn a_small_batch_is_answered_with_so_many_bytes_at_most() {
+    let folder =
+        Folder::of("folio: 1\nserver: { name: s }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n");
+    folder.write("large.txt", vec![b'x'; 3 << 20]);
+    let batch: Vec<Value> = (0..50)
+        .map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "f://large" } }))
+        .collect();
+    let body = Value::from(batch).to_string();
+    assert!(body.len() < 5_000, "{}", body.len());
+    for server in [folder.stdio(), folder.http()] {
+        let client = server.session("2025-03-26");
+        let answer = send(&client, &body);
+        let answers = answer.as_array().unwrap();
+        assert_eq!(answers.len(), 50);
+        let (full, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.get("result").is_some());
+        assert!((1..=10).contains(&full.len()), "{} are answered", full.len());
+        for refused in refused {
+            let words = refused["error"]["message"].as_str().unwrap();
+            assert_eq!(words, "the answers to this batch are longer than 32 MiB: send the request by itself");
+        }
+    }
+}
+
+#[test]
 fn a_batch_of_which_all_is_cancelled_is_not_answered() {
     let folder = Folder::of(SLOW);
     let server = folder.stdio();

@@ -1,5 +1,6 @@
 //! Nothing that a caller sends, or that a pack has been written to do, keeps the server from its other clients.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -44,12 +45,32 @@ tools:
   flat: { description: D, arguments: { a: {} }, result: { select: "[@] | FLAT" } }
   texts: { description: D, arguments: { a: {} }, result: { select: "TEXTS" } }
   equal: { description: D, arguments: { a: {} }, result: { select: "LISTS | @ == @" } }
+  counts:
+    description: D
+    arguments: { text: { pattern: "(x{1,500}){1,100}y" } }
+    run: { sleep: 1ms }
+    timeout: 2s
+  ends:
+    description: D
+    arguments: { text: { pattern: "z(x{1,500}){1,100}$" } }
+    run: { sleep: 1ms }
+    timeout: 2s
+  looks: { description: D, arguments: { text: { pattern: "(?=x)x*y" } }, result: { text: x } }
+  names:
+    description: D
+    run: { sleep: 1ms }
+    timeout: 2s
+    inputSchema:
+      type: object
+      properties: { map: { type: object, patternProperties: { "(x{1,500}){1,100}y": {} } } }
 "#;
 
 const WORK: &str =
     "this takes too much work: more than 512 MiB would be read and written; send less, or ask for less at once";
 const MEMORY: &str =
     "this takes too much memory: more than 128 MiB would be held at once; send less, or ask for less at once";
+
+const LATE: &str = "it did not end within 2s";
 
 /// A folder whose expressions double what they are given, sixty times.
 fn folder() -> Folder {
@@ -81,6 +102,7 @@ fn tool(name: &str, arguments: Value, outcome: &'static [&'static str]) -> Attac
 fn attacks() -> Vec<Attack> {
     let long = "x".repeat(3 << 20);
     let parts = "ab,".repeat(900_000);
+    let counted = "x".repeat(200_000);
     vec![
         tool("pick", json!({ long.clone(): 1 }), &["is not known here; known are `colour`, `other`"]),
         tool(
@@ -98,6 +120,10 @@ fn attacks() -> Vec<Attack> {
         tool("flat", json!({}), &[WORK, MEMORY]),
         tool("texts", json!({}), &[WORK, MEMORY]),
         tool("equal", json!({}), &[WORK, MEMORY]),
+        tool("counts", json!({ "text": counted }), &[WORK, LATE]),
+        tool("ends", json!({ "text": counted }), &[WORK, LATE]),
+        tool("names", json!({ "map": { counted.clone(): 1 } }), &[WORK, LATE]),
+        tool("looks", json!({ "text": counted }), &["could not be matched against its pattern"]),
     ]
 }
 
@@ -158,6 +184,59 @@ fn whoever_has_a_session_beside_an_attack_is_served() {
     }
     #[cfg(target_os = "linux")]
     assert!(peak(&server) < 1024, "{} MiB", peak(&server));
+}
+
+/// The arguments of calls of nearly as many bytes as may be sent, which take long to read.
+fn large_arguments() -> Vec<String> {
+    const MOST: usize = 500_000;
+    let list = |item: &str| format!("{{\"a\":[{item}{}]}}", format!(",{item}").repeat(MOST / (item.len() + 1)));
+    let keys: String = (0..MOST / 14).map(|nth| format!(",\"k{nth:07}\":0")).collect();
+    vec![
+        list("1"),
+        list("\"\\u00e9\""),
+        list("{}"),
+        list(&("[".repeat(60) + &"]".repeat(60))),
+        format!("{{\"a\":0{keys}}}"),
+        format!("{{\"a\":0{}}}", ",\"k\":0".repeat(MOST / 6)),
+        format!("{{\"a\":\"{}\"}}", "\\n".repeat(MOST / 2)),
+    ]
+}
+
+/// Sends what takes long to read, and asks for what takes long to write.
+fn send_large(server: &Server, sent: &AtomicUsize) {
+    let client = server.session("2025-11-25");
+    let headers = client.headers("", &Value::Null);
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let call = |arguments: &String| format!("\"tools/call\",\"params\":{{\"name\":\"any\",\"arguments\":{arguments}}}");
+    let read = "\"resources/read\",\"params\":{\"uri\":\"f://large\"}".to_owned();
+    for (id, asked) in large_arguments().iter().map(call).chain([read]).enumerate() {
+        let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{asked}}}");
+        let answer = client.web().post_bytes(&headers, body.as_bytes());
+        assert!(matches!(answer.status, 200 | 413), "{answer:?}");
+        answer.text();
+        sent.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn large_messages_hold_up_nobody_else() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\ntools:\n  any: { description: A, inputSchema: { type: object }, result: { text: fine } }\n",
+    );
+    folder.write("large.txt", "\"\n".repeat(1_500_000));
+    let server = folder.http();
+    let (honest, sent) = (server.session("2025-11-25"), AtomicUsize::new(0));
+    let mut longest = Duration::ZERO;
+    std::thread::scope(|scope| {
+        let attacks: Vec<_> = (0..3).map(|_| scope.spawn(|| send_large(&server, &sent))).collect();
+        while !attacks.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            let asked = Instant::now();
+            honest.round_trip();
+            longest = longest.max(asked.elapsed());
+        }
+    });
+    assert_eq!(sent.load(Relaxed), 3 * 8, "all of it was answered");
+    assert!(longest < AT_ONCE, "{longest:?}");
 }
 
 /// The time on a processor that the server has used.
@@ -222,6 +301,27 @@ fn an_unknown_name_is_shown_cut() {
         assert_eq!(answer["error"]["message"], words);
         assert!(answer.to_string().len() < 2000);
     }
+}
+
+#[test]
+fn a_completion_with_much_filled_in_ends() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  r: { uri: \"f://{b}{?a}\", arguments: { a: {}, b: {} }, file: \"docs/{{b}}.md\" }\n",
+    );
+    for number in 0..1000 {
+        folder.write(&format!("docs/file-{number}.md"), "");
+    }
+    let server = folder.stdio();
+    let client = server.session("2025-11-25");
+    let complete = |filled: String| {
+        let of = json!({ "type": "ref/resource", "uri": "f://{b}{?a}" });
+        let argument = json!({ "name": "b", "value": "file-9" });
+        let context = json!({ "arguments": { "a": filled } });
+        client.result("completion/complete", json!({ "ref": of, "argument": argument, "context": context }))
+    };
+    assert_eq!(complete("x".to_owned())["completion"]["total"], 111);
+    // Whatever it comes to, it does so while somebody still waits.
+    complete("x".repeat(100_000));
 }
 
 #[test]

@@ -1166,6 +1166,11 @@ impl Stream {
     pub fn ended(&self) -> bool {
         self.ended.wait(PATIENCE, |ended| ended.pop_front()).is_some()
     }
+
+    /// Whether it is closed by now; not to be asked for after [`Stream::ended`].
+    pub fn has_ended(&self) -> bool {
+        !self.ended.all().is_empty()
+    }
 }
 
 impl Stream {

@@ -237,6 +237,55 @@ fn a_second_document_and_an_empty_one_are_refused() {
 }
 
 #[test]
+fn a_link_to_what_is_hidden_is_hidden_too() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: docs }\nprompts:\n  p: { text: P, arguments: { f: { complete: { glob: \"docs/**\" } } } }\n",
+    );
+    for (path, text) in [("docs/a.txt", "a"), ("docs/.secret", "s"), ("docs/.hidden/b.txt", "s"), ("docs/c/d.txt", "d")]
+    {
+        folder.write(path, text);
+    }
+    for (target, link) in [
+        (".secret", "docs/visible.txt"),
+        (".hidden", "docs/visible"),
+        (".hidden/b.txt", "docs/b.txt"),
+        ("../.secret", "docs/c/up.txt"),
+        ("visible.txt", "docs/twice.txt"),
+        ("a.txt", "docs/again.txt"),
+        ("c", "docs/c-again"),
+    ] {
+        symlink(target, folder.at(link)).unwrap();
+    }
+    symlink(folder.at("docs/.secret"), folder.at("docs/absolute.txt")).unwrap();
+    everywhere(&folder, &json!({}), |client| {
+        let mut listed: Vec<_> = client.list("resources").iter().map(|entry| entry["uri"].to_string()).collect();
+        listed.sort();
+        let expected = ["a.txt", "again.txt", "c-again/d.txt", "c/d.txt"].map(|path| format!("\"f://{path}\""));
+        assert_eq!(listed, expected);
+        for path in [
+            ".secret",
+            "visible.txt",
+            "visible/b.txt",
+            "b.txt",
+            "c/up.txt",
+            "twice.txt",
+            "absolute.txt",
+            "c-again/up.txt",
+        ] {
+            let answer = client.request("resources/read", json!({ "uri": format!("f://{path}") }));
+            assert!(answer.get("error").is_some(), "{path}: {answer}");
+        }
+        for path in ["a.txt", "again.txt", "c-again/d.txt"] {
+            client.read_text(&format!("f://{path}"));
+        }
+        let asked = json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "f", "value": "" } });
+        let completed = client.result("completion/complete", asked);
+        assert_eq!(completed["completion"]["values"].as_array().unwrap().len(), 4, "{completed}");
+    });
+}
+
+#[test]
 fn links_that_lead_out_or_in_circles_lead_nowhere() {
     use std::os::unix::fs::symlink;
     let outside = Folder::new(&[("secret.txt", "secret")]);

@@ -354,6 +354,53 @@ fn streams_hear_what_a_step_says_has_changed() {
     }
 }
 
+/// More than a client may have open at once.
+const STREAMS: i64 = 250;
+
+#[test]
+fn a_stream_that_is_cancelled_in_the_same_write_leaves_nothing() {
+    let folder = Folder::of(NOTIFYING);
+    let server = folder.stdio();
+    let client = server.modern();
+    let params = client.params(json!({ "notifications": everything() }));
+    for id in 10_000..10_000 + STREAMS {
+        let listen = json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params });
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        client.pipe().bytes(format!("{listen}\n{cancel}\n").as_bytes());
+    }
+    client.round_trip();
+    let stream = client.listen(everything());
+    client.call_text("tools", json!({}));
+    stream.wait_for("notifications/tools/list_changed");
+    client.round_trip();
+    // One that was cancelled when it had begun may have been acknowledged, and hears nothing after that.
+    assert_eq!(client.told("notifications/tools/list_changed"), Vec::<Value>::new());
+}
+
+#[test]
+fn a_pack_tells_of_its_own_resources_alone() {
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\npacks: { p: { path: ./p } }\nresources:\n  own: { uri: \"own://x\", text: x }\ntools:\n  tell: { description: T, arguments: { uri: {} }, run: { notify: { updated: \"{{uri}}\" } }, result: { text: told } }\n",
+    );
+    folder.write(
+        "p/folio.yaml",
+        "folio: 1\nserver: { name: p }\nresources:\n  mine: { uri: \"mine://{id}\", text: x }\ntools:\n  tell: { description: T, arguments: { uri: {} }, run: { notify: { updated: \"{{uri}}\" } }, result: { text: told } }\n",
+    );
+    everywhere(&folder, &json!({}), |client| {
+        let tell = |tool: &str, uri: &str| client.call(tool, json!({ "uri": uri }));
+        assert_eq!(tell("p-tell", "mine://1")["isError"], false);
+        for uri in ["own://x", "made://up"] {
+            let refused = tell("p-tell", uri);
+            assert_eq!(refused["isError"], true, "{refused}");
+            let words = text_of(&refused["content"][0]);
+            assert_eq!(words, format!("`notify` names `{uri}`, which is no resource of this pack"));
+        }
+        for uri in ["own://x", "mine://1", "made://up"] {
+            assert_ne!(tell("tell", uri)["isError"], true);
+        }
+    });
+}
+
 #[test]
 fn a_stream_is_told_first_what_it_will_be_told() {
     let folder = Folder::of(

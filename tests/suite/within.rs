@@ -153,6 +153,29 @@ tools:
 }
 
 #[test]
+fn many_paths_in_many_roots_are_judged_soon_and_in_few_words() {
+    const MANY: usize = 4_000;
+    let folder = Folder::of(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { p: { type: array, items: {}, within: roots } }, result: { text: fine } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.able("2025-11-25", json!({ "roots": {} }));
+    let roots: Vec<Value> = (0..MANY).map(|nth| json!({ "uri": format!("file:///folio/root{nth}") })).collect();
+    let answer = |_: &str, _: &Value| json!({ "roots": roots });
+    let inside: Vec<String> = (0..MANY).map(|nth| format!("/folio/root{nth}/file")).collect();
+    let fine = client.talk_to("t", json!({ "p": inside }), answer);
+    assert_eq!(text_of(&fine["content"][0]), "fine");
+    let outside: Vec<String> =
+        (0..MANY).map(|nth| format!("/folio/other{nth}")).chain(vec![String::new(); 100_000]).collect();
+    let refused = client.talk_to("t", json!({ "p": outside }), answer);
+    let words = text_of(&refused["content"][0]);
+    assert!(words.len() < 5_000 && words.ends_with("and 103980 more"), "{words}");
+    let deep = vec!["/folio/root1".to_owned() + &"/a".repeat(2_000); 3_000];
+    let refused = client.talk_to("t", json!({ "p": deep }), answer);
+    assert!(text_of(&refused["content"][0]).starts_with("this takes too much work"), "{refused}");
+}
+
+#[test]
 fn what_is_completed_sees_no_path_that_nobody_has_judged() {
     let folder = Folder::of(
         r#"

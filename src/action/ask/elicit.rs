@@ -6,6 +6,7 @@ use super::spec::Elicit;
 use super::{Verdict, page};
 use crate::action::Failure;
 use crate::action::client::{Asks, Need};
+use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::schema::{Schema, SchemaFault, lint};
@@ -89,7 +90,7 @@ impl Elicited {
     pub(super) fn judge(&self, answer: &Value, goes_on: bool, scope: &Scope) -> Result<Verdict, Failure> {
         let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
         match action {
-            "accept" => Ok(self.judge_content(answer)),
+            "accept" => self.judge_content(answer, scope.budget()),
             "decline" | "cancel" if goes_on => Ok(Verdict::Fits(json!({ "action": action }))),
             "decline" => Ok(Verdict::Over(format!("the user declined: {}", self.message.render(scope)?.0))),
             "cancel" => Ok(Verdict::Over(format!("the user answered nothing: {}", self.message.render(scope)?.0))),
@@ -97,21 +98,21 @@ impl Elicited {
         }
     }
 
-    fn judge_content(&self, answer: &Value) -> Verdict {
+    fn judge_content(&self, answer: &Value, budget: &Budget) -> Result<Verdict, Failure> {
         let mut outcome = Map::new();
         if let Way::Form(schema) = &self.way {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
-                Some(_) => return Verdict::Misfit("its `content` is no object".to_owned()),
+                Some(_) => return Ok(Verdict::Misfit("its `content` is no object".to_owned())),
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
             let whole = Value::Object(outcome);
-            let violations = schema.violations(&whole);
+            let violations = schema.violations(&whole, budget).map_err(Failure::Exhausted)?;
             if !violations.is_empty() {
                 let words: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
-                return Verdict::Misfit(words.join("; "));
+                return Ok(Verdict::Misfit(words.join("; ")));
             }
             outcome = match whole {
                 Value::Object(fields) => fields,
@@ -119,7 +120,7 @@ impl Elicited {
             };
         }
         outcome.insert("action".to_owned(), "accept".into());
-        Verdict::Fits(Value::Object(outcome))
+        Ok(Verdict::Fits(Value::Object(outcome)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::action::{Run, Selection};
+use crate::budget::Budget;
 use crate::catalog::entry::{RunKeys, digest};
 use crate::catalog::inputs::Inputs;
 use crate::compile::Compiler;
@@ -45,7 +46,7 @@ pub(in crate::catalog) fn completions(
 /// Warns of values that are offered and would be refused.
 fn check_taken(name: &str, complete: &Spanned<Complete>, inputs: Option<&Inputs>, compiler: &mut Compiler<'_>) {
     let (Complete::List(values), Some(inputs)) = (&complete.value, inputs) else { return };
-    for value in values.iter().filter(|value| !inputs.takes(name, &value.value.0)) {
+    for value in values.iter().filter(|value| !inputs.takes(name, &value.value.0, &Budget::default())) {
         let words = format!("`{}` is never offered: `{name}` does not take it", value.value.0);
         compiler.warning(Code::Unused, value.at, words);
     }

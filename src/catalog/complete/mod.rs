@@ -77,7 +77,7 @@ impl Owner<'_> {
         let mut values = self.sources.get(asking.argument)?.values(self, asking).await;
         let size = size_of(&values);
         let budget = asking.calling.budget;
-        budget.run_sized(size, || values.retain(|value| self.inputs.takes(asking.argument, value))).ok()?;
+        budget.run_sized(size, || values.retain(|value| self.inputs.takes(asking.argument, value, budget))).ok()?;
         Some(values)
     }
 }
@@ -129,7 +129,7 @@ async fn put_out(
     select: Option<&Selection>,
     (owner, asking): (Owner<'_>, Asking<'_>),
 ) -> Option<Vec<String>> {
-    let scope = owner.home.scope(owner.inputs.bind_partly(asking.given), asking.calling.budget);
+    let scope = owner.home.scope(owner.inputs.bind_partly(asking.given, asking.calling.budget), asking.calling.budget);
     let Ended { outcome, steps } = owner.home.run(("completion", plan), &scope, asking.calling).await.ok()?;
     if outcome.failed.is_some() {
         return None;

@@ -27,7 +27,7 @@ use super::complete::{Asking, Owner, Sources};
 use super::entry::{Calling, Home, knowing};
 use super::face::{self, Annotations, CacheScope, Object};
 use super::file;
-use super::inputs::{Confined, Inputs, complaint};
+use super::inputs::{Confined, Inputs, Misfit};
 use super::result::{ResultPlan, Shown};
 use super::root::Root;
 use super::told::{exhausted, refused};
@@ -114,7 +114,9 @@ impl Resource {
 
     /// The files of its root whose paths its variable takes.
     fn readable<'r>(&'r self, root: &'r Root) -> impl Iterator<Item = &'r crate::files::Entry> {
-        let taken = |path: &str| self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path));
+        let taken = |path: &str| {
+            self.path_variable().is_some_and(|variable| self.inputs.takes(variable, path, &Budget::default()))
+        };
         root.entries().iter().filter(move |entry| taken(&entry.path))
     }
 
@@ -180,7 +182,7 @@ impl Resource {
                 asking.calling.budget.run_sized(root.entries().len().saturating_mul(PATH), paths).ok()
             }
             Content::FileTemplate { folder, literal, path } => {
-                let named = Named { folder, literal, path, resource: self };
+                let named = Named { folder, literal, path, resource: self, budget: asking.calling.budget };
                 asking.calling.budget.wait(|| named.values(asking.argument, asking.given)).ok()?
             }
             _ => None,
@@ -234,7 +236,7 @@ impl Resource {
         match &self.content {
             // The folder of a variable that is not set has nothing, which is said elsewhere.
             Content::Root(root) if root.entries().is_empty() => true,
-            Content::Root(root) => root.admits(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file),
+            Content::Root(root) => root.shows(path) && root.folder().stat(Path::new(path)).is_ok_and(is_file),
             Content::FileTemplate { folder, literal, path } => {
                 self.template_stat((folder, literal, path), values).is_some_and(is_file)
             }
@@ -254,12 +256,10 @@ impl Resource {
     ) -> Result<Reading, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let wrong = |violations: Vec<_>| {
-            Refusal::new(RefusalKind::BadArguments, complaint(&violations)).with_data(json!({ "uri": uri }))
-        };
+        let wrong = |misfit: Misfit| misfit.refusal().with_data(json!({ "uri": uri }));
         let budget = calling.budget_of(self.plan());
         let calling = &calling.charging(&budget);
-        let bound = budget.run_sized(uri.len(), || self.inputs.bind_texts(Some(given))).map_err(exhausted)?;
+        let bound = budget.run_sized(uri.len(), || self.inputs.bind_texts(Some(given), &budget)).map_err(exhausted)?;
         let arguments = bound.map_err(wrong)?;
         let Confined { arguments, calling, roots } = self.inputs.confined(arguments, calling).await?;
         let scope = self.home.scope(arguments, &budget);
@@ -278,7 +278,7 @@ impl Resource {
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
                 file::body((folder, &below), MAX_RESOURCE, uri, &budget)?
             }
-            Content::Root(root) if root.admits(&path) => {
+            Content::Root(root) if root.shows(&path) => {
                 file::body((root.folder(), Path::new(&path)), MAX_RESOURCE, uri, &budget)?
             }
             Content::Root(_) => return Err(not_found(uri, &format!("there is no `{}`", cut(&path, URI)))),
@@ -333,7 +333,7 @@ impl Resource {
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
             Content::File(folder, file) => folder.stat(file).ok(),
-            Content::Root(root) if root.admits(path) => root.folder().stat(Path::new(path)).ok(),
+            Content::Root(root) if root.shows(path) => root.folder().stat(Path::new(path)).ok(),
             Content::FileTemplate { folder, literal, path } => self.template_stat((folder, literal, path), values),
             _ => None,
         };
@@ -348,7 +348,8 @@ impl Resource {
     ) -> Option<crate::files::Stat> {
         let (folder, literal, path) = file;
         let given = values.iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect();
-        let scope = self.home.scope(self.inputs.bind_texts(Some(given)).ok()?, &Budget::default());
+        let budget = Budget::default();
+        let scope = self.home.scope(self.inputs.bind_texts(Some(given), &budget).ok()?, &budget);
         let rendered = path.render(&scope).ok()?.text;
         folder.stat(Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered))).ok()
     }

@@ -21,7 +21,11 @@ pub(super) struct Named<'a> {
     pub(super) literal: &'a Path,
     pub(super) path: &'a Template<FilePath>,
     pub(super) resource: &'a Resource,
+    pub(super) budget: &'a Budget,
 }
+
+/// What it costs to hold a file against each byte of the values that are given: a URI is made of them, and taken apart.
+const OF_BYTE: usize = 256;
 
 /// A piece of the path below the folder.
 enum Piece {
@@ -63,14 +67,16 @@ impl Named<'_> {
             values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
             self.reads(&values, entry).then(|| values.remove(variable)).flatten()
         };
-        Some(entries.iter().filter_map(value).collect())
+        let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let affordable = |entry: &Entry| self.budget.work((bytes + entry.path.len()).saturating_mul(OF_BYTE)).ok();
+        Some(entries.iter().map_while(|entry| affordable(entry).map(|()| value(entry))).flatten().collect())
     }
 
     /// The pieces of the path, with the values of variables where they are known, or have a default.
     fn pieces(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<Piece>> {
-        let mut known = self.resource.inputs.bind_known(given);
+        let mut known = self.resource.inputs.bind_known(given, self.budget);
         known.insert(variable.to_owned(), Value::Null);
-        let scope = self.resource.home.scope(known, &Budget::default());
+        let scope = self.resource.home.scope(known, self.budget);
         let mut pieces = Vec::new();
         for part in self.path.parts()? {
             pieces.push(match part {
@@ -105,12 +111,12 @@ impl Named<'_> {
             .all(|variable| values.contains_key(&variable.name) || !inputs.requires(&variable.name));
         let found = whole.then(|| template.matches(&template.expand(&|name| values.get(name).cloned())));
         let known = match found {
-            Some(Some(found)) => inputs.bind_known(&found.into_iter().collect()),
+            Some(Some(found)) => inputs.bind_known(&found.into_iter().collect(), self.budget),
             Some(None) => return false,
             // As far as it is known without the others.
-            None => inputs.bind_known(values),
+            None => inputs.bind_known(values, self.budget),
         };
-        let Ok(rendered) = self.path.render(&home.scope(known, &Budget::default())) else { return false };
+        let Ok(rendered) = self.path.render(&home.scope(known, self.budget)) else { return false };
         let rendered = Path::new(&rendered.text);
         let below = rendered.strip_prefix(self.literal).unwrap_or(rendered);
         below == Path::new(&entry.path) && entry.size <= MAX_RESOURCE

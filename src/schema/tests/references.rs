@@ -50,7 +50,7 @@ fn references_reach_into_files_and_from_there_on() {
         "id": 0, "same": 0, "far": "long", "address": {},
         "tree": { "children": [{ "children": [{ "children": 3 }] }] },
     });
-    let found: Vec<String> = schema.violations(&wrong).into_iter().map(|violation| violation.message).collect();
+    let found: Vec<String> = schema.found(&wrong).into_iter().map(|violation| violation.message).collect();
     assert_eq!(
         found,
         [
@@ -134,7 +134,7 @@ fn circles_that_never_reach_a_value_are_faults_and_others_are_not() {
     let tree = compiled(json!({ "properties": { "next": { "$ref": "#" } }, "additionalProperties": false }));
     let deep = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "next": inner }));
     assert!(tree.is_valid(&deep(120)));
-    assert!(tree.violations(&deep(1_000))[0].message.contains("nests deeper"));
+    assert!(tree.found(&deep(1_000))[0].message.contains("nests deeper"));
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn embedded_ids_and_dynamic_references_work() {
         "properties": { "a": { "$ref": "item" }, "b": { "$ref": "#/$defs/i/$defs/n" } },
         "$defs": { "i": { "$id": "item", "$ref": "#/$defs/n", "$defs": { "n": { "type": "integer" } } } },
     }));
-    assert_eq!(schema.violations(&json!({ "a": "x", "b": "x" })).len(), 2);
+    assert_eq!(schema.found(&json!({ "a": "x", "b": "x" })).len(), 2);
     let tree =
         compiled(json!({ "$dynamicAnchor": "t", "properties": { "c": { "$dynamicRef": "#t" } }, "required": ["v"] }));
-    assert_eq!(tree.violations(&json!({ "v": 1, "c": {} }))[0].message, "`c.v` is required");
+    assert_eq!(tree.found(&json!({ "v": 1, "c": {} }))[0].message, "`c.v` is required");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn schemas_that_multiply_are_refused() {
 fn ids_and_anchors_of_files_are_resolved_and_left_out() {
     let schema =
         with_files(json!({ "properties": { "a": { "$ref": "ids.json" }, "b": { "$ref": "ids.json#n" } } })).unwrap();
-    assert_eq!(schema.violations(&json!({ "a": { "n": "x", "self": { "n": "x" } }, "b": "x" })).len(), 3);
+    assert_eq!(schema.found(&json!({ "a": { "n": "x", "self": { "n": "x" } }, "b": "x" })).len(), 3);
     let text = Value::Object((**schema.json()).clone()).to_string();
     assert!(!text.contains("$id") && !text.contains("$anchor"), "{text}");
 }

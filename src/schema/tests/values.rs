@@ -88,7 +88,7 @@ fn all_violations_are_reported_with_the_name_of_their_argument() {
         "required": ["id"],
         "additionalProperties": false,
     }));
-    let found = schema.violations(&json!({ "zzzzzzzz": 1, "items": [{ "n": "s" }], "color": "blue", "colour": "x" }));
+    let found = schema.found(&json!({ "zzzzzzzz": 1, "items": [{ "n": "s" }], "color": "blue", "colour": "x" }));
     let short: Vec<(&str, Option<&str>, &str)> =
         found.iter().map(|one| (one.pointer.as_str(), one.name.as_deref(), one.message.as_str())).collect();
     assert_eq!(
@@ -150,7 +150,7 @@ fn secrets_are_never_shown() {
     }
     let open = json!({ "properties": { "pw": { "type": "integer" } } });
     assert!(messages(open.clone(), json!({ "pw": secret })).join("").contains(secret));
-    let hidden = compiled(open).hiding(["pw"]).violations(&json!({ "pw": secret }));
+    let hidden = compiled(open).hiding(["pw"]).found(&json!({ "pw": secret }));
     assert_eq!(hidden[0].message, "`pw` must be an integer");
 }
 

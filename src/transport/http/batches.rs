@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 
+use crate::budget::block_if_large;
 use crate::transport::{batch, message::Fault};
 
 use super::{
@@ -18,7 +19,7 @@ use super::{
 /// before.
 pub(super) async fn answer(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response {
     let refuse = |message: &'static str| error(StatusCode::BAD_REQUEST, &Fault::request(None, message));
-    if let Err(fault) = batch::read(bytes) {
+    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::read(bytes).map(drop)) {
         return error(StatusCode::BAD_REQUEST, &fault);
     }
     let session = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
@@ -34,8 +35,8 @@ pub(super) async fn answer(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> R
         Err(fault) => return error(StatusCode::BAD_REQUEST, &fault),
     };
     match reader.next().await {
-        Some(Event { said: Said::Batch(replies), .. }) => {
-            let body = serde_json::to_vec(&*replies).unwrap_or_default();
+        Some(Event { said: Said::Batch(replies), bytes, .. }) => {
+            let body = block_if_large(bytes, || serde_json::to_vec(&*replies)).unwrap_or_default();
             respond(StatusCode::OK, "application/json", Body::from(body))
         }
         Some(event) => events::response(events::written(&event), reader, desk.keep_alive, ()),

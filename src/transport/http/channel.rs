@@ -69,6 +69,8 @@ pub(super) struct Event {
     /// What a client that lost the connection says to go on behind it.
     pub(super) id: String,
     pub(super) said: Said,
+    /// About how many bytes it has.
+    pub(super) bytes: u64,
 }
 
 /// A stream of events. Several may read it; each event goes to the one that came last, since a client that opens a
@@ -234,14 +236,14 @@ impl Channel {
     fn find(&self, reader: u64) -> Found {
         let mut state = self.state();
         if state.readers.last() == Some(&reader)
-            && let Some(said) = state.kept.get(state.read()).map(|kept| kept.said.clone())
+            && let Some((said, bytes)) = state.kept.get(state.read()).map(|kept| (kept.said.clone(), kept.bytes()))
         {
             let id = self.id(state.next);
             state.next += 1;
             state.let_go(&self.bytes);
             drop(state);
             self.news.notify_waiters();
-            return Found::Event(Event { id, said });
+            return Found::Event(Event { id, said, bytes });
         }
         if state.finished.is_some() || self.over.is_cancelled() { Found::End } else { Found::Nothing }
     }

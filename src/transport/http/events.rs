@@ -9,6 +9,8 @@ use axum::{
 };
 use futures_util::{StreamExt, stream};
 
+use crate::budget::block_if_large;
+
 use super::{
     channel::{Event, Reader},
     respond,
@@ -36,6 +38,8 @@ pub(super) fn response<H: Send + 'static>(first: Bytes, reader: Reader, keep_ali
 
 /// An event as it is written.
 pub(super) fn written(event: &Event) -> Bytes {
-    let data = serde_json::to_string(&event.said).unwrap_or_default();
-    Bytes::from(format!("event: message\nid: {}\ndata: {data}\n\n", event.id))
+    block_if_large(event.bytes, || {
+        let data = serde_json::to_string(&event.said).unwrap_or_default();
+        Bytes::from(format!("event: message\nid: {}\ndata: {data}\n\n", event.id))
+    })
 }

@@ -13,8 +13,10 @@ mod connections;
 mod descriptors;
 mod events;
 mod guard;
+mod large;
 mod presence;
 mod redact;
+mod revoked;
 mod session;
 mod sessions;
 mod sse;
@@ -41,6 +43,7 @@ use rmcp::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::block_if_large;
 use crate::catalog::Endpoint;
 use crate::server::{Live, Reservation, Server, complaint, is_of_sessions};
 
@@ -48,6 +51,7 @@ use self::{
     connection::Connection,
     connections::Connections,
     guard::{Denied, Guard},
+    large::Large,
     sessions::Sessions,
     sse::Paths,
 };
@@ -273,19 +277,21 @@ async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) 
         // Its words are constant: there is nothing to hide in them.
         Err(denied) => return refusal(&denied),
     };
+    let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let path = request.uri().path();
     let sse = desk.sse.as_ref().filter(|paths| paths.have(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         plain(StatusCode::NO_CONTENT, "")
     } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
         elsewhere(&desk.path, path)
-    } else if let Err(denied) = desk.guard.identify(request.headers(), access) {
+    } else if let Err(denied) = desk.guard.identify(shown.as_ref(), access) {
         refusal(&denied)
     } else if let Some(paths) = sse {
         sse::answer(&desk, paths, &connection, request).await
     } else {
         endpoint(&desk, &connection, request).await
     };
+    response = revoked::until_denied(response, &desk, shown);
     response = redact::response(response, desk.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         share(response.headers_mut(), origin);
@@ -308,7 +314,7 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
                 drop(reservation);
                 return batches::answer(desk, &parts.headers, &bytes).await;
             }
-            if let Err(refused) = inspect(desk, &parts.headers, &bytes) {
+            if let Err(refused) = block_if_large(bytes.len() as u64, || inspect(desk, &parts.headers, &bytes)) {
                 return refused.response();
             }
         }
@@ -318,12 +324,17 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
     } else {
         Body::empty()
     };
-    let mut response = desk.service.handle(Request::from_parts(parts, body)).await.map(Body::new);
+    let handled = desk.service.handle(Request::from_parts(parts, body));
+    let mut response = match &reserved {
+        Some(reservation) => Large::new(Box::pin(handled), reservation.clone()).await.map(Body::new),
+        None => handled.await.map(Body::new),
+    };
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
     if ends && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     if let Some(reservation) = reserved {
+        response = response.map(|body| Body::new(Large::new(body, reservation.clone())));
         response.extensions_mut().insert(reservation);
     }
     response
@@ -340,7 +351,7 @@ async fn read(
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
     let reservation = Arc::new(peer.reserve(0));
     let bytes = whole(body, connection, &reservation).await?;
-    let weight = exchange::weight(&bytes, peer.account());
+    let weight = block_if_large(bytes.len() as u64, || exchange::weight(&bytes, peer.account()));
     let too_large = |words: String| error(StatusCode::PAYLOAD_TOO_LARGE, &Fault::request(None, words));
     reservation.resize(weight.map_err(too_large)?);
     Ok((bytes, reservation))

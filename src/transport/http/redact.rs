@@ -7,6 +7,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 
+use crate::budget::block_if_large;
 use crate::redact::Redactors;
 
 /// Hides the secrets in a response.
@@ -18,19 +19,23 @@ pub(super) async fn response(response: Response, redactors: &Redactors) -> Respo
     let body = if is_stream(&parts.headers) {
         let redactors = redactors.clone();
         // A piece is an event: nobody here writes a part of one.
-        Body::from_stream(body.into_data_stream().map(move |piece| piece.map(|piece| events(&piece, &redactors))))
+        Body::from_stream(
+            body.into_data_stream()
+                .map(move |piece| piece.map(|piece| block_if_large(piece.len() as u64, || events(&piece, &redactors)))),
+        )
     } else {
         // It is of the body before anything was hidden, or it broke off.
         parts.headers.remove(header::CONTENT_LENGTH);
         let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        Body::from(redactors.message(bytes.into()))
+        Body::from(block_if_large(bytes.len() as u64, || redactors.message(bytes.into())))
     };
     Response::from_parts(parts, body)
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+/// Whether a response is a stream of events.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"))
 }

@@ -28,7 +28,7 @@ use crate::{
     server::{Live, PeerAccount, Reservation},
     transport::{
         batch::{self, Answered},
-        exchange::Exchange,
+        exchange::{Exchange, Sent},
         message::{self, Fault, Incoming},
     },
 };
@@ -197,10 +197,11 @@ impl Session {
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
     pub(super) fn take(&self, bytes: &[u8]) -> Result<Option<Reader>, Fault> {
+        let sent = Sent::read(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
-        let taken = state.exchange.take(bytes, &mut messages)?;
+        let taken = state.exchange.take(sent, &mut messages)?;
         let reader = match taken.batch {
             Some(batch) if !state.streams.is_single() => {
                 let (number, channel) = state.streams.open();
@@ -242,13 +243,14 @@ impl Session {
 
     /// Says what the handler says. Returns what has to wait until the client has read.
     fn say(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<Late> {
-        let mut state = self.state();
-        let channel = state.streams.route(&message);
         if batch::answered(&message).is_some() {
+            let mut state = self.state();
+            let channel = state.streams.route(&message);
             state.answer(message, &channel);
             return None;
         }
         let held = vec![Arc::new(self.bytes.reserve(json_length(&message)))];
+        let channel = self.state().streams.route(&message);
         let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
         let said = Said::message(message);
         if is_full {

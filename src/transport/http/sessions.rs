@@ -267,7 +267,7 @@ fn events(session: &Session, reader: Reader) -> impl Stream<Item = ServerSseMess
 }
 
 /// rmcp writes one message in an event.
-fn messages(Event { id, said }: Event) -> Vec<ServerSseMessage> {
+fn messages(Event { id, said, .. }: Event) -> Vec<ServerSseMessage> {
     let messages = match said {
         Said::Message(message) => vec![message],
         Said::Batch(replies) => replies.iter().map(|reply| reply.message()).collect(),
