@@ -26,9 +26,9 @@ pub struct Schema {
     root: OnceLock<Value>,
     draft: Draft,
     secrets: HashSet<String>,
-    validator: OnceLock<Option<Compiled>>,
+    validator: OnceLock<Option<Box<Compiled>>>,
     /// The same without `required`, once a value is to be held against one property alone.
-    optional: OnceLock<Option<Compiled>>,
+    optional: OnceLock<Option<Box<Compiled>>>,
 }
 
 impl Schema {
@@ -61,7 +61,7 @@ impl Schema {
                 let faults = pattern::faults(schema.root(), schema.draft);
                 if faults.is_empty() { vec![explain::fault(&error)] } else { faults }
             })?;
-            let _ = schema.validator.set(Some(validator));
+            let _ = schema.validator.set(Some(Box::new(validator)));
         }
         Ok(schema)
     }
@@ -178,13 +178,13 @@ impl Schema {
         let optional = || {
             let mut schema = Map::clone(&self.json);
             schema.remove("required");
-            pattern::build(&Value::Object(schema), self.draft).ok()
+            pattern::build(&Value::Object(schema), self.draft).ok().map(Box::new)
         };
-        self.optional.get_or_init(optional).as_ref()
+        self.optional.get_or_init(optional).as_deref()
     }
 
     fn validator(&self) -> Option<&Compiled> {
-        self.validator.get_or_init(|| pattern::build(self.root(), self.draft).ok()).as_ref()
+        self.validator.get_or_init(|| pattern::build(self.root(), self.draft).ok().map(Box::new)).as_deref()
     }
 }
 

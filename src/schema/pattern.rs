@@ -71,7 +71,7 @@ struct Pattern {
 
 enum Engine {
     Linear { regex: regex::Regex, cost: OnceLock<Option<Cost>> },
-    Backtracking { expression: String, by_length: [OnceLock<Option<fancy_regex::Regex>>; BACKTRACKS.len()] },
+    Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; BACKTRACKS.len()]> },
 }
 
 impl Pattern {
@@ -81,8 +81,8 @@ impl Pattern {
             Ok(regex) => Engine::Linear { regex, cost: OnceLock::new() },
             Err(_) => {
                 let [shortest, ..] = BACKTRACKS;
-                let by_length: [OnceLock<_>; BACKTRACKS.len()] = Default::default();
-                let [first, ..] = &by_length;
+                let by_length: Box<[OnceLock<_>; BACKTRACKS.len()]> = Box::default();
+                let [first, ..] = &*by_length;
                 let _ = first.set(Some(backtracking(&expression, shortest.1)?));
                 Engine::Backtracking { expression: expression.into_owned(), by_length }
             }
@@ -98,7 +98,7 @@ impl Pattern {
                 Some(regex.is_match(text))
             }
             Engine::Backtracking { expression, by_length } => {
-                let fitting = BACKTRACKS.iter().zip(by_length).find(|((longest, _), _)| text.len() <= *longest);
+                let fitting = BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
                 let ((_, limit), regex) = fitting?;
                 regex.get_or_init(|| backtracking(expression, *limit)).as_ref()?.is_match(text).ok()
             }
