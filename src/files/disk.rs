@@ -63,9 +63,11 @@ impl Disk {
         }
     }
 
-    /// Whether what a link leads to is hidden from `globs`.
+    /// Whether what a link leads to is hidden from `globs`. A mounted ConfigMap shows its files by links into `..data`:
+    /// they are meant to be seen.
     fn leads_to_hidden(&self, link: &str, globs: &Globs) -> bool {
-        self.real(link).is_some_and(|real| !real.split('/').all(|name| globs.sees(name)))
+        let is_seen = |name: &str| globs.sees(name) || name.starts_with("..");
+        self.real(link).is_some_and(|real| !real.split('/').all(is_seen))
     }
 
     /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is gone.
