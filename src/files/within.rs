@@ -30,13 +30,16 @@ pub enum WithinError {
 #[derive(Debug)]
 pub struct Roots {
     real: HashSet<PathBuf>,
+    /// How long they are: to compare a long path with them part by part takes the square of its length.
+    lengths: HashSet<usize>,
 }
 
 impl Roots {
     /// Follows the links of each. One that cannot be followed holds nothing.
     pub fn follow<'p>(roots: impl IntoIterator<Item = &'p Path>) -> Roots {
         let roots = roots.into_iter().filter(|root| root.is_absolute() && !climbs(root));
-        Roots { real: roots.filter_map(|root| followed(root).ok()).collect() }
+        let real: HashSet<PathBuf> = roots.filter_map(|root| followed(root).ok()).collect();
+        Roots { lengths: real.iter().map(|root| root.as_os_str().len()).collect(), real }
     }
 
     /// Follows every link of `path`, and returns where it leads if that lies inside one of the folders.
@@ -47,7 +50,8 @@ impl Roots {
     /// Why the path is not taken.
     pub fn resolve(&self, path: &Path) -> Result<String, WithinError> {
         let real = checked(path)?;
-        if !real.ancestors().any(|folder| self.real.contains(folder)) {
+        let is_root = |folder: &Path| self.lengths.contains(&folder.as_os_str().len()) && self.real.contains(folder);
+        if !real.ancestors().any(is_root) {
             return Err(WithinError::Outside);
         }
         real.into_os_string().into_string().map_err(|_| WithinError::NotUtf8)
@@ -71,21 +75,23 @@ fn climbs(path: &Path) -> bool {
 
 /// The path with every link followed as far as something is there, and with the rest as it is written.
 fn followed(path: &Path) -> io::Result<PathBuf> {
-    // A `/` or `/.` at the end would have the system follow a link where it is asked for the link itself.
-    let path: PathBuf = path.components().collect();
-    for there in path.ancestors() {
-        match fs::symlink_metadata(there) {
-            // A link without its target is there, and fails here.
-            Ok(_) => {
-                let mut real = fs::canonicalize(there)?;
-                real.extend(path.strip_prefix(there).unwrap_or(Path::new("")));
-                return Ok(real);
+    // From the top down: of a path that leads nowhere, however long, no more is looked at than what is there.
+    let (mut there, mut parts) = (PathBuf::new(), path.components().peekable());
+    while let Some(part) = parts.peek() {
+        there.push(part);
+        match fs::symlink_metadata(&there) {
+            // A link without its target is there, and fails below.
+            Ok(_) => parts.next(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                there.pop();
+                break;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
-        }
+        };
     }
-    Err(io::ErrorKind::NotFound.into())
+    let mut real = fs::canonicalize(&there)?;
+    real.extend(parts);
+    Ok(real)
 }
 
 #[cfg(all(test, unix))]
