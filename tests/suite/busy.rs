@@ -1,5 +1,7 @@
 //! Nothing that a caller sends, or that a pack has been written to do, keeps the server from its other clients.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -189,17 +191,34 @@ fn whoever_has_a_session_beside_an_attack_is_served() {
 /// The arguments of calls of nearly as many bytes as may be sent, which take long to read.
 fn large_arguments() -> Vec<String> {
     const MOST: usize = 500_000;
-    let list = |item: &str| format!("{{\"a\":[{item}{}]}}", format!(",{item}").repeat(MOST / (item.len() + 1)));
+    let of = |item: &str, bytes| format!("{{\"a\":[{item}{}]}}", format!(",{item}").repeat(bytes / (item.len() + 1)));
+    let list = |item: &str| of(item, MOST);
     let keys: String = (0..MOST / 14).map(|nth| format!(",\"k{nth:07}\":0")).collect();
     vec![
         list("1"),
         list("\"\\u00e9\""),
         list("{}"),
-        list(&("[".repeat(60) + &"]".repeat(60))),
+        of(&("[".repeat(60) + &"]".repeat(60)), 7 * MOST),
         format!("{{\"a\":0{keys}}}"),
         format!("{{\"a\":0{}}}", ",\"k\":0".repeat(MOST / 6)),
         format!("{{\"a\":\"{}\"}}", "\\n".repeat(MOST / 2)),
     ]
+}
+
+/// Sends a request, and waits for its answer for longer than others do.
+fn patient(server: &Server, headers: &[(&str, &str)], body: &str) -> String {
+    let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    socket.set_read_timeout(Some(6 * PATIENCE)).unwrap();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    socket.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 /// Sends what takes long to read, and asks for what takes long to write.
@@ -211,9 +230,8 @@ fn send_large(server: &Server, sent: &AtomicUsize) {
     let read = "\"resources/read\",\"params\":{\"uri\":\"f://large\"}".to_owned();
     for (id, asked) in large_arguments().iter().map(call).chain([read]).enumerate() {
         let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{asked}}}");
-        let answer = client.web().post_bytes(&headers, body.as_bytes());
-        assert!(matches!(answer.status, 200 | 413), "{answer:?}");
-        answer.text();
+        let answer = patient(server, &headers, &body);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{}", &answer[..answer.len().min(300)]);
         sent.fetch_add(1, Relaxed);
     }
 }
@@ -228,14 +246,14 @@ fn large_messages_hold_up_nobody_else() {
     let (honest, sent) = (server.session("2025-11-25"), AtomicUsize::new(0));
     let mut longest = Duration::ZERO;
     std::thread::scope(|scope| {
-        let attacks: Vec<_> = (0..3).map(|_| scope.spawn(|| send_large(&server, &sent))).collect();
+        let attacks: Vec<_> = (0..2).map(|_| scope.spawn(|| send_large(&server, &sent))).collect();
         while !attacks.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             let asked = Instant::now();
             honest.round_trip();
             longest = longest.max(asked.elapsed());
         }
     });
-    assert_eq!(sent.load(Relaxed), 3 * 8, "all of it was answered");
+    assert_eq!(sent.load(Relaxed), 2 * 8, "all of it was answered");
     assert!(longest < AT_ONCE, "{longest:?}");
 }
 
