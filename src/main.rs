@@ -2,24 +2,24 @@
 
 use std::process::ExitCode;
 
-use folio::cli::{self, Arguments, Exit};
+use folio::cli::{self, Cli, Exit};
 use folio::redact::Redactors;
 
 fn main() -> ExitCode {
-    if let Some(supervised) = folio::world::supervise(std::env::args_os()) {
+    if let Some(supervised) = folio::world::run_supervisor(std::env::args_os()) {
         return if supervised.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    let arguments = match Arguments::read(std::env::args_os()) {
+    let arguments = match Cli::parse_args(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(exit) => return exit.into(),
     };
     let redactors = Redactors::default();
-    cli::start_logging(&arguments.common, redactors.clone());
+    cli::start_logging(&arguments.global, redactors.clone());
     match cli::run(arguments, redactors.clone()) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            cli::complain(&error, &redactors);
-            Exit::Unusable.into()
+            cli::print_error(&error, &redactors);
+            Exit::CannotRun.into()
         }
     }
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::log::Level;
+use super::log::LogLevel;
 use super::notify::ListKind;
 
 /// The client of one call.
-pub trait Client: Send + Sync {
+pub trait McpClient: Send + Sync {
     /// Whether it says that it can be asked this.
-    fn can(&self, need: Need) -> bool;
+    fn can(&self, need: ClientCapability) -> bool;
 
     /// All that it has declared, as MCP writes capabilities; `None` where there is no client.
     fn declared(&self) -> Option<Map<String, Value>>;
@@ -23,23 +23,23 @@ pub trait Client: Send + Sync {
     ///
     /// The answers are results as MCP writes them (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet
     /// compared with what was asked; some may be missing. A call that is cancelled is [`Unanswered::Cancelled`].
-    fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>>;
+    fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>>;
 
     /// Sends it a log message, if it wants one of this level.
-    fn log(&self, message: Message) -> BoxFuture<'_, ()>;
+    fn log(&self, message: LogNotification) -> BoxFuture<'_, ()>;
 
     /// Tells it how far the work is, if it wants to know.
-    fn progress(&self, progress: Progressed) -> BoxFuture<'_, ()>;
+    fn progress(&self, progress: ProgressUpdate) -> BoxFuture<'_, ()>;
 
     /// Tells every client that something changed.
-    fn notify(&self, notice: Notice);
+    fn notify(&self, notice: ChangeNotification);
 }
 
 /// A client that can be asked nothing and is told nothing.
-pub struct Nobody;
+pub struct NoClient;
 
-impl Client for Nobody {
-    fn can(&self, _: Need) -> bool {
+impl McpClient for NoClient {
+    fn can(&self, _: ClientCapability) -> bool {
         false
     }
 
@@ -47,28 +47,28 @@ impl Client for Nobody {
         None
     }
 
-    fn ask<'a>(&'a self, _: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
-        Box::pin(std::future::ready(Err(Unanswered::Failed("nobody is there to be asked".to_owned()))))
+    fn ask<'a>(&'a self, _: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
+        Box::pin(std::future::ready(Err(AskError::Refused("nobody is there to be asked".to_owned()))))
     }
 
-    fn log(&self, _: Message) -> BoxFuture<'_, ()> {
+    fn log(&self, _: LogNotification) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    fn progress(&self, _: Progressed) -> BoxFuture<'_, ()> {
+    fn progress(&self, _: ProgressUpdate) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    fn notify(&self, _: Notice) {}
+    fn notify(&self, _: ChangeNotification) {}
 }
 
 /// What a client must be capable of to be asked something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Need {
+pub enum ClientCapability {
     /// To show a form.
-    Form,
+    ElicitationForm,
     /// To lead the person to a page.
-    Page,
+    ElicitationUrl,
     /// To ask its model.
     Sampling,
     /// To ask its model, with tools.
@@ -77,22 +77,22 @@ pub enum Need {
     Roots,
 }
 
-impl Need {
+impl ClientCapability {
     /// The capability as MCP writes it.
     #[must_use]
     pub fn capability(self) -> (&'static str, Value) {
         match self {
-            Need::Form => ("elicitation", json!({ "form": {} })),
-            Need::Page => ("elicitation", json!({ "url": {} })),
-            Need::Sampling => ("sampling", json!({})),
-            Need::SamplingTools => ("sampling", json!({ "tools": {} })),
-            Need::Roots => ("roots", json!({})),
+            ClientCapability::ElicitationForm => ("elicitation", json!({ "form": {} })),
+            ClientCapability::ElicitationUrl => ("elicitation", json!({ "url": {} })),
+            ClientCapability::Sampling => ("sampling", json!({})),
+            ClientCapability::SamplingTools => ("sampling", json!({ "tools": {} })),
+            ClientCapability::Roots => ("roots", json!({})),
         }
     }
 
     /// Several capabilities as MCP writes them.
     #[must_use]
-    pub fn capabilities(needs: &[Need]) -> Map<String, Value> {
+    pub fn capabilities(needs: &[ClientCapability]) -> Map<String, Value> {
         let mut all = Map::new();
         for need in needs {
             let (name, modes) = need.capability();
@@ -104,11 +104,17 @@ impl Need {
         all
     }
 
-    /// The needs that capabilities stand for, as [`Need::capabilities`] writes them.
+    /// The needs that capabilities stand for, as [`ClientCapability::capabilities`] writes them.
     #[must_use]
-    pub fn of(capabilities: Option<&Value>) -> Vec<Need> {
-        let all = [Need::Form, Need::Page, Need::Sampling, Need::SamplingTools, Need::Roots];
-        let written = |need: &Need| {
+    pub fn from_capabilities(capabilities: Option<&Value>) -> Vec<ClientCapability> {
+        let all = [
+            ClientCapability::ElicitationForm,
+            ClientCapability::ElicitationUrl,
+            ClientCapability::Sampling,
+            ClientCapability::SamplingTools,
+            ClientCapability::Roots,
+        ];
+        let written = |need: &ClientCapability| {
             let (name, modes) = need.capability();
             let there = capabilities?.get(name)?.as_object()?;
             let modes = modes.as_object()?;
@@ -120,38 +126,38 @@ impl Need {
 
     /// What the client would have to do, in words.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
-            Need::Form => "show a form (`elicitation`)",
-            Need::Page => "open a page (`elicitation.url`)",
-            Need::Sampling => "ask its model (`sampling`)",
-            Need::SamplingTools => "ask its model with tools (`sampling.tools`)",
-            Need::Roots => "tell its roots (`roots`)",
+            ClientCapability::ElicitationForm => "show a form (`elicitation`)",
+            ClientCapability::ElicitationUrl => "open a page (`elicitation.url`)",
+            ClientCapability::Sampling => "ask its model (`sampling`)",
+            ClientCapability::SamplingTools => "ask its model with tools (`sampling.tools`)",
+            ClientCapability::Roots => "tell its roots (`roots`)",
         }
     }
 }
 
 /// Questions that are put together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Round {
+pub struct QuestionRound {
     /// The questions.
-    pub questions: Vec<Question>,
+    pub questions: Vec<ClientQuestion>,
     /// How long answers are waited for.
     pub timeout: Duration,
 }
 
 /// A question under its key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ClientQuestion {
     /// The key under which its answer comes.
     pub key: String,
     /// What is asked.
-    pub asks: Asks,
+    pub kind: QuestionKind,
 }
 
 /// What is asked, in the newest protocol's words.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asks {
+pub enum QuestionKind {
     /// A form: a message and the schema of its fields.
     Form {
         /// What the person is told.
@@ -160,52 +166,52 @@ pub enum Asks {
         schema: Map<String, Value>,
     },
     /// A page to visit.
-    Page {
+    Url {
         /// What the person is told.
         message: String,
         /// The page.
         url: String,
     },
     /// A message of the client's model: the parameters of `sampling/createMessage`.
-    Sample(Map<String, Value>),
+    Sampling(Map<String, Value>),
     /// The client's roots.
     Roots,
 }
 
-impl Asks {
+impl QuestionKind {
     /// What the client must be capable of.
     #[must_use]
-    pub fn need(&self) -> Need {
+    pub fn required_capability(&self) -> ClientCapability {
         match self {
-            Asks::Form { .. } => Need::Form,
-            Asks::Page { .. } => Need::Page,
-            Asks::Sample(params) if params.contains_key("tools") || params.contains_key("toolChoice") => {
-                Need::SamplingTools
+            QuestionKind::Form { .. } => ClientCapability::ElicitationForm,
+            QuestionKind::Url { .. } => ClientCapability::ElicitationUrl,
+            QuestionKind::Sampling(params) if params.contains_key("tools") || params.contains_key("toolChoice") => {
+                ClientCapability::SamplingTools
             }
-            Asks::Sample(_) => Need::Sampling,
-            Asks::Roots => Need::Roots,
+            QuestionKind::Sampling(_) => ClientCapability::Sampling,
+            QuestionKind::Roots => ClientCapability::Roots,
         }
     }
 }
 
 /// Why there are no answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum AskError {
     /// They come, if at all, with another request: the run ends here and goes on there.
-    Later,
+    Deferred,
     /// Nobody answered in time.
     TimedOut,
     /// The caller no longer wants the answer.
     Cancelled,
     /// The client refused to ask, in its words.
-    Failed(String),
+    Refused(String),
 }
 
 /// A log message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct LogNotification {
     /// How grave it is.
-    pub level: Level,
+    pub level: LogLevel,
     /// Who says it.
     pub logger: String,
     /// What is said.
@@ -214,7 +220,7 @@ pub struct Message {
 
 /// How far the work is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progressed {
+pub struct ProgressUpdate {
     /// How much is done.
     pub progress: f64,
     /// How much there is in all.
@@ -225,9 +231,9 @@ pub struct Progressed {
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum ChangeNotification {
     /// A list.
-    List(ListKind),
+    ListChanged(ListKind),
     /// A resource, by its URI.
-    Updated(String),
+    ResourceUpdated(String),
 }

@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::process::{self, Prepared, Setting};
-use super::{Act, Doing, Failure, Outcome, Written, interpreter};
-use crate::compile::{Compiler, Dollars, Exposure};
+use super::program::{self, PreparedCommand, ProgramOptions};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, code_injection};
+use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::notation::{Scalar, by_kind};
-use crate::template::{Argv, Element as TextElement, Scope, Shape, Template, truthy};
+use crate::notation::{Scalar, kind_enum};
+use crate::template::{Argv, ArgvElement as TextElement, Scope, Shape, Template, is_truthy};
 use crate::world::find_program;
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-by_kind! {
+kind_enum! {
     /// One element of argv (a template), or elements that depend on an argument.
     pub enum Element {
         /// Exactly one element, whatever its value holds; none where it is exactly one `{{…}}` whose value is absent.
@@ -41,92 +41,92 @@ pub struct Choice {
 }
 
 /// A program with its argv elements.
-pub struct Exec {
-    program: Program,
-    elements: Vec<Part>,
-    setting: Setting,
+pub struct ExecAction {
+    program: ProgramTemplate,
+    parts: Vec<ArgvPart>,
+    options: ProgramOptions,
     /// Arguments that may begin with `-`.
     allow_dash: BTreeSet<String>,
 }
 
-enum Program {
+enum ProgramTemplate {
     Literal(String),
     Template(Template<Argv>),
 }
 
-enum Part {
-    One(Template<Argv>),
+enum ArgvPart {
+    Always(Template<Argv>),
     If { name: String, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
     Each { name: String, then: Vec<Template<Argv>> },
 }
 
-impl Act for Exec {
+impl ActionKind for ExecAction {
     type Spec = Vec<Spanned<Element>>;
-    const BESIDE: &'static [&'static str] = process::BESIDE;
+    const BESIDE: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("exec");
 
-    fn outcome() -> Shape {
-        process::shape()
+    fn outcome_shape() -> Shape {
+        program::program_outcome_shape()
     }
 
-    fn compile(written: Written<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Exec> {
-        let setting = Setting::compile(written.beside, written.wants_json, compiler);
+    fn compile(written: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<ExecAction> {
+        let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
         let Some((first, rest)) = written.spec.value.split_first() else {
             compiler
-                .error(Code::MissingKey, written.spec.at, "`exec` needs a program")
+                .error(Code::MissingKey, written.spec.location, "`exec` needs a program")
                 .help("write `exec: [program, argument, …]`");
             return None;
         };
-        let program = program(first, compiler);
-        let elements: Vec<Option<Part>> = rest.iter().map(|element| part(element, compiler)).collect();
-        let elements = elements.into_iter().collect::<Option<Vec<Part>>>();
+        let program = compile_program(first, compiler);
+        let elements: Vec<Option<ArgvPart>> = rest.iter().map(|element| compile_part(element, compiler)).collect();
+        let elements = elements.into_iter().collect::<Option<Vec<ArgvPart>>>();
         if program.is_some() && elements.is_some() {
-            interpreter::check(&written.spec.value, written.beside.stdin, compiler);
+            code_injection::check_argv(&written.spec.value, written.siblings.stdin, compiler);
             warn_of_dollars(&written.spec.value, compiler);
         }
-        Some(Exec {
+        Some(ExecAction {
             program: program?,
-            elements: elements?,
-            setting: setting?,
+            parts: elements?,
+            options: setting?,
             allow_dash: compiler.allow_dash.clone(),
         })
     }
 
-    fn changes(&self) -> bool {
+    fn has_side_effects(&self) -> bool {
         true
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let program = match &self.program {
-            Program::Literal(program) => program.clone(),
-            Program::Template(template) => {
+            ProgramTemplate::Literal(program) => program.clone(),
+            ProgramTemplate::Template(template) => {
                 template.render(doing.scope)?.map(TextElement::into_text).unwrap_or_default()
             }
         };
         let prepare = || {
-            let mut prepared = self.setting.prepare(&program, doing)?;
-            self.arguments(doing.scope, &mut prepared).map(|()| prepared)
+            let mut prepared = self.options.prepare(&program, doing)?;
+            self.push_arguments(doing.scope, &mut prepared).map(|()| prepared)
         };
-        let finished = doing.scope.budget().run(prepare)??.run(doing).await?;
+        let finished = doing.scope.budget().run_repeatable(prepare)??.run(doing).await?;
         let shown = program.rsplit('/').next().unwrap_or(&program);
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        doing.scope.budget().run_sized(size, || self.setting.outcome(shown, finished, doing.max_output))?
+        doing.scope.budget().run_sized(size, || self.options.to_outcome(shown, finished, doing.max_output))?
     }
 }
 
-impl Exec {
-    fn arguments(&self, scope: &Scope, prepared: &mut Prepared) -> Result<(), Failure> {
-        let mut argv = Argument { prepared, after_dashes: false, allow_dash: &self.allow_dash };
-        for part in &self.elements {
+impl ExecAction {
+    fn push_arguments(&self, scope: &Scope, prepared: &mut PreparedCommand) -> Result<(), ActionError> {
+        let mut argv = ArgvBuilder { prepared, after_dashes: false, allow_dash: &self.allow_dash };
+        for part in &self.parts {
             match part {
-                Part::One(template) => argv.push(template, scope)?,
-                Part::If { name, then, otherwise } => {
-                    let holds = scope.get(&["arguments", name]).is_some_and(truthy);
+                ArgvPart::Always(template) => argv.push(template, scope)?,
+                ArgvPart::If { name, then, otherwise } => {
+                    let holds = scope.get(&["arguments", name]).is_some_and(is_truthy);
                     for template in if holds { then } else { otherwise } {
                         argv.push(template, scope)?;
                     }
                 }
-                Part::Each { name, then } => argv.push_each(name, then, scope)?,
+                ArgvPart::Each { name, then } => argv.push_each(name, then, scope)?,
             }
         }
         Ok(())
@@ -134,18 +134,18 @@ impl Exec {
 }
 
 /// The elements so far. Once `--` has stood there, nothing is an option any more.
-struct Argument<'a> {
-    prepared: &'a mut Prepared,
+struct ArgvBuilder<'a> {
+    prepared: &'a mut PreparedCommand,
     after_dashes: bool,
     allow_dash: &'a BTreeSet<String>,
 }
 
-impl Argument<'_> {
-    fn push(&mut self, template: &Template<Argv>, scope: &Scope) -> Result<(), Failure> {
+impl ArgvBuilder<'_> {
+    fn push(&mut self, template: &Template<Argv>, scope: &Scope) -> Result<(), ActionError> {
         self.push_item(template, scope, None)
     }
 
-    fn push_each(&mut self, name: &str, then: &[Template<Argv>], scope: &Scope) -> Result<(), Failure> {
+    fn push_each(&mut self, name: &str, then: &[Template<Argv>], scope: &Scope) -> Result<(), ActionError> {
         let items = scope.get(&["arguments", name]).and_then(Value::as_array);
         for item in items.into_iter().flatten() {
             let inner = scope.clone().with_this(item.clone());
@@ -157,60 +157,66 @@ impl Argument<'_> {
     }
 
     /// `item_of` is the argument whose item `{{this}}` is.
-    fn push_item(&mut self, template: &Template<Argv>, scope: &Scope, item_of: Option<&str>) -> Result<(), Failure> {
+    fn push_item(
+        &mut self,
+        template: &Template<Argv>,
+        scope: &Scope,
+        item_of: Option<&str>,
+    ) -> Result<(), ActionError> {
         // What is exactly one value that is absent is no element.
         let Some(element) = template.render(scope)? else { return Ok(()) };
         let named = |variable| if variable == "this" { item_of.unwrap_or(variable) } else { variable };
-        if let Some(variable) = element.foreign_dash().filter(|_| !self.after_dashes) {
+        if let Some(variable) = element.leading_dash_variable().filter(|_| !self.after_dashes) {
             let argument = named(variable);
             if !self.allow_dash.contains(argument.trim_start_matches("arguments.")) {
-                return Err(Failure::Dash { argument: argument.to_owned() });
+                return Err(ActionError::LeadingDash { argument: argument.to_owned() });
             }
         }
         self.after_dashes |= template.source() == "--";
-        let longest = element.longest().map(|variable| named(variable).to_owned());
+        let longest = element.longest_variable().map(|variable| named(variable).to_owned());
         self.prepared.arg(element.into_text(), longest.as_deref())
     }
 }
 
-fn text_of(scalar: &Spanned<Scalar>) -> Spanned<String> {
-    Spanned::new(scalar.value.0.clone(), scalar.at)
+fn scalar_text(scalar: &Spanned<Scalar>) -> Spanned<String> {
+    Spanned::new(scalar.value.0.clone(), scalar.location)
 }
 
 /// The program: the manifest's own choice, never an argument's.
-fn program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<Program> {
+fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
     let Element::Template(Scalar(text)) = &element.value else {
-        compiler.error(Code::WrongType, element.at, "the first element is the program: a text");
+        compiler.error(Code::WrongType, element.location, "the first element is the program: a text");
         return None;
     };
-    let template: Template<Argv> = compiler.template(&Spanned::new(text.clone(), element.at), Exposure::CommandLine)?;
-    if template.reads().iter().any(|path| path.first().is_none_or(|head| head != "env")) {
+    let template: Template<Argv> =
+        compiler.template(&Spanned::new(text.clone(), element.location), Exposure::CommandLine)?;
+    if template.read_paths().iter().any(|path| path.first().is_none_or(|head| head != "env")) {
         compiler
-            .error(Code::Unsafe, element.at, "an argument may not choose the program")
+            .error(Code::Unsafe, element.location, "an argument may not choose the program")
             .help("name the program, or one `{{env.NAME}}`");
         return None;
     }
-    if !template.reads().is_empty() {
-        return Some(Program::Template(template));
+    if !template.read_paths().is_empty() {
+        return Some(ProgramTemplate::Template(template));
     }
-    literal_program(text, element.at, compiler).map(Program::Literal)
+    literal_program(text, element.location, compiler).map(ProgramTemplate::Literal)
 }
 
-fn literal_program(text: &str, at: At, compiler: &mut Compiler<'_>) -> Option<String> {
+fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<String> {
     if text.is_empty() {
         compiler.error(Code::BadValue, at, "the program has no name");
         return None;
     }
     if text.contains('/') && !text.starts_with('/') {
-        let path = compiler.file(text, at)?;
+        let path = compiler.resolve_file(text, at)?;
         return Some(compiler.pack.folder.path().join(path).to_string_lossy().into_owned());
     }
-    warn_if_missing(text, at, compiler);
+    warn_if_not_on_path(text, at, compiler);
     Some(text.to_owned())
 }
 
 /// Warns of a program that is not there now; it may be when it is called.
-pub(super) fn warn_if_missing(program: &str, at: At, compiler: &mut Compiler<'_>) {
+pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Compiler<'_>) {
     let search_path = compiler.pack.search_path.clone().unwrap_or_default();
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
     if !compiler.findings.has_program(program, &search_path, find) {
@@ -222,74 +228,79 @@ pub(super) fn warn_if_missing(program: &str, at: At, compiler: &mut Compiler<'_>
 
 /// Warns of what no shell expands, but for code, which may be for one.
 fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
-    let code = interpreter::code_places(elements, compiler);
+    let code = code_injection::code_spans(elements, compiler);
     for element in elements {
         let texts: Vec<Spanned<String>> = match &element.value {
-            Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.at)],
-            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(text_of).collect(),
+            Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.location)],
+            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(scalar_text).collect(),
         };
         texts
             .iter()
-            .filter(|text| !code.contains(&text.at))
-            .for_each(|text| compiler.warn_of_dollars(text, Dollars::Word));
+            .filter(|text| !code.contains(&text.location))
+            .for_each(|text| compiler.warn_shell_variables(text, ShellVariableCheck::ArgvElement));
     }
 }
 
-fn part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<Part> {
+fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ArgvPart> {
     let choice = match &element.value {
         Element::Template(Scalar(text)) => {
-            let text = Spanned::new(text.clone(), element.at);
-            return compiler.template(&text, Exposure::CommandLine).map(Part::One);
+            let text = Spanned::new(text.clone(), element.location);
+            return compiler.template(&text, Exposure::CommandLine).map(ArgvPart::Always);
         }
         Element::Choice(choice) => choice,
     };
     match (&choice.condition, &choice.each, &choice.then) {
         (Some(name), None, Some(then)) => {
-            let known = argument(name, compiler);
-            let then = templates(then, compiler);
-            let otherwise = choice.otherwise.as_deref().map_or(Some(Vec::new()), |list| templates(list, compiler));
+            let known = argument_shape(name, compiler);
+            let then = compile_templates(then, compiler);
+            let otherwise =
+                choice.otherwise.as_deref().map_or(Some(Vec::new()), |list| compile_templates(list, compiler));
             known?;
-            Some(Part::If { name: name.value.clone(), then: then?, otherwise: otherwise? })
+            Some(ArgvPart::If { name: name.value.clone(), then: then?, otherwise: otherwise? })
         }
         (None, Some(name), Some(then)) if choice.otherwise.is_none() => {
-            let shape = argument(name, compiler)?;
+            let shape = argument_shape(name, compiler)?;
             let item = match shape {
                 Shape::List(item) => *item,
                 Shape::Any => Shape::Any,
                 other => {
                     compiler.error(
                         Code::WrongType,
-                        name.at,
-                        format!("`each` takes a list, and `{}` is {}", name.value, other.words()),
+                        name.location,
+                        format!("`each` takes a list, and `{}` is {}", name.value, other.describe()),
                     );
                     return None;
                 }
             };
-            let names = compiler.names.clone().with_this(item);
-            let then = compiler.with_names(names, |compiler| templates(then, compiler));
-            Some(Part::Each { name: name.value.clone(), then: then? })
+            let names = compiler.scope_shape.clone().with_this(item);
+            let then = compiler.with_scope_shape(names, |compiler| compile_templates(then, compiler));
+            Some(ArgvPart::Each { name: name.value.clone(), then: then? })
         }
         _ => {
             compiler
-                .error(Code::Conflict, element.at, "this is neither `{ if, then, else }` nor `{ each, then }`")
+                .error(Code::Conflict, element.location, "this is neither `{ if, then, else }` nor `{ each, then }`")
                 .help("write `{ if: NAME, then: […] }` or `{ each: NAME, then: […] }`");
             None
         }
     }
 }
 
-fn templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
-    let compiled: Vec<_> = list.iter().map(|item| compiler.template(&text_of(item), Exposure::CommandLine)).collect();
+fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
+    let compiled: Vec<_> =
+        list.iter().map(|item| compiler.template(&scalar_text(item), Exposure::CommandLine)).collect();
     compiled.into_iter().collect()
 }
 
 /// The shape of an argument that is named bare, as in `if: NAME`.
-fn argument(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
-    let Some(Shape::Object(arguments)) = compiler.names.get("arguments").cloned() else { return Some(Shape::Any) };
+fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
+    let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else {
+        return Some(Shape::Any);
+    };
     let found = arguments.get(&name.value).cloned();
     if found.is_none() {
-        let fault = compiler.error(Code::UnknownVariable, name.at, format!("there is no argument `{}`", name.value));
-        fault.did_you_mean(name, name.at.span(), arguments.keys().map(String::as_str));
+        let fault =
+            compiler.error(Code::UnknownVariable, name.location, format!("there is no argument `{}`", name.value));
+        fault.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
         if fault.help.is_none() {
             fault.help("here stands the bare name of an argument, such as `verbose`");
         }

@@ -3,25 +3,25 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Doing, Failure, Outcome, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::by_kind;
+use crate::notation::kind_enum;
 use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
-by_kind! {
+kind_enum! {
     /// What went wrong, in words (a template), or words with a code.
     pub enum FailSpec {
         "text" => Text(String),
-        "map" => Keys(Words),
+        "map" => Keys(FailMessage),
     }
 }
 
 /// How a run ends without success.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Words {
+pub struct FailMessage {
     /// What went wrong, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub message: Option<Spanned<String>>,
@@ -29,22 +29,22 @@ pub struct Words {
     pub code: Option<Spanned<i64>>,
 }
 
-pub struct Fail {
+pub struct FailAction {
     message: Template<Text>,
     code: Option<i32>,
 }
 
 /// Codes that JSON-RPC and MCP give a meaning of their own.
-const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
+const RESERVED_CODES: std::ops::RangeInclusive<i64> = -32768..=-32000;
 /// The one of them that says what `fail` says: an error inside the server.
-const INTERNAL: i64 = -32603;
+const INTERNAL_ERROR_CODE: i64 = -32603;
 
-impl Act for Fail {
+impl ActionKind for FailAction {
     type Spec = FailSpec;
 
-    fn compile(written: Written<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<Fail> {
+    fn compile(written: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {
         let (message, code) = match &written.spec.value {
-            FailSpec::Text(text) => (Spanned::new(text.clone(), written.spec.at), None),
+            FailSpec::Text(text) => (Spanned::new(text.clone(), written.spec.location), None),
             FailSpec::Keys(words) => match &words.message {
                 Some(message) => (message.clone(), words.code.as_ref()),
                 None => {
@@ -54,24 +54,24 @@ impl Act for Fail {
             },
         };
         let code = match code {
-            Some(code) => Some(checked_code(code, compiler)?),
+            Some(code) => Some(check_code(code, compiler)?),
             None => None,
         };
-        Some(Fail { message: compiler.template(&message, Exposure::Client)?, code })
+        Some(FailAction { message: compiler.template(&message, Exposure::Client)?, code })
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        Err(Failure::Said { message: self.message.render(doing.scope)?.0, code: self.code })
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        Err(ActionError::Message { message: self.message.render(doing.scope)?.0, code: self.code })
     }
 }
 
-fn checked_code(code: &Spanned<i64>, compiler: &mut Compiler<'_>) -> Option<i32> {
-    let own = !RESERVED.contains(&code.value) || code.value == INTERNAL;
+fn check_code(code: &Spanned<i64>, compiler: &mut Compiler<'_>) -> Option<i32> {
+    let own = !RESERVED_CODES.contains(&code.value) || code.value == INTERNAL_ERROR_CODE;
     let fits = i32::try_from(code.value).ok().filter(|_| own);
     if fits.is_none() {
         let words = format!("{} is not a code of your own", code.value);
         compiler
-            .error(Code::BadValue, code.at, words)
+            .error(Code::BadValue, code.location, words)
             .help("use -32603, or a number outside -32768 to -32000, which JSON-RPC and MCP keep for themselves");
     }
     fits

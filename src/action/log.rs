@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Doing, Failure, Message, Outcome, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, LogNotification};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::notation::{Json, by_kind};
+use crate::notation::{Json, kind_enum};
 use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
-by_kind! {
+kind_enum! {
     /// A message (a template), or one with its level.
     pub enum LogSpec {
         "text" => Text(String),
@@ -23,7 +23,7 @@ by_kind! {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogMessage {
     /// How grave it is; `info` until told otherwise.
-    pub level: Option<Level>,
+    pub level: Option<LogLevel>,
     /// Who says it; the tool's name until told otherwise.
     pub logger: Option<Spanned<String>>,
     /// What is said: any JSON value whose strings are templates.
@@ -34,7 +34,7 @@ pub struct LogMessage {
 /// The levels of RFC 5424.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum LogLevel {
     /// For whoever looks for a fault.
     Debug,
     /// What went on.
@@ -54,26 +54,26 @@ pub enum Level {
     Emergency,
 }
 
-pub struct Log {
-    level: Level,
+pub struct LogAction {
+    level: LogLevel,
     logger: Option<String>,
-    data: Data,
+    data: LogData,
 }
 
-enum Data {
+enum LogData {
     Text(Template<Text>),
     Json(JsonTemplate),
 }
 
-impl Act for Log {
+impl ActionKind for LogAction {
     type Spec = LogSpec;
 
-    fn compile(written: Written<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<Log> {
+    fn compile(written: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
         let message = match &written.spec.value {
             LogSpec::Text(text) => {
-                let text = Spanned::new(text.clone(), written.spec.at);
-                let data = Data::Text(compiler.template(&text, Exposure::Client)?);
-                return Some(Log { level: Level::default(), logger: None, data });
+                let text = Spanned::new(text.clone(), written.spec.location);
+                let data = LogData::Text(compiler.template(&text, Exposure::Client)?);
+                return Some(LogAction { level: LogLevel::default(), logger: None, data });
             }
             LogSpec::Keys(message) => message,
         };
@@ -81,20 +81,20 @@ impl Act for Log {
             compiler.error(Code::MissingKey, written.key, "`log` needs `data`").help("what is to be said");
             return None;
         };
-        Some(Log {
+        Some(LogAction {
             level: message.level.unwrap_or_default(),
             logger: message.logger.as_ref().map(|logger| logger.value.clone()),
-            data: Data::Json(compiler.json(&data.0, data.at, Exposure::Client)),
+            data: LogData::Json(compiler.json_template(&data.0, data.location, Exposure::Client)),
         })
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let data = match &self.data {
-            Data::Text(text) => text.render(doing.scope)?.0.into(),
-            Data::Json(data) => data.render(doing.scope)?,
+            LogData::Text(text) => text.render(doing.scope)?.0.into(),
+            LogData::Json(data) => data.render(doing.scope)?,
         };
-        let logger = self.logger.clone().unwrap_or_else(|| doing.name.to_owned());
-        doing.client.log(Message { level: self.level, logger, data }).await;
-        Ok(Outcome::nothing())
+        let logger = self.logger.clone().unwrap_or_else(|| doing.entry_name.to_owned());
+        doing.client.log(LogNotification { level: self.level, logger, data }).await;
+        Ok(ActionOutcome::empty())
     }
 }

@@ -5,20 +5,20 @@
 
 mod arg_max;
 mod ask;
-mod call;
+mod tool;
 mod checkpoint;
 mod client;
 mod entries;
 mod exec;
 mod fail;
 mod http;
-mod interpreter;
-mod later;
+mod code_injection;
+mod unsupported;
 mod log;
 mod notify;
 mod outcome;
-mod plan;
-mod process;
+mod run_plan;
+mod program;
 mod progress;
 mod prompt;
 mod read;
@@ -26,30 +26,33 @@ mod run;
 mod script;
 mod select;
 mod sleep;
-mod step;
+mod step_keys;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::compile::Compiler;
 use crate::template::Shape;
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-pub use ask::{ask_roots, roots};
-pub use checkpoint::{Asking, Checkpoint};
-pub use client::{Asks, Client, Message, Need, Nobody, Notice, Progressed, Question, Round, Unanswered};
-pub use entries::{Entries, Visit, Visited};
+pub use ask::{ask_roots, parse_roots};
+pub use checkpoint::{Checkpoint, PendingQuestions};
+pub use client::{
+    AskError, ChangeNotification, ClientCapability, ClientQuestion, LogNotification, McpClient, NoClient,
+    ProgressUpdate, QuestionKind, QuestionRound,
+};
+pub use entries::{EntryCall, EntryFuture, PackEntries};
 pub use http::check_connection;
-pub use log::Level;
+pub use log::LogLevel;
 pub use notify::ListKind;
-pub use outcome::{Body, Doing, Failure, Outcome};
-pub use plan::{Ended, Limits, Plan};
-pub use run::{Given, Mention, Planned, Run};
+pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+pub use run::{ArgumentTemplates, CompiledRun, EntryReference, Run};
+pub use run_plan::{RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, Selection};
-pub use step::{Beside, StepKeys};
+pub use step_keys::{SiblingKeys, StepKeys};
 
 /// An action: what the manifest says of it, its checks, and its work.
-pub trait Act: Sized + Send + Sync {
+pub trait ActionKind: Sized + Send + Sync {
     /// What stands behind its key.
     type Spec: for<'de> Deserialize<'de> + JsonSchema + Clone + std::fmt::Debug;
     /// The keys beside it that it takes.
@@ -58,53 +61,53 @@ pub trait Act: Sized + Send + Sync {
     const GRANT: Option<&'static str> = None;
 
     /// What templates may expect of its outcome, whatever is asked of it.
-    fn outcome() -> Shape {
+    fn outcome_shape() -> Shape {
         Shape::Any
     }
 
     /// What templates may expect of the outcome of what is asked of it.
-    fn shape(_: &Self::Spec) -> Shape {
-        Self::outcome()
+    fn outcome_shape_of(_: &Self::Spec) -> Shape {
+        Self::outcome_shape()
     }
 
     /// Checks it and makes it ready. `None` where it is wrong, which is then reported.
-    fn compile(written: Written<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
+    fn compile(written: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
 
     /// Whether it may change the world, so that doing it twice is not doing it once.
-    fn changes(&self) -> bool {
+    fn has_side_effects(&self) -> bool {
         false
     }
 
     /// Does it.
-    fn act(&self, doing: &Doing<'_>) -> impl Future<Output = Result<Outcome, Failure>> + Send;
+    fn execute(&self, doing: &ActionContext<'_>) -> impl Future<Output = Result<ActionOutcome, ActionError>> + Send;
 }
 
 /// An action as it was written.
-pub struct Written<'a, S> {
+pub struct ActionNode<'a, S> {
     /// What stands behind its key.
     pub spec: &'a Spanned<S>,
     /// The place of its key.
-    pub key: At,
+    pub key: Location,
     /// What stands beside its key.
-    pub beside: &'a Beside<'a>,
+    pub siblings: &'a SiblingKeys<'a>,
     /// Whether text that it puts out is to be read as JSON, whatever it is.
     pub wants_json: bool,
 }
 
 /// A row of the table of actions, for lists and docs.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct ActionInfo {
     /// Its key in the manifest.
     pub key: &'static str,
     /// What it does.
     pub description: &'static str,
-    outcome: fn() -> Shape,
+    outcome_shape: fn() -> Shape,
 }
 
-impl Row {
+impl ActionInfo {
     /// The fields of its outcome; none where it gives nothing, or what was asked for says which.
-    pub fn fields(&self) -> Vec<String> {
-        match (self.outcome)() {
+    pub fn outcome_fields(&self) -> Vec<String> {
+        match (self.outcome_shape)() {
             Shape::Object(fields) => fields.keys().cloned().collect(),
             _ => Vec::new(),
         }
@@ -117,7 +120,7 @@ macro_rules! actions {
         #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
         pub struct Step {
-            $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as Act>::Spec>>,)+
+            $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as ActionKind>::Spec>>,)+
             /// The name of this step: later steps see its outcome as `{{steps.ID.…}}`.
             pub id: Option<Spanned<String>>,
             /// The step is taken only when this holds: exactly one `{{…}}`.
@@ -128,7 +131,7 @@ macro_rules! actions {
             pub cwd: Option<Spanned<String>>,
             /// Environment variables for the program: templates by name.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
-            pub env: crate::notation::Named<Spanned<crate::notation::Scalar>>,
+            pub env: crate::notation::NamedMap<Spanned<crate::notation::Scalar>>,
             /// Exit codes that are no error; `[0]` until told otherwise.
             pub ok_exit: Option<Vec<i32>>,
             /// What the program may touch.
@@ -139,36 +142,36 @@ macro_rules! actions {
 
         impl Step {
             /// The keys of the actions that stand here.
-            pub fn keys(&self) -> Vec<&'static str> {
+            pub fn action_keys(&self) -> Vec<&'static str> {
                 let mut keys = Vec::new();
                 $(if self.$key.is_some() { keys.push(stringify!($key)); })+
                 keys
             }
 
             /// The keys beside it that the action takes.
-            pub fn takes(&self) -> &'static [&'static str] {
-                $(if self.$key.is_some() { return <$type as Act>::BESIDE; })+
+            pub fn allowed_siblings(&self) -> &'static [&'static str] {
+                $(if self.$key.is_some() { return <$type as ActionKind>::BESIDE; })+
                 &[]
             }
 
             /// The right that the action needs.
             pub fn grant(&self) -> Option<&'static str> {
-                $(if self.$key.is_some() { return <$type as Act>::GRANT; })+
+                $(if self.$key.is_some() { return <$type as ActionKind>::GRANT; })+
                 None
             }
 
             /// What templates may expect of the outcome.
-            pub fn shape(&self) -> Shape {
-                $(if let Some(spec) = &self.$key { return <$type as Act>::shape(&spec.value); })+
+            pub fn outcome_shape_of(&self) -> Shape {
+                $(if let Some(spec) = &self.$key { return <$type as ActionKind>::outcome_shape_of(&spec.value); })+
                 Shape::Any
             }
 
             /// Checks the action and makes it ready.
             pub fn compile(&self, keys: &StepKeys, compiler: &mut Compiler<'_>) -> Option<Action> {
-                let beside = Beside::of(self);
+                let beside = SiblingKeys::new(self);
                 $(if let Some(spec) = &self.$key {
-                    let key = keys.place(stringify!($key), spec.at);
-                    let written = Written { spec, key, beside: &beside, wants_json: keys.wants_json };
+                    let key = keys.key_at(stringify!($key), spec.location);
+                    let written = ActionNode { spec, key, siblings: &beside, wants_json: keys.wants_json };
                     return <$type>::compile(written, compiler).map(Action::$variant);
                 })+
                 None
@@ -181,48 +184,48 @@ macro_rules! actions {
 
         impl Action {
             /// Whether it may change the world.
-            pub fn changes(&self) -> bool {
-                match self { $(Action::$variant(action) => action.changes(),)+ }
+            pub fn has_side_effects(&self) -> bool {
+                match self { $(Action::$variant(action) => action.has_side_effects(),)+ }
             }
 
             /// Does it.
-            pub async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-                match self { $(Action::$variant(action) => action.act(doing).await,)+ }
+            pub async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+                match self { $(Action::$variant(action) => action.execute(doing).await,)+ }
             }
         }
 
         /// Every action, in the order of the table.
-        pub const TABLE: &[Row] = &[$(Row {
+        pub const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
             key: stringify!($key),
             description: concat!($($doc,)+),
-            outcome: <$type as Act>::outcome,
+            outcome_shape: <$type as ActionKind>::outcome_shape,
         },)+];
     };
 }
 
 actions! {
     /// A program with its argv elements, and no shell.
-    exec Exec(exec::Exec),
+    exec Exec(exec::ExecAction),
     /// Text for a shell, never templated; values arrive as environment variables.
-    script Script(script::Script),
+    script Script(script::ScriptAction),
     /// One HTTP request.
-    http Http(http::Http),
+    http Http(http::HttpAction),
     /// Another tool of this server.
-    tool Tool(call::Tool),
+    tool Tool(tool::ToolAction),
     /// A resource of this server, by its URI (a template).
-    read Read(read::Read),
+    read Read(read::ReadAction),
     /// A prompt of this server.
-    prompt Prompt(prompt::Prompt),
+    prompt Prompt(prompt::PromptAction),
     /// One round of questions to the client.
-    ask Ask(ask::Ask),
+    ask Ask(ask::AskAction),
     /// A log message to the client, by the level that it asked for.
-    log Log(log::Log),
+    log Log(log::LogAction),
     /// How far the work is, where the client gave a token.
-    progress Progress(progress::Progress),
+    progress Progress(progress::ProgressAction),
     /// Waits: a duration, or a template that gives one.
-    sleep Sleep(sleep::Sleep),
+    sleep Sleep(sleep::SleepAction),
     /// Tells clients that something changed.
-    notify Notify(notify::Notify),
+    notify Notify(notify::NotifyAction),
     /// Ends the run, in words of its own.
-    fail Fail(fail::Fail),
+    fail FailAction(fail::FailAction),
 }

@@ -3,21 +3,21 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Doing, Failure, Notice, Outcome, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification};
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::{Code, cut};
-use crate::notation::by_kind;
+use crate::diagnostic::{Code, truncate};
+use crate::notation::kind_enum;
 use crate::template::{Template, Uri};
 use crate::yaml::Spanned;
 
 /// How much of a URI is shown.
 const MAX_SHOWN: usize = 200;
 
-by_kind! {
+kind_enum! {
     /// The kind of list that changed, or a resource.
     pub enum NotifySpec {
         "text" => List(ListKind),
-        "map" => Resource(Updated),
+        "map" => Resource(ResourceUpdate),
     }
 }
 
@@ -36,56 +36,61 @@ pub enum ListKind {
 /// A resource that changed.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Updated {
+pub struct ResourceUpdate {
     /// Its URI, a template. A pack may name its own resources alone.
     #[schemars(with = "String", extend("x-required" = true))]
     pub updated: Option<Spanned<String>>,
 }
 
 /// Tells of a list, or of a resource.
-pub enum Notify {
+pub enum NotifyAction {
     List(ListKind),
     Resource(Template<Uri>),
 }
 
-impl Act for Notify {
+impl ActionKind for NotifyAction {
     type Spec = NotifySpec;
 
-    fn compile(written: Written<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<Notify> {
+    fn compile(written: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
         let resource = match &written.spec.value {
-            NotifySpec::List(kind) => return Some(Notify::List(*kind)),
+            NotifySpec::List(kind) => return Some(NotifyAction::List(*kind)),
             NotifySpec::Resource(resource) => resource,
         };
         let Some(uri) = &resource.updated else {
             compiler.error(Code::MissingKey, written.key, "`notify` needs `updated: URI`, or a kind of list");
             return None;
         };
-        compiler.template(uri, Exposure::Client).map(Notify::Resource)
+        compiler.template(uri, Exposure::Client).map(NotifyAction::Resource)
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         doing.client.notify(match self {
-            Notify::List(kind) => Notice::List(*kind),
-            Notify::Resource(uri) => Notice::Updated(updated(uri.render(doing.scope)?.0, doing)?),
+            NotifyAction::List(kind) => ChangeNotification::ListChanged(*kind),
+            NotifyAction::Resource(uri) => {
+                ChangeNotification::ResourceUpdated(updated(uri.render(doing.scope)?.0, doing)?)
+            }
         });
-        Ok(Outcome::nothing())
+        Ok(ActionOutcome::empty())
     }
 }
 
 /// A pack may tell of what is its own: of other resources it knows nothing.
-fn updated(uri: String, doing: &Doing<'_>) -> Result<String, Failure> {
+fn updated(uri: String, doing: &ActionContext<'_>) -> Result<String, ActionError> {
     if doing.entries.may_tell_of(&uri) {
         return Ok(uri);
     }
-    Err(Failure::words(format!("`notify` names `{}`, which is no resource of this pack", cut(&uri, MAX_SHOWN))))
+    Err(ActionError::message(format!(
+        "`notify` names `{}`, which is no resource of this pack",
+        truncate(&uri, MAX_SHOWN)
+    )))
 }
 
-impl Notify {
+impl NotifyAction {
     /// The kind of list that it tells of; `None` where it is a resource.
-    pub(super) fn list(&self) -> Option<ListKind> {
+    pub(super) fn list_kind(&self) -> Option<ListKind> {
         match self {
-            Notify::List(kind) => Some(*kind),
-            Notify::Resource(_) => None,
+            NotifyAction::List(kind) => Some(*kind),
+            NotifyAction::Resource(_) => None,
         }
     }
 }

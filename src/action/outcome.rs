@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asking, Checkpoint, Client, Entries, Need};
-use crate::budget::{Exhausted, Waited};
+use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
+use crate::budget::{ClientWait, Exhausted};
 use crate::files::mime_of;
 use crate::template::{RenderError, Scope};
-use crate::world::{Captured, World, WorldError};
+use crate::world::{CapturedBytes, World, WorldError};
 
 /// What an action is done with.
-pub struct Doing<'a> {
+pub struct ActionContext<'a> {
     /// The values that its templates see.
     pub scope: &'a Scope,
     /// Where it happens.
@@ -26,39 +26,39 @@ pub struct Doing<'a> {
     /// How many bytes it may hold.
     pub max_output: u64,
     /// The folder of its pack.
-    pub folder: &'a Path,
+    pub pack_folder: &'a Path,
     /// The name of the entry that runs.
-    pub name: &'a str,
+    pub entry_name: &'a str,
     /// Who called.
-    pub client: &'a dyn Client,
+    pub client: &'a dyn McpClient,
     /// The other entries.
-    pub entries: &'a dyn Entries,
+    pub entries: &'a dyn PackEntries,
     /// Where it stood when it waited for the client.
     pub resume: Option<&'a Checkpoint>,
     /// How long the client has been waited for.
-    pub waited: &'a Waited,
+    pub waited: &'a ClientWait,
     /// Whether a step of another entry gave the arguments: then they may hold what a step found.
-    pub of_step: bool,
+    pub called_by_step: bool,
     /// Whether the run stops behind the step that its plan names, to go on apart from the request.
-    pub detach: bool,
+    pub may_detach: bool,
 }
 
 /// What an action gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct ActionOutcome {
     /// The outcome's fields, as `steps.ID` and `result` show them.
     pub value: Value,
     /// What it speaks with when nothing else is said.
-    pub body: Body,
+    pub body: OutcomeBody,
     /// Why it counts as failed, in words for the caller.
-    pub failed: Option<String>,
+    pub failure: Option<String>,
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
 }
 
 /// What an action speaks with.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum OutcomeBody {
     /// Nothing.
     None,
     /// Text.
@@ -71,7 +71,7 @@ pub enum Body {
 
 /// Why an action gave nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum ActionError {
     /// A template, or a value that may not stand where it would.
     #[error(transparent)]
     Render(#[from] RenderError),
@@ -83,19 +83,19 @@ pub enum Failure {
     World(#[from] WorldError),
     /// A value that would be taken for an option.
     #[error("`{argument}` begins with `-`, and would be taken for an option")]
-    Dash {
+    LeadingDash {
         /// The argument that the element begins with.
         argument: String,
     },
     /// A value that no environment variable can hold.
     #[error("`{argument}` holds a NUL character, which no environment variable can")]
-    Nul {
+    NulByte {
         /// The argument.
         argument: String,
     },
     /// A value that no program can be given.
     #[error("`{argument}` is too long for a program: {place} may have at most {limit} bytes; `stdin` takes more")]
-    TooLong {
+    ArgumentTooLong {
         /// The argument, or what else made it so long.
         argument: String,
         /// What is limited.
@@ -105,7 +105,7 @@ pub enum Failure {
     },
     /// JSON that was cut.
     #[error("the JSON was cut: {missing} bytes over the limit of {limit}")]
-    CutJson {
+    TruncatedJson {
         /// How many bytes are missing.
         missing: u64,
         /// The limit.
@@ -113,71 +113,71 @@ pub enum Failure {
     },
     /// Text that was to be JSON.
     #[error("the output is not JSON: {message}")]
-    NotJson {
+    InvalidJson {
         /// What the parser says.
         message: String,
     },
     /// A folder that an environment variable was to name.
     #[error("`{variable}` is not set to a folder")]
-    NoFolder {
+    NotAFolder {
         /// The variable.
         variable: String,
     },
     /// The manifest's own words, or folio's about what a step came to.
     #[error("{message}")]
-    Said {
+    Message {
         /// The words.
         message: String,
         /// The code of a JSON-RPC error, where one is to be sent.
         code: Option<i32>,
     },
     /// The client cannot be asked what has to be asked.
-    #[error("{}", cannot(.0))]
-    Needs(Vec<Need>),
+    #[error("{}", missing_capabilities_message(.0))]
+    MissingCapabilities(Vec<ClientCapability>),
     /// What was written has changed since the run began to wait for its client.
     #[error("it has changed since it asked its question, and cannot go on from there")]
-    Changed,
+    RunChanged,
     /// The run goes on apart from the request, from here.
     #[error("the run goes on as a task")]
     Detached(Box<Checkpoint>),
     /// The client has been asked, and the run goes on with its next request.
     #[error("the client has yet to answer")]
-    Asks(Box<Asking>),
+    Asks(Box<PendingQuestions>),
 }
 
-fn cannot(needs: &[Need]) -> String {
-    let needs: Vec<&str> = needs.iter().map(|need| need.words()).collect();
+fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
+    let needs: Vec<&str> = needs.iter().map(|need| need.description()).collect();
     format!("this needs a client that can {}, and yours does not say that it can", needs.join(" and "))
 }
 
-impl Failure {
+impl ActionError {
     /// A failure in words of folio's own.
-    pub(super) fn words(message: String) -> Failure {
-        Failure::Said { message, code: None }
+    pub(super) fn message(message: String) -> ActionError {
+        ActionError::Message { message, code: None }
     }
 }
 
-impl Body {
+impl OutcomeBody {
     /// About how many bytes it holds, without a look at each.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
-            Body::None => 0,
-            Body::Text(text) | Body::Json(_, text) => text.len(),
-            Body::Bytes(bytes, _) => bytes.len(),
+            OutcomeBody::None => 0,
+            OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => text.len(),
+            OutcomeBody::Bytes(bytes, _) => bytes.len(),
         }
     }
 }
 
-impl Outcome {
+impl ActionOutcome {
     /// The outcome of a step that gives nothing.
-    pub(super) fn nothing() -> Outcome {
-        Outcome::of(Value::Null, Body::None)
+    pub(super) fn empty() -> ActionOutcome {
+        ActionOutcome::success(Value::Null, OutcomeBody::None)
     }
 
     /// The outcome of a step that went well.
-    pub fn of(value: Value, body: Body) -> Outcome {
-        Outcome { value, body, failed: None, status: None }
+    pub fn success(value: Value, body: OutcomeBody) -> ActionOutcome {
+        ActionOutcome { value, body, failure: None, status: None }
     }
 }
 
@@ -185,44 +185,48 @@ impl Outcome {
 ///
 /// # Errors
 /// JSON that was cut, and text that was to be JSON and is not.
-pub(super) fn body_of(
-    bytes: &Captured,
+pub(super) fn parse_body(
+    bytes: &CapturedBytes,
     mime_type: Option<&str>,
     wants_json: bool,
     limit: u64,
-) -> Result<(Option<Value>, Body), Failure> {
+) -> Result<(Option<Value>, OutcomeBody), ActionError> {
     let Some(text) = bytes.text() else {
         if wants_json {
-            return Err(Failure::NotJson { message: "it is not even text".to_owned() });
+            return Err(ActionError::InvalidJson { message: "it is not even text".to_owned() });
         }
-        return Ok((None, binary(bytes, mime_type)));
+        return Ok((None, binary_body(bytes, mime_type)));
     };
     let trimmed = text.trim();
     let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
     let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
     if !looks_json || trimmed.is_empty() && !wants_json {
-        return Ok((None, Body::Text(bytes.to_text())));
+        return Ok((None, OutcomeBody::Text(bytes.to_display_text())));
     }
     match serde_json::from_str::<Value>(trimmed) {
-        Ok(value) => Ok((Some(value.clone()), Body::Json(value, trimmed.to_owned()))),
+        Ok(value) => Ok((Some(value.clone()), OutcomeBody::Json(value, trimmed.to_owned()))),
         // What is JSON as far as it goes was JSON.
-        Err(error) if bytes.is_cut() && (wants_json || says_json || error.is_eof()) => {
-            Err(Failure::CutJson { missing: bytes.missing, limit })
+        Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
+            Err(ActionError::TruncatedJson { missing: bytes.missing_bytes, limit })
         }
-        Err(error) if wants_json => Err(Failure::NotJson { message: error.to_string() }),
-        Err(_) => Ok((None, Body::Text(bytes.to_text()))),
+        Err(error) if wants_json => Err(ActionError::InvalidJson { message: error.to_string() }),
+        Err(_) => Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
     }
 }
 
 /// Bytes that are no text: what they are, or, where they were cut or nothing tells, marked text.
-fn binary(bytes: &Captured, mime_type: Option<&str>) -> Body {
-    let sniffed = || picture(&bytes.bytes).map_or_else(|| mime_of("", &bytes.bytes).to_owned(), str::to_owned);
+fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
+    let sniffed = || sniff_image_type(&bytes.bytes).map_or_else(|| mime_of("", &bytes.bytes).to_owned(), str::to_owned);
     let mime_type = mime_type.filter(|mime| !mime.starts_with("text/")).map_or_else(sniffed, str::to_owned);
-    if bytes.is_cut() { Body::Text(bytes.to_text()) } else { Body::Bytes(bytes.bytes.clone(), mime_type) }
+    if bytes.is_truncated() {
+        OutcomeBody::Text(bytes.to_display_text())
+    } else {
+        OutcomeBody::Bytes(bytes.bytes.clone(), mime_type)
+    }
 }
 
 /// The type of a picture, by the bytes that it begins with.
-fn picture(bytes: &[u8]) -> Option<&'static str> {
+fn sniff_image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),

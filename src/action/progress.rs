@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Act, Doing, Failure, Outcome, Progressed, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ProgressUpdate};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
-use crate::template::{Json, Scope, Template, Text, text_of};
+use crate::template::{JsonLeaf, Scope, Template, Text, value_to_text};
 use crate::yaml::Spanned;
 
 /// How far the work is.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Progress")]
-pub struct Spec {
+pub struct ProgressSpec {
     /// How much is done: a number, or a template that gives one.
     #[schemars(with = "Scalar", extend("x-required" = true))]
     pub progress: Option<Spanned<Scalar>>,
@@ -24,52 +24,52 @@ pub struct Spec {
     pub message: Option<Spanned<String>>,
 }
 
-pub struct Progress {
-    progress: Template<Json>,
-    total: Option<Template<Json>>,
+pub struct ProgressAction {
+    progress: Template<JsonLeaf>,
+    total: Option<Template<JsonLeaf>>,
     message: Option<Template<Text>>,
 }
 
-impl Act for Progress {
-    type Spec = Spec;
+impl ActionKind for ProgressAction {
+    type Spec = ProgressSpec;
 
-    fn compile(written: Written<'_, Spec>, compiler: &mut Compiler<'_>) -> Option<Progress> {
+    fn compile(written: ActionNode<'_, ProgressSpec>, compiler: &mut Compiler<'_>) -> Option<ProgressAction> {
         let spec = &written.spec.value;
         if spec.progress.is_none() {
             compiler.error(Code::MissingKey, written.key, "`progress` needs a `progress`: how much is done");
         }
-        let progress = spec.progress.as_ref().and_then(|progress| number(progress, compiler));
-        let total = spec.total.as_ref().and_then(|total| number(total, compiler));
-        let message = compiler.optional(spec.message.as_ref(), Exposure::Client);
-        Some(Progress { progress: progress?, total, message })
+        let progress = spec.progress.as_ref().and_then(|progress| compile_number(progress, compiler));
+        let total = spec.total.as_ref().and_then(|total| compile_number(total, compiler));
+        let message = compiler.optional_template(spec.message.as_ref(), Exposure::Client);
+        Some(ProgressAction { progress: progress?, total, message })
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        let progress = value(&self.progress, doing.scope)?
-            .ok_or_else(|| Failure::words("how much is done is not said: `progress` is no number".to_owned()))?;
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let progress = render_number(&self.progress, doing.scope)?
+            .ok_or_else(|| ActionError::message("how much is done is not said: `progress` is no number".to_owned()))?;
         let total = match &self.total {
-            Some(total) => value(total, doing.scope)?,
+            Some(total) => render_number(total, doing.scope)?,
             None => None,
         };
         let message = match &self.message {
             Some(message) => Some(message.render(doing.scope)?.0),
             None => None,
         };
-        doing.client.progress(Progressed { progress, total, message }).await;
-        Ok(Outcome::nothing())
+        doing.client.progress(ProgressUpdate { progress, total, message }).await;
+        Ok(ActionOutcome::empty())
     }
 }
 
-fn number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<Json>> {
-    let text = Spanned::new(written.value.0.clone(), written.at);
+fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonLeaf>> {
+    let text = Spanned::new(written.value.0.clone(), written.location);
     if !text.contains("{{") && text.parse::<f64>().is_err() {
-        compiler.error(Code::WrongType, written.at, "expected a number, or a template that gives one");
+        compiler.error(Code::WrongType, written.location, "expected a number, or a template that gives one");
     }
     compiler.template(&text, Exposure::Client)
 }
 
-fn value(template: &Template<Json>, scope: &Scope) -> Result<Option<f64>, Failure> {
+fn render_number(template: &Template<JsonLeaf>, scope: &Scope) -> Result<Option<f64>, ActionError> {
     let value = template.render(scope)?.0.unwrap_or_default();
-    let number = value.as_f64().or_else(|| text_of(&value).trim().parse().ok());
+    let number = value.as_f64().or_else(|| value_to_text(&value).trim().parse().ok());
     Ok(number.filter(|number| number.is_finite()))
 }

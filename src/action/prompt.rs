@@ -1,28 +1,28 @@
 //! `prompt`: a prompt of this server.
 
-use super::call::Named;
-use super::{Act, Doing, Failure, Outcome, Visit, Written};
+use super::tool::EntryInvocation;
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, EntryCall};
 use crate::compile::Compiler;
 use crate::notation::Reference;
-use crate::template::{Shape, text_of};
+use crate::template::{Shape, value_to_text};
 
-pub struct Prompt(Named);
+pub struct PromptAction(EntryInvocation);
 
-impl Act for Prompt {
+impl ActionKind for PromptAction {
     type Spec = Reference;
 
-    fn outcome() -> Shape {
+    fn outcome_shape() -> Shape {
         Shape::object([("text", Shape::Text), ("messages", Shape::Any)])
     }
 
-    fn compile(written: Written<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<Prompt> {
-        Named::compile(&written, compiler).map(Prompt)
+    fn compile(written: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<PromptAction> {
+        EntryInvocation::compile(&written, compiler).map(PromptAction)
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
-        let mut arguments = self.0.arguments(doing.scope)?;
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut arguments = self.0.render_arguments(doing.scope)?;
         // A prompt's values are texts.
-        arguments.values_mut().for_each(|value| *value = text_of(value).into_owned().into());
-        doing.entries.get(&self.0.name, arguments, Visit::of(doing)).await
+        arguments.values_mut().for_each(|value| *value = value_to_text(value).into_owned().into());
+        doing.entries.get_prompt(&self.0.name, arguments, EntryCall::from_context(doing)).await
     }
 }

@@ -1,24 +1,24 @@
 //! `read`: a resource of this server.
 
-use super::{Act, Doing, Failure, Outcome, Visit, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, EntryCall};
 use crate::compile::{Compiler, Exposure};
 use crate::template::{Shape, Template, Uri};
 
-pub struct Read(Template<Uri>);
+pub struct ReadAction(Template<Uri>);
 
-impl Act for Read {
+impl ActionKind for ReadAction {
     type Spec = String;
 
-    fn outcome() -> Shape {
+    fn outcome_shape() -> Shape {
         Shape::object([("text", Shape::Text), ("blob", Shape::Text), ("mimeType", Shape::Text)])
     }
 
-    fn compile(written: Written<'_, String>, compiler: &mut Compiler<'_>) -> Option<Read> {
-        compiler.template(written.spec, Exposure::Client).map(Read)
+    fn compile(written: ActionNode<'_, String>, compiler: &mut Compiler<'_>) -> Option<ReadAction> {
+        compiler.template(written.spec, Exposure::Client).map(ReadAction)
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let uri = self.0.render(doing.scope)?.0;
-        doing.entries.read(&uri, Visit::of(doing)).await
+        doing.entries.read_resource(&uri, EntryCall::from_context(doing)).await
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::plan::{Limits, Plan, Taken};
-use super::step::check_beside;
+use super::run_plan::{PlannedStep, RunLimits, RunPlan};
+use super::step_keys::check_siblings;
 use super::{Action, Step, StepKeys};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Json, Named, Reference, by_kind, is_identifier};
-use crate::template::{Condition, Names, Shape, Template, meaning};
-use crate::yaml::{At, Spanned};
+use crate::notation::{Json, NamedMap, Reference, is_identifier, kind_enum};
+use crate::template::{Condition, ScopeShape, Shape, Template, reserved_name_meaning};
+use crate::yaml::{Location, Spanned};
 
-by_kind! {
+kind_enum! {
     /// One action, or a list of steps.
     pub enum Run {
         "map" => One(Box<Spanned<Step>>),
@@ -21,56 +21,56 @@ by_kind! {
 }
 
 /// A run as far as it could be checked.
-pub struct Planned {
+pub struct CompiledRun {
     /// The run, unless something is wrong with it.
-    pub plan: Option<Plan>,
+    pub plan: Option<RunPlan>,
     /// What `result` is behind it, where that is one action's outcome.
     pub result: Option<Shape>,
     /// What `steps` is behind it.
     pub steps: Arc<BTreeMap<String, Shape>>,
 }
 
-impl Planned {
+impl CompiledRun {
     /// The names in scope behind the run.
     #[must_use]
-    pub fn names(&self, names: &Names) -> Names {
+    pub fn names_after(&self, names: &ScopeShape) -> ScopeShape {
         let names = match self.steps.is_empty() {
             true => names.clone(),
-            false => names.clone().with("steps", Shape::Object(self.steps.clone())),
+            false => names.clone().with_name("steps", Shape::Object(self.steps.clone())),
         };
         match &self.result {
-            Some(result) => names.with("result", result.clone()),
+            Some(result) => names.with_name("result", result.clone()),
             None => names,
         }
     }
 }
 
 /// What a name is already, so that no step may have it.
-fn taken_by(name: &str) -> Option<&'static str> {
-    if super::TABLE.iter().any(|row| row.key == name) {
+fn reserved_meaning(name: &str) -> Option<&'static str> {
+    if super::ACTIONS.iter().any(|row| row.key == name) {
         return Some("the name of an action");
     }
-    meaning(name).or_else(|| (name == "now").then_some("the name of a helper"))
+    reserved_name_meaning(name).or_else(|| (name == "now").then_some("the name of a helper"))
 }
 
 impl Run {
     /// Checks the run whole and makes it ready.
-    pub fn compile(&self, wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
+    pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
         compiler.steps_read.clear();
         match self {
-            Run::One(step) => one(step, wants_json, limits, compiler),
-            Run::Steps(steps) => several(steps, wants_json, limits, compiler),
+            Run::One(step) => compile_single(step, wants_json, limits, compiler),
+            Run::Steps(steps) => compile_steps(steps, wants_json, limits, compiler),
         }
     }
 
     /// What the run names of this server.
-    pub fn mentions(&self) -> Vec<Mention> {
-        self.steps().iter().flat_map(|step| mentioned(step)).collect()
+    pub fn references(&self) -> Vec<EntryReference> {
+        self.steps().iter().flat_map(|step| step_references(step)).collect()
     }
 
     /// The actions of the run, with the places of their steps.
-    pub fn actions(&self) -> Vec<(&'static str, At)> {
-        self.steps().iter().flat_map(|step| step.keys().into_iter().map(|key| (key, step.at))).collect()
+    pub fn actions(&self) -> Vec<(&'static str, Location)> {
+        self.steps().iter().flat_map(|step| step.action_keys().into_iter().map(|key| (key, step.location))).collect()
     }
 
     /// The names of its steps.
@@ -86,40 +86,47 @@ impl Run {
     }
 
     /// The places of the rights that it needs and that its pack has not been given.
-    pub fn blocked(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, At)> {
-        let needed = self.steps().iter().filter_map(|step| step.grant().map(|grant| (grant, step.at)));
-        needed.filter(|(grant, _)| !compiler.pack.grants.allow(grant)).collect()
+    pub fn missing_grants(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, Location)> {
+        let needed = self.steps().iter().filter_map(|step| step.grant().map(|grant| (grant, step.location)));
+        needed.filter(|(grant, _)| !compiler.pack.grants.allows(grant)).collect()
     }
 }
 
 /// Something of this server that a run names.
 #[derive(Debug, Clone)]
-pub enum Mention {
+pub enum EntryReference {
     /// A tool, by its name, with what it is given.
-    Tool(Spanned<String>, Given),
+    Tool(Spanned<String>, ArgumentTemplates),
     /// A prompt, by its name, with what it is given.
-    Prompt(Spanned<String>, Given),
+    Prompt(Spanned<String>, ArgumentTemplates),
     /// A resource, by a URI without holes.
-    Uri(Spanned<String>),
+    Resource(Spanned<String>),
 }
 
 /// What an entry is given: arguments whose strings are templates.
-pub type Given = Named<Spanned<Json>>;
+pub type ArgumentTemplates = NamedMap<Spanned<Json>>;
 
-fn mentioned(step: &Step) -> Vec<Mention> {
+fn step_references(step: &Step) -> Vec<EntryReference> {
     let given = |reference: &Reference| match reference {
-        Reference::Name(_) => Given::default(),
+        Reference::Name(_) => ArgumentTemplates::default(),
         Reference::Keys(keys) => keys.arguments.clone(),
     };
-    let named = |reference: &Spanned<Reference>| Some((reference.name(reference.at)?, given(reference)));
-    let tool = step.tool.as_ref().and_then(named).map(|(name, given)| Mention::Tool(name, given));
-    let prompt = step.prompt.as_ref().and_then(named).map(|(name, given)| Mention::Prompt(name, given));
-    let uri = step.read.as_ref().filter(|uri| !uri.contains("{{")).cloned().map(Mention::Uri);
+    let named = |reference: &Spanned<Reference>| Some((reference.name(reference.location)?, given(reference)));
+    let tool = step.tool.as_ref().and_then(named).map(|(name, given)| EntryReference::Tool(name, given));
+    let prompt = step.prompt.as_ref().and_then(named).map(|(name, given)| EntryReference::Prompt(name, given));
+    let uri = step.read.as_ref().filter(|uri| !uri.contains("{{")).cloned().map(EntryReference::Resource);
     [tool, prompt, uri].into_iter().flatten().collect()
 }
 
-fn one(step: &Spanned<Step>, wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
-    for (name, at) in [("id", step.id.as_ref().map(|id| id.at)), ("when", step.when.as_ref().map(|when| when.at))] {
+fn compile_single(
+    step: &Spanned<Step>,
+    wants_json: bool,
+    limits: RunLimits,
+    compiler: &mut Compiler<'_>,
+) -> CompiledRun {
+    for (name, at) in
+        [("id", step.id.as_ref().map(|id| id.location)), ("when", step.when.as_ref().map(|when| when.location))]
+    {
         if let Some(at) = at {
             compiler
                 .error(Code::Conflict, at, format!("`{name}` is for steps, and this is one action"))
@@ -127,91 +134,96 @@ fn one(step: &Spanned<Step>, wants_json: bool, limits: Limits, compiler: &mut Co
         }
     }
     let action = compile_step(step, wants_json, compiler);
-    let plan = action.map(|action| Plan::one(action, limits));
-    Planned { plan, result: Some(step.shape()), steps: Arc::default() }
+    let plan = action.map(|action| RunPlan::from_action(action, limits));
+    CompiledRun { plan, result: Some(step.outcome_shape_of()), steps: Arc::default() }
 }
 
 /// Checks one step: exactly one action, with what belongs beside it.
 fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Action> {
-    let keys = StepKeys::of(step.at, wants_json, compiler);
-    match step.keys().as_slice() {
+    let keys = StepKeys::new(step.location, wants_json, compiler);
+    match step.action_keys().as_slice() {
         [_] => {}
         [] => {
-            let names: Vec<&str> = super::TABLE.iter().map(|row| row.key).collect();
+            let names: Vec<&str> = super::ACTIONS.iter().map(|row| row.key).collect();
             compiler
-                .error(Code::MissingKey, step.at, "there is no action here")
+                .error(Code::MissingKey, step.location, "there is no action here")
                 .help(format!("an action is one of `{}`", names.join(" ")));
             return None;
         }
         [first, second, ..] => {
-            let at = keys.place(second, step.at);
+            let at = keys.key_at(second, step.location);
             compiler
                 .error(Code::Conflict, at, format!("`{second}` stands beside `{first}`: one action at a time"))
                 .help("write a list of steps for several");
             return None;
         }
     }
-    check_beside(step, &keys, compiler);
+    check_siblings(step, &keys, compiler);
     step.compile(&keys, compiler)
 }
 
-fn several(steps: &[Spanned<Step>], wants_json: bool, limits: Limits, compiler: &mut Compiler<'_>) -> Planned {
-    let outer = compiler.names.clone();
+fn compile_steps(
+    steps: &[Spanned<Step>],
+    wants_json: bool,
+    limits: RunLimits,
+    compiler: &mut Compiler<'_>,
+) -> CompiledRun {
+    let outer = compiler.scope_shape.clone();
     let mut shapes = Arc::new(BTreeMap::new());
-    let mut seen: BTreeMap<&str, At> = BTreeMap::new();
-    let mut taken = Some(Vec::with_capacity(steps.len()));
-    let mut over: Option<At> = None;
+    let mut seen: BTreeMap<&str, Location> = BTreeMap::new();
+    let mut planned = Some(Vec::with_capacity(steps.len()));
+    let mut ended_at: Option<Location> = None;
     for step in steps {
-        check_reach(step, over, compiler);
-        let names = outer.clone().with("steps", Shape::Object(Arc::clone(&shapes)));
-        let ready = compiler.with_names(names, |compiler| compile_taken(step, wants_json, compiler));
-        taken = taken.zip(ready).map(|(mut all, one)| {
+        check_reachable(step, ended_at, compiler);
+        let names = outer.clone().with_name("steps", Shape::Object(Arc::clone(&shapes)));
+        let ready = compiler.with_scope_shape(names, |compiler| compile_planned_step(step, wants_json, compiler));
+        planned = planned.zip(ready).map(|(mut all, one)| {
             all.push(one);
             all
         });
         if step.fail.is_some() && step.when.is_none() {
-            over = over.or(Some(step.at));
+            ended_at = ended_at.or(Some(step.location));
         }
         let Some(id) = &step.id else { continue };
-        check_id(id, seen.insert(id, id.at), compiler);
-        Arc::make_mut(&mut shapes).insert(id.value.clone(), step.shape());
+        check_id(id, seen.insert(id, id.location), compiler);
+        Arc::make_mut(&mut shapes).insert(id.value.clone(), step.outcome_shape_of());
     }
-    let plan = taken.filter(|taken| !taken.is_empty()).map(|taken| Plan::several(taken, limits));
-    Planned { plan, result: None, steps: shapes }
+    let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
+    CompiledRun { plan, result: None, steps: shapes }
 }
 
 /// One step of several, with its condition.
-fn compile_taken(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Taken> {
+fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
     let reads_from = compiler.steps_read.len();
-    let when: Option<Template<Condition>> = compiler.optional(step.when.as_ref(), Exposure::Private);
+    let when: Option<Template<Condition>> = compiler.optional_template(step.when.as_ref(), Exposure::Private);
     let action = compile_step(step, wants_json, compiler);
     let sound = step.when.is_none() || when.is_some();
     let id = step.id.as_ref().map(|id| id.value.clone());
-    action.filter(|_| sound).map(|action| Taken { id, when, action, reads_from })
+    action.filter(|_| sound).map(|action| PlannedStep { id, when, action, reads_from })
 }
 
 /// Reports a step that can never be taken: one behind a `fail` without a condition.
-fn check_reach(step: &Spanned<Step>, over: Option<At>, compiler: &mut Compiler<'_>) {
-    if let Some(end) = over {
+fn check_reachable(step: &Spanned<Step>, ended_at: Option<Location>, compiler: &mut Compiler<'_>) {
+    if let Some(end) = ended_at {
         compiler
-            .error(Code::Unused, step.at, "this step can never be taken: the run has ended before it")
+            .error(Code::Unused, step.location, "this step can never be taken: the run has ended before it")
             .note(end.span(), "here, always")
             .help("give that step a `when`, or leave this one out");
     }
 }
 
-fn check_id(id: &Spanned<String>, earlier: Option<At>, compiler: &mut Compiler<'_>) {
+fn check_id(id: &Spanned<String>, earlier: Option<Location>, compiler: &mut Compiler<'_>) {
     if !is_identifier(id) {
         compiler
-            .error(Code::BadName, id.at, format!("`{}` is no name of a step", id.value))
+            .error(Code::BadName, id.location, format!("`{}` is no name of a step", id.value))
             .help("use letters, digits and `_`");
-    } else if let Some(meaning) = taken_by(id) {
+    } else if let Some(meaning) = reserved_meaning(id) {
         compiler
-            .error(Code::BadName, id.at, format!("`{}` is taken: it is {meaning}", id.value))
+            .error(Code::BadName, id.location, format!("`{}` is taken: it is {meaning}", id.value))
             .help(format!("choose another name for the step, such as `{}_step`", id.value));
     } else if let Some(earlier) = earlier {
         compiler
-            .error(Code::Duplicate, id.at, format!("a second step is named `{}`", id.value))
+            .error(Code::Duplicate, id.location, format!("a second step is named `{}`", id.value))
             .note(earlier.span(), "the first");
     }
 }

@@ -35,5 +35,5 @@ pub enum Exhausted {
     Busy,
     /// It is to be done elsewhere, from the beginning.
     #[error("this takes too long where it is done")]
-    Here,
+    NeedsBlockingThread,
 }

@@ -8,21 +8,21 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Asking, Checkpoint, Client, Nobody};
+use crate::action::{Checkpoint, McpClient, NoClient, PendingQuestions};
 use crate::budget::{Budget, Capacity};
 use crate::world::World;
 
-use super::face::{Annotations, CacheScope, Object, Resource, Role};
+use super::listing::{Annotations, CacheScope, Object, ResourceListing, Role};
 
 /// What goes along with every call, whoever makes it.
 #[derive(Clone)]
-pub struct Call {
+pub struct CallContext {
     /// Ends the call when the caller no longer wants it.
     pub cancel: CancellationToken,
     /// Where programs are run and requests are sent.
     pub world: Arc<dyn World>,
     /// Who called, as far as it can be asked and told.
-    pub client: Arc<dyn Client>,
+    pub client: Arc<dyn McpClient>,
     /// Where the call stood when it waited for the client.
     pub resume: Option<Checkpoint>,
     /// Whether a tool that says so goes on apart from the request, behind the step that it names.
@@ -31,15 +31,15 @@ pub struct Call {
     pub capacity: Arc<Capacity>,
 }
 
-impl Call {
+impl CallContext {
     /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
-    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> Call {
-        Call { cancel, world, client: Arc::new(Nobody), resume: None, detach: false, capacity: Arc::default() }
+    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> CallContext {
+        CallContext { cancel, world, client: Arc::new(NoClient), resume: None, detach: false, capacity: Arc::default() }
     }
 
     /// The same call in a server whose calls share what they may use.
     #[must_use]
-    pub fn sharing(mut self, capacity: Arc<Capacity>) -> Call {
+    pub fn with_shared_capacity(mut self, capacity: Arc<Capacity>) -> CallContext {
         self.capacity = capacity;
         self
     }
@@ -51,14 +51,14 @@ impl Call {
 
     /// The same call from this client.
     #[must_use]
-    pub fn from(mut self, client: Arc<dyn Client>) -> Call {
+    pub fn with_client(mut self, client: Arc<dyn McpClient>) -> CallContext {
         self.client = client;
         self
     }
 
     /// The same call, going on from where it waited for its client.
     #[must_use]
-    pub fn resume(mut self, checkpoint: Checkpoint) -> Call {
+    pub fn with_checkpoint(mut self, checkpoint: Checkpoint) -> CallContext {
         self.resume = Some(checkpoint);
         self
     }
@@ -69,7 +69,7 @@ impl Call {
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnswer {
     /// The answer for people and models.
-    pub content: Vec<Block>,
+    pub content: Vec<AnswerBlock>,
     /// The same for programs, of any JSON type; `content` then holds equal text.
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
@@ -80,7 +80,7 @@ pub struct ToolAnswer {
 impl ToolAnswer {
     /// Answers with one text.
     pub fn text(text: impl Into<String>) -> ToolAnswer {
-        ToolAnswer { content: vec![Block::text(text)], structured: None, is_error: false }
+        ToolAnswer { content: vec![AnswerBlock::text(text)], structured: None, is_error: false }
     }
 
     /// Answers that the tool failed, in words for the model.
@@ -96,16 +96,16 @@ pub struct PromptAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What is to be said.
-    pub messages: Vec<Message>,
+    pub messages: Vec<AnswerMessage>,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Message {
+pub struct AnswerMessage {
     /// Who says it.
     pub role: Role,
     /// What is said.
-    pub content: Block,
+    pub content: AnswerBlock,
 }
 
 /// What a resource holds.
@@ -113,7 +113,7 @@ pub struct Message {
 #[serde(rename_all = "camelCase")]
 pub struct ResourceAnswer {
     /// Its contents, mostly one.
-    pub contents: Vec<Contents>,
+    pub contents: Vec<AnswerContents>,
     /// For how long it may be kept; the server's own `ttl_ms` where it says nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -125,7 +125,7 @@ pub struct ResourceAnswer {
 /// One piece of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Contents {
+pub struct AnswerContents {
     /// The URI of this piece.
     pub uri: String,
     /// Its type.
@@ -133,7 +133,7 @@ pub struct Contents {
     pub mime_type: Option<String>,
     /// What it holds.
     #[serde(flatten)]
-    pub body: Body,
+    pub body: TextOrBlob,
     /// The author's own metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Object>,
@@ -142,7 +142,7 @@ pub struct Contents {
 /// What a piece of a resource holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Body {
+pub enum TextOrBlob {
     /// Text.
     Text(String),
     /// Bytes, in base64.
@@ -152,29 +152,29 @@ pub enum Body {
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+pub enum AnswerBlock {
     /// Text.
-    Text(Text),
+    Text(TextBlock),
     /// A picture.
-    Image(Media),
+    Image(MediaBlock),
     /// Sound.
-    Audio(Media),
+    Audio(MediaBlock),
     /// A resource with its contents.
-    Resource(Embedded),
+    Resource(EmbeddedBlock),
     /// A resource to be read by whoever wants it.
-    ResourceLink(Resource),
+    ResourceLink(ResourceListing),
 }
 
-impl Block {
+impl AnswerBlock {
     /// Makes a block of text without annotations.
-    pub fn text(text: impl Into<String>) -> Block {
-        Block::Text(Text { text: text.into(), annotations: None, meta: None })
+    pub fn text(text: impl Into<String>) -> AnswerBlock {
+        AnswerBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })
     }
 }
 
 /// A block of text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Text {
+pub struct TextBlock {
     /// The text.
     pub text: String,
     /// Hints about it.
@@ -188,7 +188,7 @@ pub struct Text {
 /// A picture or a sound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Media {
+pub struct MediaBlock {
     /// Its bytes, in base64.
     pub data: String,
     /// Its type.
@@ -203,9 +203,9 @@ pub struct Media {
 
 /// A resource that travels with its contents.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Embedded {
+pub struct EmbeddedBlock {
     /// The contents.
-    pub resource: Contents,
+    pub resource: AnswerContents,
     /// Hints about them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -216,9 +216,9 @@ pub struct Embedded {
 
 /// A wish to have a value completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completion {
+pub struct CompletionRequest {
     /// Whose argument it is.
-    pub of: CompletionOf,
+    pub target: CompletionTarget,
     /// The name of the argument.
     pub argument: String,
     /// What has been typed so far.
@@ -229,7 +229,7 @@ pub struct Completion {
 
 /// Whose argument is to be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CompletionOf {
+pub enum CompletionTarget {
     /// The prompt of this name.
     Prompt(String),
     /// The resource template that is written so, or one whose URI it is.
@@ -239,7 +239,7 @@ pub enum CompletionOf {
 /// Values that would complete an argument, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Completions {
+pub struct CompletionResult {
     /// At most 100.
     pub values: Vec<String>,
     /// How many there are in all, where that is known.
@@ -251,11 +251,11 @@ pub struct Completions {
 
 /// How a tool runs as a task (the extension `io.modelcontextprotocol/tasks`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaskRule {
+pub struct TaskPolicy {
     /// Whether it runs in no other way.
     pub required: bool,
     /// Whether it begins behind a step, and the request waits for that one.
-    pub later: bool,
+    pub starts_after_step: bool,
     /// How long its outcome is kept.
     pub ttl: Option<std::time::Duration>,
 }
@@ -271,13 +271,13 @@ pub struct Refusal {
     /// More of it for programs.
     pub data: Option<Value>,
     /// What the client is to answer first, where that is why.
-    pub asking: Option<Box<Asking>>,
+    pub pending_questions: Option<Box<PendingQuestions>>,
 }
 
 impl Refusal {
     /// Refuses with a message.
     pub fn new(kind: RefusalKind, message: impl Into<String>) -> Refusal {
-        Refusal { kind, message: message.into(), data: None, asking: None }
+        Refusal { kind, message: message.into(), data: None, pending_questions: None }
     }
 
     /// Adds more for programs.
@@ -305,15 +305,15 @@ pub enum RefusalKind {
     /// An action took longer than it may.
     TimedOut,
     /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
-    Needs,
+    MissingCapability,
     /// The client has been asked, and the call goes on with its next request.
-    Asks,
+    InputRequired,
     /// The call goes on apart from the request, from the checkpoint of what it asks.
     Detached,
     /// What the call waited in has changed meanwhile.
-    Changed,
+    EntryChanged,
     /// The manifest refuses with a code of its own.
-    Own(i32),
+    CustomCode(i32),
     /// The caller no longer wants the answer.
     Cancelled,
     /// Something failed on this side.

@@ -7,55 +7,57 @@ use serde_json::Value;
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-use super::face::Object;
+use super::listing::Object;
 
 /// The type that hosts show as an app.
-const APP: &str = "text/html;profile=mcp-app";
+const APP_MIME_TYPE: &str = "text/html;profile=mcp-app";
 
 /// What answers a URI: nothing, or something whose type may be known.
-type Answered<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
+type MimeTypeLookup<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
 
 /// Warns of what hosts of apps will not take, and reports capabilities that are none.
-pub(super) fn check(pack: &LoadedPack, answered: &Answered<'_>, findings: &mut Findings) {
-    for file in &pack.files {
+pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
+    for file in &pack.entry_files {
         for tool in file.tools.values() {
-            tool_ui(tool.meta.as_ref(), tool.at, answered, findings);
+            check_tool_ui(tool.meta.as_ref(), tool.location, mime_type_of, findings);
         }
         for resource in file.resources.values() {
             let uri = resource.uri.as_ref().map(|uri| uri.value.as_str()).unwrap_or_default();
-            resource_ui(uri, resource.meta.as_ref(), resource.at, findings);
+            check_resource_ui(uri, resource.meta.as_ref(), resource.location, findings);
         }
     }
     let server = pack.server.as_ref();
     let settings = server.into_iter().flat_map(|server| [&server.extensions, &server.experimental]);
-    settings.flatten().for_each(|map| capabilities(map, findings));
-    let by_hand = server.and_then(|server| server.extensions.as_ref());
-    if let Some(extensions) = by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills")) {
-        let at = findings.documents.key_at(extensions.at, "/io.modelcontextprotocol~1skills");
+    settings.flatten().for_each(|map| check_capability_map(map, findings));
+    let extensions_by_hand = server.and_then(|server| server.extensions.as_ref());
+    if let Some(extensions) =
+        extensions_by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills"))
+    {
+        let at = findings.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
         let words = "this extension is declared by itself, where there are skills";
         findings.report.warning(Code::Unused, at, words).help("write `skills: { dir: skills }` at the top level");
     }
 }
 
 /// Each capability is a map of settings: of anything else the whole would be lost.
-fn capabilities(map: &Spanned<Object>, findings: &mut Findings) {
+fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-        let at = findings.documents.value_at(map.at, &pointer);
+        let at = findings.documents.value_at(map.location, &pointer);
         let words = format!("the settings of `{name}` are a map");
         findings.report.error(Code::WrongType, at, words).help("write `{}` where there are none");
     }
 }
 
-fn tool_ui(meta: Option<&Object>, at: At, answered: &Answered<'_>, findings: &mut Findings) {
+fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
     let Some(meta) = meta else { return };
     let old = meta.get("ui/resourceUri").map(|uri| (uri, "/_meta/ui~1resourceUri"));
     let new = meta.get("ui").and_then(|ui| ui.get("resourceUri")).map(|uri| (uri, "/_meta/ui/resourceUri"));
     for (uri, pointer) in [old, new].into_iter().flatten() {
         let place = findings.documents.value_at(at, pointer);
-        app(uri, place, answered, findings);
+        check_app_uri(uri, place, mime_type_of, findings);
     }
     let Some(ui) = meta.get("ui") else { return };
     let mut warn = |pointer: &str, words: &str, help: &str| {
@@ -71,16 +73,16 @@ fn tool_ui(meta: Option<&Object>, at: At, answered: &Answered<'_>, findings: &mu
     }
 }
 
-fn app(uri: &Value, place: At, answered: &Answered<'_>, findings: &mut Findings) {
+fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
     let mut warn = |words: String, help: &str| {
         findings.report.warning(Code::Client, place, words).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("`resourceUri` is no `ui://` URI".to_owned(), "such as `ui://desk/board`");
     };
-    match answered(uri) {
+    match mime_type_of(uri) {
         None => warn(format!("no resource has the URI `{uri}`"), "write it under `resources`"),
-        Some(Some(mime_type)) if mime_type.replace(' ', "") != APP => warn(
+        Some(Some(mime_type)) if mime_type.replace(' ', "") != APP_MIME_TYPE => warn(
             format!("`{uri}` is of the type `{mime_type}`, which hosts do not show as an app"),
             "give the resource `mimeType: text/html;profile=mcp-app`",
         ),
@@ -89,9 +91,9 @@ fn app(uri: &Value, place: At, answered: &Answered<'_>, findings: &mut Findings)
 }
 
 /// What may stand in the `ui` of a resource.
-const LISTS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
+const CSP_KEYS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
 
-fn resource_ui(uri: &str, meta: Option<&Object>, at: At, findings: &mut Findings) {
+fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &mut Findings) {
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, words: String, help: &str| {
         let place = findings.documents.value_at(at, pointer);
@@ -105,7 +107,7 @@ fn resource_ui(uri: &str, meta: Option<&Object>, at: At, findings: &mut Findings
         );
     }
     let texts = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
-    for name in LISTS {
+    for name in CSP_KEYS {
         let list = ui.get("csp").and_then(|csp| csp.get(name));
         if list.is_some_and(|list| !texts(list)) {
             let pointer = format!("/_meta/ui/csp/{name}");

@@ -6,55 +6,55 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::compile::{Compiler, Exposure, MAX_FILE};
+use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
 use crate::notation::{self, EmbeddedBody, LinkBody, MediaSource, ResourceBody, ResourceLinkBody, TextOrFile};
 use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Text, Uri};
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-use super::answer::{Block, Body, Contents, Embedded, Media, Refusal, Text as TextBlock};
-use super::face::{Annotations, Icon, Object, Resource};
+use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
 use super::file;
+use super::listing::{Annotations, Icon, Object, ResourceListing};
 use super::reference::References;
-use super::told::refused;
+use super::refusal::render_refusal;
 
 /// A block of content that is ready to be made.
 pub(super) struct BlockPlan {
-    piece: Piece,
+    kind: BlockKind,
     annotations: Option<Annotations>,
     meta: Option<Object>,
     when: Option<Template<Condition>>,
     each: Option<Vec<String>>,
 }
 
-enum Piece {
+enum BlockKind {
     Text(Template<Text>),
-    Image(Bytes),
-    Audio(Bytes),
+    Image(MediaPlan),
+    Audio(MediaPlan),
     /// A resource of this server, read at the time of the call.
-    Read(Template<Uri>),
-    Inline(Box<Inline>),
-    Link(Box<Link>),
+    ServerResource(Template<Uri>),
+    EmbeddedResource(Box<EmbeddedPlan>),
+    ResourceLink(Box<LinkPlan>),
 }
 
-struct Bytes {
-    source: Source,
+struct MediaPlan {
+    source: MediaBytes,
     mime_type: Option<String>,
 }
 
-enum Source {
+enum MediaBytes {
     File(Folder, PathBuf),
     Base64(BlobPlan),
 }
 
-struct Inline {
+struct EmbeddedPlan {
     uri: Template<Uri>,
     mime_type: Option<String>,
-    body: InlineBody,
+    body: EmbeddedPlanBody,
 }
 
-enum InlineBody {
+enum EmbeddedPlanBody {
     Text(Template<Text>),
     Blob(BlobPlan),
     File(Folder, PathBuf),
@@ -66,7 +66,7 @@ enum BlobPlan {
     Template(Template<Base64>),
 }
 
-struct Link {
+struct LinkPlan {
     uri: Template<Uri>,
     name: Option<Template<Text>>,
     title: Option<Template<Text>>,
@@ -75,16 +75,16 @@ struct Link {
 }
 
 /// A block as far as it can be made without asking the catalog.
-pub(super) enum Made {
-    Block(Block),
+pub(super) enum RenderedBlock {
+    Block(AnswerBlock),
     /// A resource of this server that has yet to be read.
-    Read {
+    ServerResource {
         uri: String,
         annotations: Option<Annotations>,
         meta: Option<Object>,
     },
     /// A link whose missing description the catalog may know.
-    Link(Box<Resource>),
+    Link(Box<ResourceListing>),
 }
 
 impl BlockPlan {
@@ -96,9 +96,9 @@ impl BlockPlan {
     ) -> Option<BlockPlan> {
         let keys = match &block.value {
             notation::Block::Text(text) => {
-                let text = compiler.template(&Spanned::new(text.clone(), block.at), Exposure::Client)?;
+                let text = compiler.template(&Spanned::new(text.clone(), block.location), Exposure::Client)?;
                 return Some(BlockPlan {
-                    piece: Piece::Text(text),
+                    kind: BlockKind::Text(text),
                     annotations: None,
                     meta: None,
                     when: None,
@@ -109,13 +109,13 @@ impl BlockPlan {
         };
         let each = keys.each.as_ref().map(|each| each_path(each, compiler));
         let names = match &each {
-            Some(Some((_, item))) => compiler.names.clone().with_this(item.clone()),
-            Some(None) => compiler.names.clone().with_this(Shape::Any),
-            None => compiler.names.clone(),
+            Some(Some((_, item))) => compiler.scope_shape.clone().with_this(item.clone()),
+            Some(None) => compiler.scope_shape.clone().with_this(Shape::Any),
+            None => compiler.scope_shape.clone(),
         };
-        let (when, piece) = compiler.with_names(names, |compiler| {
+        let (when, piece) = compiler.with_scope_shape(names, |compiler| {
             let when = keys.when.as_ref().map(|when| compiler.template(when, Exposure::Client));
-            (when, piece(keys, block.at, compiler, references))
+            (when, compile_kind(keys, block.location, compiler, references))
         });
         let each = match each {
             Some(each) => Some(each?.0),
@@ -125,22 +125,22 @@ impl BlockPlan {
             Some(when) => Some(when?),
             None => None,
         };
-        let annotations = keys.annotations.as_ref().map(|written| annotations(written, compiler));
-        Some(BlockPlan { piece: piece?, annotations, meta: keys.meta.clone(), when, each })
+        let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
+        Some(BlockPlan { kind: piece?, annotations, meta: keys.meta.clone(), when, each })
     }
 
     /// The URI of the resource that is read for it each time.
-    pub(super) fn reads(&self) -> Option<&Template<Uri>> {
-        match &self.piece {
-            Piece::Read(uri) if self.when.is_none() && self.each.is_none() => Some(uri),
+    pub(super) fn unconditional_resource_uri(&self) -> Option<&Template<Uri>> {
+        match &self.kind {
+            BlockKind::ServerResource(uri) if self.when.is_none() && self.each.is_none() => Some(uri),
             _ => None,
         }
     }
 
     /// The URI of the resource that it embeds, where it does.
-    pub(super) fn embeds(&self) -> Option<&Template<Uri>> {
-        match &self.piece {
-            Piece::Read(uri) => Some(uri),
+    pub(super) fn resource_uri(&self) -> Option<&Template<Uri>> {
+        match &self.kind {
+            BlockKind::ServerResource(uri) => Some(uri),
             _ => None,
         }
     }
@@ -149,146 +149,160 @@ impl BlockPlan {
     ///
     /// # Errors
     /// What a template refuses, and files that cannot be read.
-    pub(super) fn make(&self, scope: &Scope, made: &mut Vec<Made>) -> Result<(), Refusal> {
-        let Some(each) = &self.each else { return self.make_one(scope, made) };
+    pub(super) fn render(&self, scope: &Scope, made: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
+        let Some(each) = &self.each else { return self.render_item(scope, made) };
         let items = scope.get(each).and_then(Value::as_array);
         for item in items.into_iter().flatten() {
-            self.make_one(&scope.clone().with_this(item.clone()), made)?;
+            self.render_item(&scope.clone().with_this(item.clone()), made)?;
         }
         Ok(())
     }
 
-    fn make_one(&self, scope: &Scope, made: &mut Vec<Made>) -> Result<(), Refusal> {
+    fn render_item(&self, scope: &Scope, made: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
         if let Some(when) = &self.when
-            && !when.render(scope).map_err(refused)?
+            && !when.render(scope).map_err(render_refusal)?
         {
             return Ok(());
         }
         let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
-        let block = match &self.piece {
-            Piece::Text(text) => {
-                Block::Text(TextBlock { text: text.render(scope).map_err(refused)?.0, annotations, meta })
+        let block = match &self.kind {
+            BlockKind::Text(text) => {
+                AnswerBlock::Text(TextBlock { text: text.render(scope).map_err(render_refusal)?.0, annotations, meta })
             }
-            Piece::Image(bytes) => Block::Image(bytes.make("image/png", scope, annotations, meta)?),
-            Piece::Audio(bytes) => Block::Audio(bytes.make("audio/wav", scope, annotations, meta)?),
-            Piece::Read(uri) => {
-                let uri = uri.render(scope).map_err(refused)?.0;
-                made.push(Made::Read { uri, annotations, meta });
+            BlockKind::Image(bytes) => AnswerBlock::Image(bytes.render("image/png", scope, annotations, meta)?),
+            BlockKind::Audio(bytes) => AnswerBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
+            BlockKind::ServerResource(uri) => {
+                let uri = uri.render(scope).map_err(render_refusal)?.0;
+                made.push(RenderedBlock::ServerResource { uri, annotations, meta });
                 return Ok(());
             }
-            Piece::Inline(inline) => Block::Resource(Embedded { resource: inline.make(scope)?, annotations, meta }),
-            Piece::Link(link) => {
-                made.push(Made::Link(Box::new(link.make(scope, annotations, meta)?)));
+            BlockKind::EmbeddedResource(inline) => {
+                AnswerBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, annotations, meta })
+            }
+            BlockKind::ResourceLink(link) => {
+                made.push(RenderedBlock::Link(Box::new(link.render(scope, annotations, meta)?)));
                 return Ok(());
             }
         };
-        made.push(Made::Block(block));
+        made.push(RenderedBlock::Block(block));
         Ok(())
     }
 }
 
-impl Bytes {
-    fn make(
+impl MediaPlan {
+    fn render(
         &self,
-        otherwise: &str,
+        default_mime_type: &str,
         scope: &Scope,
         annotations: Option<Annotations>,
         meta: Option<Object>,
-    ) -> Result<Media, Refusal> {
+    ) -> Result<MediaBlock, Refusal> {
         let (data, guessed) = match &self.source {
-            Source::Base64(blob) => (blob.make(scope)?, otherwise.to_owned()),
-            Source::File(folder, path) => {
-                let bytes = file::bytes((folder, path), MAX_FILE, scope.budget())?;
+            MediaBytes::Base64(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
+            MediaBytes::File(folder, path) => {
+                let bytes = file::read_bytes((folder, path), MAX_FILE_BYTES, scope.budget())?;
                 let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
         };
-        Ok(Media { data, mime_type: self.mime_type.clone().unwrap_or(guessed), annotations, meta })
+        Ok(MediaBlock { data, mime_type: self.mime_type.clone().unwrap_or(guessed), annotations, meta })
     }
 }
 
 impl BlobPlan {
     fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<BlobPlan> {
         let template: Template<Base64> = compiler.template(text, Exposure::Client)?;
-        let fixed = template.literal().and_then(Base64Text::read);
+        let fixed = template.literal().and_then(Base64Text::parse);
         Some(fixed.map_or_else(|| BlobPlan::Template(template), BlobPlan::Fixed))
     }
 
-    fn make(&self, scope: &Scope) -> Result<String, Refusal> {
+    fn render(&self, scope: &Scope) -> Result<String, Refusal> {
         match self {
             BlobPlan::Fixed(fixed) => Ok(fixed.0.clone()),
-            BlobPlan::Template(template) => Ok(template.render(scope).map_err(refused)?.0),
+            BlobPlan::Template(template) => Ok(template.render(scope).map_err(render_refusal)?.0),
         }
     }
 }
 
-impl Inline {
-    fn make(&self, scope: &Scope) -> Result<Contents, Refusal> {
-        let uri = self.uri.render(scope).map_err(refused)?.0;
+impl EmbeddedPlan {
+    fn render(&self, scope: &Scope) -> Result<AnswerContents, Refusal> {
+        let uri = self.uri.render(scope).map_err(render_refusal)?.0;
         let (body, guessed) = match &self.body {
-            InlineBody::Text(text) => (Body::Text(text.render(scope).map_err(refused)?.0), "text/plain".to_owned()),
-            InlineBody::Blob(blob) => (Body::Blob(blob.make(scope)?), "application/octet-stream".to_owned()),
-            InlineBody::File(folder, path) => file::body((folder, path), MAX_FILE, &uri, scope.budget())?,
+            EmbeddedPlanBody::Text(text) => {
+                (TextOrBlob::Text(text.render(scope).map_err(render_refusal)?.0), "text/plain".to_owned())
+            }
+            EmbeddedPlanBody::Blob(blob) => {
+                (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
+            }
+            EmbeddedPlanBody::File(folder, path) => {
+                file::read_body((folder, path), MAX_FILE_BYTES, &uri, scope.budget())?
+            }
         };
-        Ok(Contents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
+        Ok(AnswerContents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
     }
 }
 
-impl Link {
-    fn make(&self, scope: &Scope, annotations: Option<Annotations>, meta: Option<Object>) -> Result<Resource, Refusal> {
+impl LinkPlan {
+    fn render(
+        &self,
+        scope: &Scope,
+        annotations: Option<Annotations>,
+        meta: Option<Object>,
+    ) -> Result<ResourceListing, Refusal> {
         let text = |template: &Option<Template<Text>>| match template {
-            Some(template) => template.render(scope).map(|text| Some(text.0)).map_err(refused),
+            Some(template) => template.render(scope).map(|text| Some(text.0)).map_err(render_refusal),
             None => Ok(None),
         };
-        Ok(Resource {
-            uri: self.uri.render(scope).map_err(refused)?.0,
+        Ok(ResourceListing {
+            uri: self.uri.render(scope).map_err(render_refusal)?.0,
             name: text(&self.name)?.unwrap_or_default(),
             title: text(&self.title)?,
             description: text(&self.description)?,
             mime_type: self.written.mime_type.as_ref().map(|mime| mime.value.clone()),
             size: self.written.size,
-            icons: icons(self.written.icons.as_deref()),
+            icons: listed_icons(self.written.icons.as_deref()),
             annotations,
             meta,
         })
     }
 }
 
-fn piece(
+fn compile_kind(
     keys: &notation::BlockBody,
-    at: At,
+    at: Location,
     compiler: &mut Compiler<'_>,
     references: &mut References,
-) -> Option<Piece> {
+) -> Option<BlockKind> {
     check_one_kind(keys, at, compiler)?;
     if let Some(text) = &keys.text {
-        let text = compiler.text(text)?;
-        return compiler.template(&text, Exposure::Client).map(Piece::Text);
+        let text = compiler.resolve_text(text)?;
+        return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
     }
     if let Some(file) = &keys.file {
-        let text = compiler.text_file(file)?;
-        return compiler.template(&text, Exposure::Client).map(Piece::Text);
+        let text = compiler.read_text_file(file)?;
+        return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
     }
     check_mime_type(keys.mime_type.as_ref(), compiler);
     let mime_type = keys.mime_type.as_ref().map(|mime| mime.value.clone());
     if let Some(image) = &keys.image {
-        return media(image, mime_type, compiler).map(Piece::Image);
+        return compile_media(image, mime_type, compiler).map(BlockKind::Image);
     }
     if let Some(audio) = &keys.audio {
-        return media(audio, mime_type, compiler).map(Piece::Audio);
+        return compile_media(audio, mime_type, compiler).map(BlockKind::Audio);
     }
     if let Some(resource) = &keys.resource {
         return match &resource.value {
             ResourceBody::Uri(uri) => {
-                own_uri(&Spanned::new(uri.clone(), resource.at), compiler, references).map(Piece::Read)
+                compile_server_uri(&Spanned::new(uri.clone(), resource.location), compiler, references)
+                    .map(BlockKind::ServerResource)
             }
-            ResourceBody::Inline(inline) => embedded(inline, resource.at, compiler),
+            ResourceBody::Inline(inline) => compile_embedded(inline, resource.location, compiler),
         };
     }
-    link(keys.resource_link.as_ref()?, compiler, references)
+    compile_link(keys.resource_link.as_ref()?, compiler, references)
 }
 
-fn check_one_kind(keys: &notation::BlockBody, at: At, compiler: &mut Compiler<'_>) -> Option<()> {
+fn check_one_kind(keys: &notation::BlockBody, at: Location, compiler: &mut Compiler<'_>) -> Option<()> {
     let kinds = [
         keys.text.is_some(),
         keys.file.is_some(),
@@ -310,25 +324,40 @@ fn check_one_kind(keys: &notation::BlockBody, at: At, compiler: &mut Compiler<'_
     None
 }
 
-fn media(written: &Spanned<notation::Media>, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+fn compile_media(
+    written: &Spanned<notation::Media>,
+    mime_type: Option<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<MediaPlan> {
     match &written.value {
-        notation::Media::Path(path) => media_file(&Spanned::new(path.clone(), written.at), mime_type, compiler),
-        notation::Media::Source(source) => media_source(source, written.at, mime_type, compiler),
+        notation::Media::Path(path) => {
+            compile_media_file(&Spanned::new(path.clone(), written.location), mime_type, compiler)
+        }
+        notation::Media::Source(source) => compile_media_source(source, written.location, mime_type, compiler),
     }
 }
 
-fn media_file(path: &Spanned<String>, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
-    let file = compiler.file(path, path.at)?;
-    Some(Bytes { source: Source::File(compiler.pack.folder.clone(), file), mime_type })
+fn compile_media_file(
+    path: &Spanned<String>,
+    mime_type: Option<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<MediaPlan> {
+    let file = compiler.resolve_file(path, path.location)?;
+    Some(MediaPlan { source: MediaBytes::File(compiler.pack.folder.clone(), file), mime_type })
 }
 
-fn media_source(source: &MediaSource, at: At, mime_type: Option<String>, compiler: &mut Compiler<'_>) -> Option<Bytes> {
+fn compile_media_source(
+    source: &MediaSource,
+    at: Location,
+    mime_type: Option<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<MediaPlan> {
     check_mime_type(source.mime_type.as_ref(), compiler);
     let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
     match (&source.file, &source.base64) {
-        (Some(file), None) => media_file(file, mime_type, compiler),
+        (Some(file), None) => compile_media_file(file, mime_type, compiler),
         (None, Some(base64)) => {
-            BlobPlan::compile(base64, compiler).map(|blob| Bytes { source: Source::Base64(blob), mime_type })
+            BlobPlan::compile(base64, compiler).map(|blob| MediaPlan { source: MediaBytes::Base64(blob), mime_type })
         }
         _ => {
             compiler.error(Code::Conflict, at, "this takes exactly one of `file`, `base64`");
@@ -338,20 +367,24 @@ fn media_source(source: &MediaSource, at: At, mime_type: Option<String>, compile
 }
 
 /// Base64 may be written in lines.
-pub(super) fn bare(text: &str) -> String {
+pub(super) fn strip_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
 /// A URI of this server: what it names must exist, as far as it can be told.
-fn own_uri(uri: &Spanned<String>, compiler: &mut Compiler<'_>, references: &mut References) -> Option<Template<Uri>> {
+fn compile_server_uri(
+    uri: &Spanned<String>,
+    compiler: &mut Compiler<'_>,
+    references: &mut References,
+) -> Option<Template<Uri>> {
     let template = compiler.template::<Uri>(uri, Exposure::Client)?;
-    if template.reads().is_empty() {
-        references.resource(uri.clone());
+    if template.read_paths().is_empty() {
+        references.note_uri(uri.clone());
     }
     Some(template)
 }
 
-fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Option<Piece> {
+fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler<'_>) -> Option<BlockKind> {
     let Some(uri) = &inline.uri else {
         compiler.error(Code::MissingKey, at, "a resource written here needs a `uri`");
         return None;
@@ -359,11 +392,11 @@ fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Optio
     check_mime_type(inline.mime_type.as_ref(), compiler);
     let uri = compiler.template(uri, Exposure::Client);
     let body = match (&inline.text, &inline.blob, &inline.file) {
-        (Some(text), None, None) => compiler.template(text, Exposure::Client).map(InlineBody::Text),
-        (None, Some(blob), None) => blob_body(blob, compiler),
+        (Some(text), None, None) => compiler.template(text, Exposure::Client).map(EmbeddedPlanBody::Text),
+        (None, Some(blob), None) => compile_blob_body(blob, compiler),
         (None, None, Some(file)) => {
-            let path = compiler.file(file, file.at);
-            path.map(|path| InlineBody::File(compiler.pack.folder.clone(), path))
+            let path = compiler.resolve_file(file, file.location);
+            path.map(|path| EmbeddedPlanBody::File(compiler.pack.folder.clone(), path))
         }
         _ => {
             compiler.error(Code::Conflict, at, "a resource written here has exactly one of `text`, `blob`, `file`");
@@ -371,66 +404,65 @@ fn embedded(inline: &EmbeddedBody, at: At, compiler: &mut Compiler<'_>) -> Optio
         }
     };
     let mime_type = inline.mime_type.as_ref().map(|mime| mime.value.clone());
-    Some(Piece::Inline(Box::new(Inline { uri: uri?, mime_type, body: body? })))
+    Some(BlockKind::EmbeddedResource(Box::new(EmbeddedPlan { uri: uri?, mime_type, body: body? })))
 }
 
-fn blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<InlineBody> {
+fn compile_blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<EmbeddedPlanBody> {
     match &blob.value {
         TextOrFile::Text(text) => {
-            BlobPlan::compile(&Spanned::new(text.clone(), blob.at), compiler).map(InlineBody::Blob)
+            BlobPlan::compile(&Spanned::new(text.clone(), blob.location), compiler).map(EmbeddedPlanBody::Blob)
         }
         TextOrFile::File(file) => {
-            let file = compiler.file_of(file, blob.at)?;
-            let path = compiler.file(file, file.at)?;
-            Some(InlineBody::File(compiler.pack.folder.clone(), path))
+            let file = compiler.file_path(file, blob.location)?;
+            let path = compiler.resolve_file(file, file.location)?;
+            Some(EmbeddedPlanBody::File(compiler.pack.folder.clone(), path))
         }
     }
 }
 
-fn link(
+fn compile_link(
     written: &Spanned<ResourceLinkBody>,
     compiler: &mut Compiler<'_>,
     references: &mut References,
-) -> Option<Piece> {
+) -> Option<BlockKind> {
     let body = match &written.value {
         ResourceLinkBody::Uri(uri) => {
-            LinkBody { uri: Some(Spanned::new(uri.clone(), written.at)), ..LinkBody::default() }
+            LinkBody { uri: Some(Spanned::new(uri.clone(), written.location)), ..LinkBody::default() }
         }
         ResourceLinkBody::Link(link) => LinkBody::clone(link),
     };
     let Some(uri) = &body.uri else {
-        compiler.error(Code::MissingKey, written.at, "a link needs a `uri`");
+        compiler.error(Code::MissingKey, written.location, "a link needs a `uri`");
         return None;
     };
     check_mime_type(body.mime_type.as_ref(), compiler);
-    check_icons(body.icons.as_deref(), written.at, compiler);
+    check_icons(body.icons.as_deref(), written.location, compiler);
     let template: Option<Template<Uri>> = compiler.template(uri, Exposure::Client);
-    if template.as_ref().is_some_and(|template| template.reads().is_empty()) {
-        references.link(uri.clone());
+    if template.as_ref().is_some_and(|template| template.read_paths().is_empty()) {
+        references.note_link(uri.clone());
     }
-    let name = compiler.optional(body.name.as_ref(), Exposure::Client);
-    let title = compiler.optional(body.title.as_ref(), Exposure::Client);
-    let description = compiler.optional(body.description.as_ref(), Exposure::Client);
-    Some(Piece::Link(Box::new(Link { uri: template?, name, title, description, written: body })))
+    let name = compiler.optional_template(body.name.as_ref(), Exposure::Client);
+    let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);
+    let description = compiler.optional_template(body.description.as_ref(), Exposure::Client);
+    Some(BlockKind::ResourceLink(Box::new(LinkPlan { uri: template?, name, title, description, written: body })))
 }
 
 /// The path of a list in scope, and the shape of its items.
 fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec<String>, Shape)> {
     let path: Vec<String> = each.split('.').map(str::to_owned).collect();
-    compiler.note_steps(std::slice::from_ref(&path));
+    compiler.record_steps(std::slice::from_ref(&path));
     let head = path.first().cloned().unwrap_or_default();
-    let mut shape = match compiler.names.get(&head) {
-        Some(shape) => shape.clone(),
-        None => {
-            let known: Vec<String> = compiler.names.iter().map(str::to_owned).collect();
-            compiler.error(Code::UnknownVariable, each.at, format!("there is no `{head}` here")).did_you_mean(
-                &head,
-                each.at.span(),
-                known.iter().map(String::as_str),
-            );
-            return None;
-        }
-    };
+    let mut shape =
+        match compiler.scope_shape.get(&head) {
+            Some(shape) => shape.clone(),
+            None => {
+                let known: Vec<String> = compiler.scope_shape.iter().map(str::to_owned).collect();
+                compiler
+                    .error(Code::UnknownVariable, each.location, format!("there is no `{head}` here"))
+                    .did_you_mean(&head, each.location.span(), known.iter().map(String::as_str));
+                return None;
+            }
+        };
     for step in path.iter().skip(1) {
         shape = match &shape {
             Shape::Object(fields) => fields.get(step).cloned().unwrap_or(Shape::Any),
@@ -444,8 +476,8 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
         other => {
             compiler.error(
                 Code::WrongType,
-                each.at,
-                format!("`each` takes a list, and `{}` is {}", each.value, other.words()),
+                each.location,
+                format!("`each` takes a list, and `{}` is {}", each.value, other.describe()),
             );
             None
         }
@@ -453,18 +485,18 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
 }
 
 /// Annotations as clients see them.
-pub(super) fn annotations(written: &notation::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
+pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
     if let Some(priority) = written.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
-        compiler.error(Code::BadValue, priority.at, "`priority` is a number from 0 to 1");
+        compiler.error(Code::BadValue, priority.location, "`priority` is a number from 0 to 1");
     }
     if let Some(modified) = &written.last_modified
         && modified.parse::<jiff::Timestamp>().is_err()
     {
-        compiler.error(Code::BadValue, modified.at, "expected a date and time such as `2026-01-31T12:00:00Z`");
+        compiler.error(Code::BadValue, modified.location, "expected a date and time such as `2026-01-31T12:00:00Z`");
     }
     let role = |role: &notation::Role| match role {
-        notation::Role::User => super::face::Role::User,
-        notation::Role::Assistant => super::face::Role::Assistant,
+        notation::Role::User => super::listing::Role::User,
+        notation::Role::Assistant => super::listing::Role::Assistant,
     };
     Annotations {
         audience: written.audience.iter().flatten().map(role).collect(),
@@ -474,10 +506,10 @@ pub(super) fn annotations(written: &notation::Annotations, compiler: &mut Compil
 }
 
 /// Icons as clients see them.
-pub(super) fn icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
+pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
     let theme = |theme: notation::Theme| match theme {
-        notation::Theme::Light => super::face::Theme::Light,
-        notation::Theme::Dark => super::face::Theme::Dark,
+        notation::Theme::Light => super::listing::Theme::Light,
+        notation::Theme::Dark => super::listing::Theme::Dark,
     };
     written
         .unwrap_or_default()
@@ -495,7 +527,7 @@ pub(super) fn icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
 pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
     let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
     compiler
-        .warning(Code::BadValue, written.at, format!("`{}` is no MIME type", written.value))
+        .warning(Code::BadValue, written.location, format!("`{}` is no MIME type", written.value))
         .help("it has two parts, such as `text/markdown` or `image/png`");
 }
 
@@ -508,20 +540,20 @@ fn is_mime_type(text: &str) -> bool {
 }
 
 /// Whether a text is a size of an icon: `48x48`, or `any`.
-fn is_size(text: &str) -> bool {
+fn is_icon_size(text: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
     text == "any" || text.split_once('x').is_some_and(|(width, height)| number(width) && number(height))
 }
 
 /// Checks where icons come from, and what is said of them.
-pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: At, compiler: &mut Compiler<'_>) {
+pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
     for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
         let place = |key: &str, compiler: &Compiler<'_>| {
             compiler.findings.documents.value_at(at, &format!("/icons/{nth}/{key}"))
         };
         let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
         check_mime_type(mime_type.as_ref(), compiler);
-        for size in icon.sizes.iter().flatten().filter(|size| !is_size(size)) {
+        for size in icon.sizes.iter().flatten().filter(|size| !is_icon_size(size)) {
             let words = format!("`{size}` is no size of an icon");
             compiler.warning(Code::BadValue, place("sizes", compiler), words).help("such as `48x48`, or `any`");
         }
@@ -531,7 +563,7 @@ pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: At, compiler: 
                 compiler.error(Code::MissingKey, place, "an icon needs a `src`");
             }
             Some(src) if !src.starts_with("https:") && !src.starts_with("data:") => {
-                compiler.error(Code::BadValue, src.at, "the `src` of an icon is an `https:` or a `data:` URI");
+                compiler.error(Code::BadValue, src.location, "the `src` of an icon is an `https:` or a `data:` URI");
             }
             Some(_) => {}
         }

@@ -8,72 +8,82 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, Checkpoint, Doing, Ended, Entries, Failure, Limits, Outcome, Plan, Planned, Run, Visit, Visited,
+    self, ActionContext, ActionError, ActionOutcome, Checkpoint, CompiledRun, EntryCall, EntryFuture, PackEntries, Run,
+    RunLimits, RunOutcome, RunPlan,
 };
 use crate::budget::Budget;
 use crate::compile::{Compiler, Pack};
-use crate::diagnostic::{Code, Sources};
+use crate::diagnostic::{Code, SourceMap};
 use crate::digest::Digest;
 use crate::files::Folder;
 use crate::load::LoadedPack;
 use crate::notation::{Duration, Size};
-use crate::redact::End;
-use crate::template::{Fixed, Names, Scope};
-use crate::world::Redacting;
-use crate::yaml::{At, Spanned};
+use crate::redact::InputEnd;
+use crate::template::{Scope, ScopeConstants, ScopeShape};
+use crate::world::RedactingWorld;
+use crate::yaml::{Location, Spanned};
 
 use super::Catalog;
-use super::answer::{Block, Body, Call, Contents, PromptAnswer, Refusal, RefusalKind, ToolAnswer};
-use super::discreet::Discreet;
-use super::face::Object;
-use super::told::{failed, told_to_step};
+use super::answer::{
+    AnswerBlock, AnswerContents, CallContext, PromptAnswer, Refusal, RefusalKind, TextOrBlob, ToolAnswer,
+};
+use super::listing::Object;
+use super::redacting_client::RedactingClient;
+use super::refusal::{failure_refusal, refusal_to_failure};
 
 /// What all entries of a pack see at a call.
-pub(super) struct Home {
-    pub(super) fixed: Arc<Fixed>,
+pub(super) struct PackContext {
+    pub(super) constants: Arc<ScopeConstants>,
     pub(super) folder: Folder,
     /// The names that every entry of the pack sees.
-    pub(super) names: Names,
+    pub(super) names: ScopeShape,
     /// What the names of its tools and prompts begin with.
     prefix: String,
-    served: bool,
+    is_root_pack: bool,
     /// A digest of what all its entries may use.
     digest: u64,
 }
 
 /// The name of what a pack holds, outside of it.
-pub(super) fn whole_name(prefix: &str, name: &str) -> String {
+pub(super) fn qualified_name(prefix: &str, name: &str) -> String {
     match prefix {
         "" => name.to_owned(),
         prefix => format!("{prefix}-{name}"),
     }
 }
 
-impl Home {
+impl PackContext {
     /// What the entries of a pack see; `served` is whether it is the pack that is served.
-    pub(super) fn of(LoadedPack { pack, prefix, .. }: &LoadedPack, served: bool, sources: &Sources) -> Arc<Home> {
-        Arc::new(Home {
-            fixed: Arc::new(Fixed { env: pack.env.values(), server: pack.server.clone() }),
+    pub(super) fn new(
+        LoadedPack { pack, prefix, .. }: &LoadedPack,
+        served: bool,
+        sources: &SourceMap,
+    ) -> Arc<PackContext> {
+        Arc::new(PackContext {
+            constants: Arc::new(ScopeConstants { env: pack.env.values(), server: pack.server.clone() }),
             folder: pack.folder.clone(),
-            names: names(pack),
+            names: pack_names(pack),
             prefix: prefix.clone(),
-            served,
-            digest: shared_digest(pack, sources),
+            is_root_pack: served,
+            digest: pack_digest(pack, sources),
         })
     }
 
     /// A digest of an entry, from that of what was written, and of what it may use.
-    pub(super) fn digest(&self, written: u64) -> u64 {
-        Digest::of("entry of a pack").with(&written.to_be_bytes()).with(&self.digest.to_be_bytes()).number()
+    pub(super) fn entry_digest(&self, written: u64) -> u64 {
+        Digest::new("entry of a pack")
+            .chain_update(&written.to_be_bytes())
+            .chain_update(&self.digest.to_be_bytes())
+            .finish_u64()
     }
 
     /// The name by which clients know an entry of this pack.
-    pub(super) fn whole_name(&self, name: &str) -> String {
-        whole_name(&self.prefix, name)
+    pub(super) fn qualified_name(&self, name: &str) -> String {
+        qualified_name(&self.prefix, name)
     }
 
     /// What entries of this pack call the one that clients know by this name.
-    pub(super) fn own_name(&self, whole: &str) -> Option<String> {
+    pub(super) fn local_name(&self, whole: &str) -> Option<String> {
         match self.prefix.as_str() {
             "" => Some(whole.to_owned()),
             prefix => Some(whole.strip_prefix(prefix)?.strip_prefix('-')?.to_owned()),
@@ -81,12 +91,12 @@ impl Home {
     }
 
     /// Whether it is the pack that is served, whose entries may name those of every other.
-    pub(super) fn is_served(&self) -> bool {
-        self.served
+    pub(super) fn is_root_pack(&self) -> bool {
+        self.is_root_pack
     }
 
     pub(super) fn scope(&self, arguments: Map<String, Value>, budget: &Budget) -> Scope {
-        Scope::of_call(arguments, self.fixed.clone(), budget)
+        Scope::with_budget(arguments, self.constants.clone(), budget)
     }
 
     /// Runs the plan of the entry `name`.
@@ -95,36 +105,36 @@ impl Home {
     /// What kept it from coming to an outcome.
     pub(super) async fn run(
         &self,
-        (name, plan): (&str, &Plan),
+        (name, plan): (&str, &RunPlan),
         scope: &Scope,
-        calling: &Calling<'_>,
-    ) -> Result<Ended, Refusal> {
-        let desk = Desk { home: self, calling };
-        let client = Discreet { client: &*calling.call.client, folder: self.folder.path() };
-        let world = Redacting::around(calling.catalog.redactor(), &calling.call.world);
-        let doing = Doing {
+        entry_context: &EntryContext<'_>,
+    ) -> Result<RunOutcome, Refusal> {
+        let step_entries = StepEntries { pack_context: self, entry_context };
+        let client = RedactingClient { client: &*entry_context.call.client, folder: self.folder.path() };
+        let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
+        let doing = ActionContext {
             scope,
             world: &world,
-            cancel: calling.call.cancel.clone(),
-            timeout: calling.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout)),
+            cancel: entry_context.call.cancel.clone(),
+            timeout: entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout)),
             max_output: plan.limits.max_output,
-            folder: self.folder.path(),
-            name,
+            pack_folder: self.folder.path(),
+            entry_name: name,
             client: &client,
-            entries: &desk,
-            resume: calling.resume,
-            waited: calling.budget.waited(),
-            of_step: calling.depth > 0,
-            detach: calling.depth == 0 && calling.call.detach,
+            entries: &step_entries,
+            resume: entry_context.resume,
+            waited: entry_context.budget.client_wait(),
+            called_by_step: entry_context.depth > 0,
+            may_detach: entry_context.depth == 0 && entry_context.call.detach,
         };
-        plan.run(&doing).await.map_err(failed)
+        plan.run(&doing).await.map_err(failure_refusal)
     }
 }
 
 /// A call on its way through the catalog, from entry to entry.
 #[derive(Clone, Copy)]
-pub(super) struct Calling<'a> {
-    pub(super) call: &'a Call,
+pub(super) struct EntryContext<'a> {
+    pub(super) call: &'a CallContext,
     pub(super) catalog: &'a Catalog,
     /// What is left of the time of the entry that runs this one.
     timeout: Option<time::Duration>,
@@ -136,10 +146,10 @@ pub(super) struct Calling<'a> {
     depth: usize,
 }
 
-impl<'a> Calling<'a> {
+impl<'a> EntryContext<'a> {
     /// A call that has come to its entry.
-    pub(super) fn new(call: &'a Call, catalog: &'a Catalog, budget: &'a Budget) -> Calling<'a> {
-        Calling { call, catalog, timeout: None, resume: call.resume.as_ref(), budget, depth: 0 }
+    pub(super) fn new(call: &'a CallContext, catalog: &'a Catalog, budget: &'a Budget) -> EntryContext<'a> {
+        EntryContext { call, catalog, timeout: None, resume: call.resume.as_ref(), budget, depth: 0 }
     }
 
     /// The client's roots: those that it told already, or the ones that it is asked for.
@@ -150,232 +160,240 @@ impl<'a> Calling<'a> {
         if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
-        action::ask_roots(&*self.call.client, self.budget.waited()).await.map_err(failed)
+        action::ask_roots(&*self.call.client, self.budget.client_wait()).await.map_err(failure_refusal)
     }
 
     /// What an entry may use that the call has come to: its own time, and no more than what is left of its caller's.
-    pub(super) fn budget_of(&self, plan: Option<&Plan>) -> Budget {
-        let own = plan.map_or_else(Limits::default, |plan| plan.limits).timeout;
-        self.budget.within(self.timeout.map_or(own, |left| left.min(own)))
+    pub(super) fn entry_budget(&self, plan: Option<&RunPlan>) -> Budget {
+        let own = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
+        self.budget.with_timeout(self.timeout.map_or(own, |left| left.min(own)))
     }
 
     /// The call, with what its entry may use.
-    pub(super) fn charging<'b>(&self, budget: &'b Budget) -> Calling<'b>
+    pub(super) fn with_budget<'b>(&self, budget: &'b Budget) -> EntryContext<'b>
     where
         'a: 'b,
     {
-        Calling { budget, ..*self }
+        EntryContext { budget, ..*self }
     }
 
     /// The call, once its roots are known: where it waited for them, it has yet to begin.
-    pub(super) fn behind_roots(&self) -> Calling<'a> {
-        Calling { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
+    pub(super) fn without_roots_checkpoint(&self) -> EntryContext<'a> {
+        EntryContext { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
     }
 
     /// Says that an entry without a run cannot go on from where it once stood.
     ///
     /// # Errors
     /// It was waiting for its client.
-    pub(super) fn begins(&self) -> Result<(), Refusal> {
-        if self.resume.is_some() { Err(failed(Failure::Changed)) } else { Ok(()) }
+    pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
+        if self.resume.is_some() { Err(failure_refusal(ActionError::RunChanged)) } else { Ok(()) }
     }
 
     /// The call on its way to an entry that this one runs or embeds.
     ///
     /// # Errors
     /// There are too many on the way already.
-    fn deeper(&self) -> Result<Calling<'a>, Refusal> {
-        if self.depth >= DEPTH {
+    fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
+        if self.depth >= MAX_CALL_DEPTH {
             return Err(Refusal::new(RefusalKind::Internal, "entries run or embed one another too deeply"));
         }
-        Ok(Calling { resume: None, depth: self.depth + 1, ..*self })
+        Ok(EntryContext { resume: None, depth: self.depth + 1, ..*self })
     }
 
     /// The call on its way to a resource that is embedded.
     ///
     /// # Errors
     /// There are too many on the way already.
-    pub(super) fn embedding(&self) -> Result<Calling<'a>, Refusal> {
-        self.deeper()
+    pub(super) fn nested_for_embed(&self) -> Result<EntryContext<'a>, Refusal> {
+        self.nested()
     }
 }
 
 /// Keeps the roots that are known, where the call waits for something else.
-pub(super) fn knowing(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
-    if let (Some(asking), Some(roots)) = (&mut refusal.asking, roots) {
+pub(super) fn keep_roots(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
+    if let (Some(asking), Some(roots)) = (&mut refusal.pending_questions, roots) {
         asking.checkpoint.roots = Some(roots);
     }
     refusal
 }
 
 /// How deep entries may run and embed one another.
-const DEPTH: usize = 8;
+const MAX_CALL_DEPTH: usize = 8;
 
 /// What steps of one pack may use.
-struct Desk<'a> {
-    home: &'a Home,
-    calling: &'a Calling<'a>,
+struct StepEntries<'a> {
+    pack_context: &'a PackContext,
+    entry_context: &'a EntryContext<'a>,
 }
 
-impl Desk<'_> {
-    fn visiting<'v>(&'v self, visit: Visit<'v>) -> Result<Calling<'v>, Failure> {
-        let deeper = self.calling.deeper().map_err(told_to_step)?;
-        Ok(Calling { timeout: Some(visit.timeout), resume: visit.resume, budget: visit.budget, ..deeper })
+impl StepEntries<'_> {
+    fn nested_call<'v>(&'v self, visit: EntryCall<'v>) -> Result<EntryContext<'v>, ActionError> {
+        let deeper = self.entry_context.nested().map_err(refusal_to_failure)?;
+        Ok(EntryContext { timeout: Some(visit.timeout), resume: visit.resume, budget: visit.budget, ..deeper })
     }
 
     /// What another entry gave, as steps may have it: they could cut apart what stands in a file.
-    fn without_secrets(&self, mut outcome: Outcome) -> Outcome {
-        let redactor = self.calling.catalog.redactor();
-        redactor.value(&mut outcome.value);
+    fn redact_outcome(&self, mut outcome: ActionOutcome) -> ActionOutcome {
+        let redactor = self.entry_context.catalog.redactor();
+        redactor.redact_value(&mut outcome.value);
         match &mut outcome.body {
-            action::Body::None => {}
-            action::Body::Text(text) => redactor.replace(text),
-            action::Body::Json(value, text) => {
-                redactor.value(value);
-                redactor.replace(text);
+            action::OutcomeBody::None => {}
+            action::OutcomeBody::Text(text) => redactor.redact_in_place(text),
+            action::OutcomeBody::Json(value, text) => {
+                redactor.redact_value(value);
+                redactor.redact_in_place(text);
             }
-            action::Body::Bytes(bytes, _) => drop(redactor.hide(bytes, End::Whole)),
+            action::OutcomeBody::Bytes(bytes, _) => drop(redactor.redact_bytes(bytes, InputEnd::Complete)),
         }
-        outcome.failed.iter_mut().for_each(|words| redactor.replace(words));
+        outcome.failure.iter_mut().for_each(|words| redactor.redact_in_place(words));
         outcome
     }
 }
 
-impl Entries for Desk<'_> {
-    fn call<'a>(&'a self, name: &'a str, arguments: Object, visit: Visit<'a>) -> Visited<'a> {
+impl PackEntries for StepEntries<'_> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, visit: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let calling = self.visiting(visit)?;
-            let answer = calling.catalog.answer(&self.home.whole_name(name), Some(arguments), &calling).await;
-            Ok(self.without_secrets(of_tool(answer.map_err(told_to_step)?)))
+            let entry_context = self.nested_call(visit)?;
+            let answer = entry_context
+                .catalog
+                .run_tool(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
+                .await;
+            Ok(self.redact_outcome(tool_outcome(answer.map_err(refusal_to_failure)?)))
         })
     }
 
-    fn get<'a>(&'a self, name: &'a str, arguments: Object, visit: Visit<'a>) -> Visited<'a> {
+    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, visit: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let calling = self.visiting(visit)?;
-            let answer = calling.catalog.messages(&self.home.whole_name(name), Some(arguments), &calling).await;
-            Ok(self.without_secrets(of_prompt(&answer.map_err(told_to_step)?)))
+            let entry_context = self.nested_call(visit)?;
+            let answer = entry_context
+                .catalog
+                .render_prompt(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
+                .await;
+            Ok(self.redact_outcome(prompt_outcome(&answer.map_err(refusal_to_failure)?)))
         })
     }
 
     fn may_tell_of(&self, uri: &str) -> bool {
-        self.home.is_served() || self.calling.catalog.has_for(self.home, uri)
+        self.pack_context.is_root_pack() || self.entry_context.catalog.has_for(self.pack_context, uri)
     }
 
-    fn read<'a>(&'a self, uri: &'a str, visit: Visit<'a>) -> Visited<'a> {
+    fn read_resource<'a>(&'a self, uri: &'a str, visit: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let calling = self.visiting(visit)?;
-            let answer = calling.catalog.contents(uri, self.home, &calling).await;
-            Ok(self.without_secrets(of_resource(answer.map_err(told_to_step)?)))
+            let entry_context = self.nested_call(visit)?;
+            let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await;
+            Ok(self.redact_outcome(resource_outcome(answer.map_err(refusal_to_failure)?)))
         })
     }
 }
 
 /// A tool's answer as a step sees it.
-fn of_tool(answer: ToolAnswer) -> Outcome {
-    let text = texts(&answer.content);
+fn tool_outcome(answer: ToolAnswer) -> ActionOutcome {
+    let text = join_texts(&answer.content);
     let value = json!({ "text": text, "structured": answer.structured, "isError": answer.is_error });
     let body = match answer.structured {
-        Some(structured) => action::Body::Json(structured, text.clone()),
-        None => action::Body::Text(text.clone()),
+        Some(structured) => action::OutcomeBody::Json(structured, text.clone()),
+        None => action::OutcomeBody::Text(text.clone()),
     };
-    Outcome { failed: answer.is_error.then_some(text), ..Outcome::of(value, body) }
+    ActionOutcome { failure: answer.is_error.then_some(text), ..ActionOutcome::success(value, body) }
 }
 
 /// A prompt's answer as a step sees it.
-fn of_prompt(answer: &PromptAnswer) -> Outcome {
-    let text: Vec<&str> = answer.messages.iter().filter_map(|message| text_of(&message.content)).collect();
+fn prompt_outcome(answer: &PromptAnswer) -> ActionOutcome {
+    let text: Vec<&str> = answer.messages.iter().filter_map(|message| block_text(&message.content)).collect();
     let text = text.join("\n");
-    Outcome::of(json!({ "text": text, "messages": answer.messages }), action::Body::Text(text))
+    ActionOutcome::success(json!({ "text": text, "messages": answer.messages }), action::OutcomeBody::Text(text))
 }
 
 /// A resource's first piece as a step sees it.
-fn of_resource(contents: Vec<Contents>) -> Outcome {
-    let Some(first) = contents.into_iter().next() else { return Outcome::of(Value::Null, action::Body::None) };
+fn resource_outcome(contents: Vec<AnswerContents>) -> ActionOutcome {
+    let Some(first) = contents.into_iter().next() else {
+        return ActionOutcome::success(Value::Null, action::OutcomeBody::None);
+    };
     let says_json = first.mime_type.as_deref().is_some_and(|mime| mime.contains("json"));
     match first.body {
-        Body::Text(text) => {
+        TextOrBlob::Text(text) => {
             let value = json!({ "text": text, "blob": null, "mimeType": first.mime_type });
             let parsed = says_json.then(|| serde_json::from_str(&text).ok()).flatten();
-            Outcome::of(
+            ActionOutcome::success(
                 value,
                 match parsed {
-                    Some(parsed) => action::Body::Json(parsed, text),
-                    None => action::Body::Text(text),
+                    Some(parsed) => action::OutcomeBody::Json(parsed, text),
+                    None => action::OutcomeBody::Text(text),
                 },
             )
         }
-        Body::Blob(blob) => {
+        TextOrBlob::Blob(blob) => {
             let bytes = STANDARD.decode(&blob).unwrap_or_default();
             let value = json!({ "text": null, "blob": blob, "mimeType": first.mime_type });
-            Outcome::of(value, action::Body::Bytes(bytes, first.mime_type.unwrap_or_default()))
+            ActionOutcome::success(value, action::OutcomeBody::Bytes(bytes, first.mime_type.unwrap_or_default()))
         }
     }
 }
 
-fn texts(blocks: &[Block]) -> String {
-    blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n")
+fn join_texts(blocks: &[AnswerBlock]) -> String {
+    blocks.iter().filter_map(block_text).collect::<Vec<_>>().join("\n")
 }
 
-fn text_of(block: &Block) -> Option<&str> {
+fn block_text(block: &AnswerBlock) -> Option<&str> {
     match block {
-        Block::Text(text) => Some(&text.text),
-        Block::Resource(embedded) => match &embedded.resource.body {
-            Body::Text(text) => Some(text),
-            Body::Blob(_) => None,
+        AnswerBlock::Text(text) => Some(&text.text),
+        AnswerBlock::Resource(embedded) => match &embedded.resource.body {
+            TextOrBlob::Text(text) => Some(text),
+            TextOrBlob::Blob(_) => None,
         },
-        Block::Image(_) | Block::Audio(_) | Block::ResourceLink(_) => None,
+        AnswerBlock::Image(_) | AnswerBlock::Audio(_) | AnswerBlock::ResourceLink(_) => None,
     }
 }
 
 /// A digest of what was written: the entry at `at`, and the files that were read for it since there were `before`.
-pub(super) fn digest(at: At, before: usize, compiler: &Compiler<'_>) -> u64 {
+pub(super) fn entry_digest(at: Location, before: usize, compiler: &Compiler<'_>) -> u64 {
     let findings = &compiler.findings;
-    let mut digest = Digest::of("entry");
+    let mut digest = Digest::new("entry");
     findings.documents.digest(at, &mut digest);
     // Where a file is one entry, its text belongs to it.
-    if findings.documents.get(at.file()).is_none_or(|document| document.root_at() == at) {
+    if findings.documents.get(at.file()).is_none_or(|document| document.root_location() == at) {
         let text = findings.report.sources.get(at.file()).map(|source| source.text());
-        digest.add(text.map_or(b"", |text| text.as_bytes()));
+        digest.update(text.map_or(b"", |text| text.as_bytes()));
     }
-    findings.contents.iter().skip(before).for_each(|content| digest.add(content));
-    digest.number()
+    findings.content_digests.iter().skip(before).for_each(|content| digest.update(content));
+    digest.finish_u64()
 }
 
 /// A digest of what all entries of a pack may use: its partials, and what it is called.
-fn shared_digest(pack: &Pack, sources: &Sources) -> u64 {
-    let mut digest = Digest::of("pack").with(pack.server.to_string().as_bytes());
+fn pack_digest(pack: &Pack, sources: &SourceMap) -> u64 {
+    let mut digest = Digest::new("pack").chain_update(pack.server.to_string().as_bytes());
     for (name, file) in &pack.partials {
-        digest.add(name.as_bytes());
-        digest.add(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
+        digest.update(name.as_bytes());
+        digest.update(sources.get(*file).map_or(b"", |source| source.text().as_bytes()));
     }
-    digest.number()
+    digest.finish_u64()
 }
 
 /// The names that every entry of a pack sees.
-pub(super) fn names(pack: &Pack) -> Names {
+pub(super) fn pack_names(pack: &Pack) -> ScopeShape {
     use crate::template::Shape;
     let server = Shape::object([("name", Shape::Text), ("title", Shape::Text), ("version", Shape::Text)]);
-    Names::new().with("env", pack.env.shape()).with("server", server)
+    ScopeShape::new().with_name("env", pack.env.shape()).with_name("server", server)
 }
 
 /// A run that was written, checked.
-pub(super) struct Ready {
+pub(super) struct CheckedRun {
     /// The run, where there is one and it may be run.
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<RunPlan>,
     /// The names behind it.
-    pub(super) names: Names,
+    pub(super) names: ScopeShape,
     /// Whether the pack may not do what it says.
     pub(super) blocked: bool,
     /// Whether something was wrong with it.
     pub(super) faulty: bool,
 }
 
-impl Ready {
-    /// The run, now that all of its entry is checked, whose digest is `print`.
-    pub(super) fn settle(self, print: u64, compiler: &Compiler<'_>) -> Option<Plan> {
+impl CheckedRun {
+    /// The run, now that all of its entry is checked, whose digest is `fingerprint`.
+    pub(super) fn into_plan(self, fingerprint: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
-        plan.settle(&compiler.steps_read, print);
+        plan.set_outcome_reads(&compiler.steps_read, fingerprint);
         Some(plan)
     }
 }
@@ -390,24 +408,24 @@ pub(super) struct RunKeys<'a> {
 
 impl RunKeys<'_> {
     /// Checks the run. One that the pack may not do is checked as well, and blocks its entry.
-    pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> Ready {
+    pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> CheckedRun {
         let Some(run) = self.run else {
-            let names = compiler.names.clone();
-            return Ready { plan: None, names, blocked: false, faulty: false };
+            let names = compiler.scope_shape.clone();
+            return CheckedRun { plan: None, names, blocked: false, faulty: false };
         };
-        let mut limits = Limits::default();
+        let mut limits = RunLimits::default();
         if let Some(timeout) = self.timeout {
-            limits.timeout = timeout.get();
+            limits.timeout = timeout.to_std();
         }
         if let Some(max_output) = self.max_output {
             limits.max_output = max_output.bytes();
         }
         let before = compiler.findings.report.diagnostics().len();
-        let planned: Planned = run.compile(self.wants_json, limits, compiler);
-        let names = planned.names(&compiler.names);
-        let blocked = run.blocked(compiler);
+        let planned: CompiledRun = run.compile(self.wants_json, limits, compiler);
+        let names = planned.names_after(&compiler.scope_shape);
+        let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {
-            compiler.findings.report.retain_from(before, |fault| fault.code != Code::NotYet);
+            compiler.findings.report.retain_from(before, |fault| fault.code != Code::Unimplemented);
             let words = format!("this pack may not `{grant}`: what needs it is left out of the lists");
             compiler
                 .note(Code::NotGranted, *at, words)
@@ -416,13 +434,13 @@ impl RunKeys<'_> {
         let faulty = planned.plan.is_none() && blocked.is_empty();
         // What may not run is not at hand, whatever asks for it.
         let plan = planned.plan.filter(|_| blocked.is_empty());
-        Ready { plan, names, blocked: !blocked.is_empty(), faulty }
+        CheckedRun { plan, names, blocked: !blocked.is_empty(), faulty }
     }
 }
 
 /// Reports a timeout of zero, and keys that limit a run where there is none.
-pub(super) fn check_limits(keys: &RunKeys<'_>, at: At, compiler: &mut Compiler<'_>) {
-    if keys.timeout.is_some_and(|timeout| timeout.get().is_zero()) {
+pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
+    if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
         let place = compiler.findings.documents.value_at(at, "/timeout");
         compiler.error(Code::BadValue, place, "nothing can be done in no time").help("such as `10s`");
     }
@@ -431,7 +449,7 @@ pub(super) fn check_limits(keys: &RunKeys<'_>, at: At, compiler: &mut Compiler<'
     }
     for (name, there) in [("timeout", keys.timeout.is_some()), ("maxOutput", keys.max_output.is_some())] {
         if there {
-            let key = compiler.key(at, name);
+            let key = compiler.key_location(at, name);
             compiler.warning(Code::Unused, key, format!("`{name}` does nothing without `run`"));
         }
     }

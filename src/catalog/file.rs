@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::budget::Budget;
 use crate::files::{FileError, Folder, mime_of};
 
-use super::answer::{Body, Refusal, RefusalKind};
-use super::resource::not_found;
-use super::told::exhausted;
+use super::answer::{Refusal, RefusalKind, TextOrBlob};
+use super::refusal::exhausted_refusal;
+use super::resource::not_found_refusal;
 
 /// A file below a folder.
 type File<'f> = (&'f Folder, &'f Path);
@@ -20,45 +20,51 @@ type File<'f> = (&'f Folder, &'f Path);
 ///
 /// # Errors
 /// It cannot be read, or the call may do no more.
-pub(super) fn bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
-    read(file, limit, budget, |bytes| bytes)?.map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
+pub(super) fn read_bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
+    read_and_convert(file, limit, budget, |bytes| bytes)?
+        .map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
 
 /// Reads a file of at most `limit` bytes as what a URI names: its body, and the type that its name or bytes tell.
 ///
 /// # Errors
 /// It is not there or cannot be read, or the call may do no more.
-pub(super) fn body(file: File<'_>, limit: u64, uri: &str, budget: &Budget) -> Result<(Body, String), Refusal> {
-    let body = read(file, limit, budget, |bytes| body_of(bytes, &file.1.to_string_lossy()))?;
+pub(super) fn read_body(
+    file: File<'_>,
+    limit: u64,
+    uri: &str,
+    budget: &Budget,
+) -> Result<(TextOrBlob, String), Refusal> {
+    let body = read_and_convert(file, limit, budget, |bytes| decode_body(bytes, &file.1.to_string_lossy()))?;
     body.map_err(|error| match error {
         FileError::TooLarge { .. } | FileError::Denied { .. } | FileError::Other { .. } => {
             Refusal::new(RefusalKind::Internal, error.to_string()).with_data(json!({ "uri": uri }))
         }
-        error => not_found(uri, &error.to_string()),
+        error => not_found_refusal(uri, &error.to_string()),
     })
 }
 
 /// Reads a file and makes something of it: right here where it is small, for a change of threads costs more.
-fn read<T>(
+fn read_and_convert<T>(
     (folder, path): File<'_>,
     limit: u64,
     budget: &Budget,
-    make: impl FnOnce(Vec<u8>) -> T,
+    convert: impl FnOnce(Vec<u8>) -> T,
 ) -> Result<Result<T, FileError>, Refusal> {
-    let file = match folder.file(path) {
+    let file = match folder.open_file(path) {
         Ok(file) => file,
         Err(error) => return Ok(Err(error)),
     };
     let size = file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    budget.run_sized(size, || file.read(limit).map(make)).map_err(exhausted)
+    budget.run_sized(size, || file.read(limit).map(convert)).map_err(exhausted_refusal)
 }
 
 /// Text where the bytes are text.
-fn body_of(bytes: Vec<u8>, name: &str) -> (Body, String) {
+fn decode_body(bytes: Vec<u8>, name: &str) -> (TextOrBlob, String) {
     let mime_type = mime_of(name, &bytes).to_owned();
     let body = match String::from_utf8(bytes) {
-        Ok(text) => Body::Text(text),
-        Err(error) => Body::Blob(STANDARD.encode(error.into_bytes())),
+        Ok(text) => TextOrBlob::Text(text),
+        Err(error) => TextOrBlob::Blob(STANDARD.encode(error.into_bytes())),
     };
     (body, mime_type)
 }

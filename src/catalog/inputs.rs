@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::budget::{Budget, Exhausted, weight};
-use crate::compile::{Compiler, Placed, shape_of};
+use crate::budget::{Budget, Exhausted, memory_size};
+use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::manifest::{Argument, Arguments, KEYWORDS};
+use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
 use crate::notation::is_identifier;
-use crate::schema::{Coerced, LintKind, Schema, SchemaFault, Violation, lint, unknown_keywords};
-use crate::template::meaning;
+use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, unknown_keywords};
+use crate::template::reserved_name_meaning;
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
-use super::entry::Calling;
-use super::face::{Object, PromptArgument};
-use super::told::exhausted;
-use super::within;
+use super::confined_paths;
+use super::entry::EntryContext;
+use super::listing::{Object, PromptArgumentListing};
+use super::refusal::exhausted_refusal;
 
 /// The arguments of one entry.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Inputs {
     declared: Vec<String>,
     required: BTreeSet<String>,
     /// The arguments that must be paths inside the client's roots.
-    within: Vec<String>,
+    confined_arguments: Vec<String>,
 }
 
 /// Why values cannot be bound.
@@ -50,88 +50,96 @@ impl Misfit {
     /// As a refusal of the call.
     pub(super) fn refusal(self) -> Refusal {
         match self {
-            Misfit::Violations(violations) => Refusal::new(RefusalKind::BadArguments, complaint(&violations)),
-            Misfit::Exhausted(why) => exhausted(why),
+            Misfit::Violations(violations) => Refusal::new(RefusalKind::BadArguments, violations_message(&violations)),
+            Misfit::Exhausted(why) => exhausted_refusal(why),
         }
     }
 }
 
 /// A call whose arguments may go to its entry: those that must be inside the client's roots are.
-pub(super) struct Confined<'a> {
+pub(super) struct ConfinedCall<'a> {
     /// The arguments; each path is the one that it leads to.
     pub(super) arguments: Object,
     /// The call on its way.
-    pub(super) calling: Calling<'a>,
+    pub(super) entry_context: EntryContext<'a>,
     /// The roots, where they were needed.
     pub(super) roots: Option<Vec<String>>,
 }
 
 impl Inputs {
     /// Takes arguments as `arguments:` declares them, and puts them in scope, whatever is wrong with them.
-    pub(super) fn of(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+    pub(super) fn from_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         for (name, argument) in arguments {
             check_name(name, compiler);
             check_argument(name, argument, compiler);
         }
-        Inputs::of_checked(arguments, compiler)
+        Inputs::from_checked_arguments(arguments, compiler)
     }
 
     /// Takes arguments whose names are checked already, or are not the author's own.
-    pub(super) fn of_checked(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+    pub(super) fn from_checked_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
-        compiler.declared = arguments.keys().map(|name| (name.value.clone(), name.at)).collect();
+        compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let schema = object_schema(arguments, compiler);
-        in_scope(&schema, compiler);
+        add_to_scope(&schema, compiler);
         let within = arguments.iter().filter(|(_, argument)| argument.within.is_some());
         let within = within.map(|(name, _)| name.value.clone()).collect();
-        compile(schema, arguments, compiler).map(|schema| Inputs { within, ..Inputs::new(schema) })
+        compile_schema(schema, arguments, compiler)
+            .map(|schema| Inputs { confined_arguments: within, ..Inputs::new(schema) })
     }
 
     /// Whether an argument must be inside the client's roots.
-    pub(super) fn is_confined(&self) -> bool {
-        !self.within.is_empty()
+    pub(super) fn has_confined_arguments(&self) -> bool {
+        !self.confined_arguments.is_empty()
     }
 
     /// Resolves what must be inside the client's roots, which are asked for where something is given.
     ///
     /// # Errors
     /// What is outside of them, and a client that cannot be asked, or has yet to answer.
-    pub(super) async fn confined<'a>(&self, arguments: Object, calling: &Calling<'a>) -> Result<Confined<'a>, Refusal> {
-        if !within::is_given(&self.within, &arguments) {
-            return Ok(Confined { arguments, calling: *calling, roots: None });
+    pub(super) async fn confine<'a>(
+        &self,
+        arguments: Object,
+        entry_context: &EntryContext<'a>,
+    ) -> Result<ConfinedCall<'a>, Refusal> {
+        if !confined_paths::is_given(&self.confined_arguments, &arguments) {
+            return Ok(ConfinedCall { arguments, entry_context: *entry_context, roots: None });
         }
-        let roots = calling.roots().await?;
-        let resolve = || within::resolve(&self.within, arguments, (&roots, calling.budget));
-        let arguments = calling
+        let roots = entry_context.roots().await?;
+        let resolve =
+            || confined_paths::resolve_paths(&self.confined_arguments, arguments, (&roots, entry_context.budget));
+        let arguments = entry_context
             .budget
-            .wait(resolve)
+            .run_io(resolve)
             .flatten()
-            .map_err(exhausted)?
+            .map_err(exhausted_refusal)?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
-        Ok(Confined { arguments, calling: calling.behind_roots(), roots: Some(roots) })
+        Ok(ConfinedCall { arguments, entry_context: entry_context.without_roots_checkpoint(), roots: Some(roots) })
     }
 
     /// Takes arguments as a whole JSON Schema declares them, and puts them in scope, whatever is wrong with it.
-    pub(super) fn of_schema(placed: &Placed, compiler: &mut Compiler<'_>) -> Option<Inputs> {
-        in_scope(&placed.value, compiler);
-        compiler.declared = properties_of(&placed.value)
-            .map(|(name, _)| (name.clone(), compiler.findings.documents.key_at(placed.at, &pointer(name))))
+    pub(super) fn from_schema(placed: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+        add_to_scope(&placed.value, compiler);
+        compiler.argument_locations = properties_of(&placed.value)
+            .map(|(name, _)| {
+                (name.clone(), compiler.findings.documents.key_at(placed.location, &property_pointer(name)))
+            })
             .collect();
-        warn_of_meanings(placed, compiler);
+        warn_of_shadowed_names(placed, compiler);
         let schema = compiler.schema(placed.clone())?;
         if placed.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
-                .error(Code::Schema, placed.at, "an `inputSchema` describes an object: its `type` is `object`")
+                .error(Code::Schema, placed.location, "an `inputSchema` describes an object: its `type` is `object`")
                 .help("add `type: object`");
             return None;
         }
         let keywords = unknown_keywords(&placed.value, &[]);
         let lints = lint(&placed.value);
         let lints =
-            lints.into_iter().map(|lint| SchemaFault { pointer: lint.pointer, message: lint.message, help: lint.help });
+            lints.into_iter().map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help });
         for fault in keywords.into_iter().chain(lints) {
-            compiler.report_schema(&fault, placed.at, Severity::Warning);
+            compiler.report_schema_error(&fault, placed.location, Severity::Warning);
         }
         Some(Inputs::new(schema))
     }
@@ -141,7 +149,7 @@ impl Inputs {
         let declared = json.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
         let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
-        Inputs { declared: declared.unwrap_or_default(), required, schema, within: Vec::new() }
+        Inputs { declared: declared.unwrap_or_default(), required, schema, confined_arguments: Vec::new() }
     }
 
     /// The schema as clients see it.
@@ -150,9 +158,10 @@ impl Inputs {
     }
 
     /// The arguments as a prompt lists them.
-    pub(super) fn listed(&self) -> Vec<PromptArgument> {
-        let said = |name: &str, key: &str| self.schema.said(name, key).and_then(Value::as_str).map(str::to_owned);
-        let listed = |name: &String| PromptArgument {
+    pub(super) fn prompt_arguments(&self) -> Vec<PromptArgumentListing> {
+        let said =
+            |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str).map(str::to_owned);
+        let listed = |name: &String| PromptArgumentListing {
             name: name.clone(),
             title: said(name, "title"),
             description: said(name, "description"),
@@ -164,13 +173,13 @@ impl Inputs {
     /// The values that an argument may have, as texts, where its schema spells them out.
     pub(super) fn choices(&self, name: &str) -> Option<Vec<String>> {
         let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let choices = self.schema.choices(name)?;
+        let choices = self.schema.property_choices(name)?;
         Some(choices.iter().filter(|value| !value.is_null()).map(text).collect())
     }
 
     /// Whether an argument takes a text, as far as its schema goes.
-    pub(super) fn takes(&self, name: &str, text: &str, budget: &Budget) -> bool {
-        matches!(self.schema.coerce(name, text), Coerced::Value(value) if self.schema.allows(name, &value, budget))
+    pub(super) fn accepts(&self, name: &str, text: &str, budget: &Budget) -> bool {
+        matches!(self.schema.coerce_property(name, text), Coercion::Value(value) if self.schema.allows_property(name, &value, budget))
     }
 
     /// Whether a call without the argument is refused.
@@ -204,31 +213,31 @@ impl Inputs {
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and
     /// fit; the others are null. So are those that must be inside the client's roots: nobody asks for these here.
-    pub(super) fn bind_partly(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
-        let given = |name: &String| given.get(name).filter(|_| !self.within.contains(name));
-        let fitting = |name: &String| match self.schema.coerce(name, given(name)?) {
-            Coerced::Value(value) if self.schema.allows(name, &value, budget) => Some(value),
+    pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
+        let given = |name: &String| given.get(name).filter(|_| !self.confined_arguments.contains(name));
+        let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
+            Coercion::Value(value) if self.schema.allows_property(name, &value, budget) => Some(value),
             _ => None,
         };
         self.declared.iter().map(|name| (name.clone(), fitting(name).unwrap_or(Value::Null))).collect()
     }
 
     /// Binds what is known of the arguments, and the defaults of the others; what is left is null.
-    pub(super) fn bind_known(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
-        let mut values = self.bind_partly(given, budget);
+    pub(super) fn bind_with_defaults(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
+        let mut values = self.bind_partial(given, budget);
         values.retain(|_, value| !value.is_null());
         self.schema.fill_defaults(&mut values);
         self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
     }
 
-    /// What is wrong with values that are written in the manifest. Of those in `later` it is known only that they will
+    /// What is wrong with values that are written in the manifest. Of those in `templated` it is known only that they will
     /// be given. `texts` is whether values are coerced.
-    pub(super) fn misfits(&self, given: Object, later: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
+    pub(super) fn known_violations(&self, given: Object, templated: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
         let budget = Budget::default();
-        let bound = if texts { self.bind_texts(Some(given), &budget) } else { self.bind(Some(given), &budget) };
+        let bound = if texts { self.bind_coerced(Some(given), &budget) } else { self.bind(Some(given), &budget) };
         let known = |violation: &Violation| match &violation.name {
-            Some(name) => !later.contains(name),
-            None => later.is_empty(),
+            Some(name) => !templated.contains(name),
+            None => templated.is_empty(),
         };
         match bound {
             Err(Misfit::Violations(violations)) => violations.into_iter().filter(known).collect(),
@@ -238,7 +247,7 @@ impl Inputs {
     }
 
     /// Whether it takes an argument of that name.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.declared.iter().any(|declared| declared == name)
     }
 
@@ -251,13 +260,13 @@ impl Inputs {
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub(super) fn bind_texts(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
+    pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {
             match value {
                 Value::Null => {}
                 Value::String(text) => {
-                    if let Coerced::Value(value) = self.schema.coerce(&name, &text) {
+                    if let Coercion::Value(value) = self.schema.coerce_property(&name, &text) {
                         values.insert(name, value);
                     }
                 }
@@ -271,8 +280,8 @@ impl Inputs {
 }
 
 /// About how many bytes arguments take.
-pub(super) fn size_of(given: Option<&Object>) -> usize {
-    given.into_iter().flatten().map(|(name, value)| name.len() + weight(value)).sum()
+pub(super) fn arguments_size(given: Option<&Object>) -> usize {
+    given.into_iter().flatten().map(|(name, value)| name.len() + memory_size(value)).sum()
 }
 
 /// The properties that a schema describes.
@@ -280,18 +289,18 @@ fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-fn pointer(property: &str) -> String {
+fn property_pointer(property: &str) -> String {
     format!("/properties/{}", property.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Puts the arguments that a schema describes in scope.
-fn in_scope(schema: &Value, compiler: &mut Compiler<'_>) {
+fn add_to_scope(schema: &Value, compiler: &mut Compiler<'_>) {
     let shapes = properties_of(schema).map(|(name, schema)| (name.clone(), shape_of(schema)));
-    compiler.names = std::mem::take(&mut compiler.names).with_arguments(shapes);
+    compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_arguments(shapes);
 }
 
 /// The violations as one message.
-pub(super) fn complaint(violations: &[Violation]) -> String {
+pub(super) fn violations_message(violations: &[Violation]) -> String {
     match violations {
         [one] => one.message.clone(),
         many => many.iter().map(|violation| format!("- {}", violation.message)).collect::<Vec<_>>().join("\n"),
@@ -299,10 +308,10 @@ pub(super) fn complaint(violations: &[Violation]) -> String {
 }
 
 /// Warns of properties whose names mean something else in templates.
-fn warn_of_meanings(placed: &Placed, compiler: &mut Compiler<'_>) {
+fn warn_of_shadowed_names(placed: &LocatedJson, compiler: &mut Compiler<'_>) {
     for (name, _) in properties_of(&placed.value) {
-        let Some(meaning) = meaning(name) else { continue };
-        let at = compiler.findings.documents.key_at(placed.at, &pointer(name));
+        let Some(meaning) = reserved_name_meaning(name) else { continue };
+        let at = compiler.findings.documents.key_at(placed.location, &property_pointer(name));
         compiler
             .warning(Code::BadName, at, format!("in templates `{name}` is {meaning}, and not this argument"))
             .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));
@@ -313,18 +322,18 @@ fn warn_of_meanings(placed: &Placed, compiler: &mut Compiler<'_>) {
 pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !is_identifier(name) {
         compiler
-            .error(Code::BadName, name.at, format!("`{}` is no name of an argument", name.value))
+            .error(Code::BadName, name.location, format!("`{}` is no name of an argument", name.value))
             .help("use letters, digits and `_`, and begin with no digit");
-    } else if let Some(meaning) = meaning(name) {
+    } else if let Some(meaning) = reserved_name_meaning(name) {
         let words = format!("`{}` is taken: in templates it is {meaning}", name.value);
-        compiler.error(Code::BadName, name.at, words).help("choose another name for the argument");
+        compiler.error(Code::BadName, name.location, words).help("choose another name for the argument");
     }
 }
 
 /// Checks what stands in an argument beside its schema.
 pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument>, compiler: &mut Compiler<'_>) {
     if argument.required == Some(true) && argument.default.is_some() {
-        let at = compiler.findings.documents.key_at(argument.at, "/default");
+        let at = compiler.findings.documents.key_at(argument.location, "/default");
         compiler
             .warning(Code::Unused, at, format!("the default of `{}` is never used, as it is required", name.value))
             .help("leave out `required` or `default`");
@@ -336,7 +345,7 @@ fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, argument) in arguments {
-        properties.insert(name.value.clone(), property(argument, compiler));
+        properties.insert(name.value.clone(), property_schema(argument, compiler));
         if argument.required == Some(true) {
             required.push(Value::from(name.value.clone()));
         }
@@ -352,12 +361,14 @@ fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
 }
 
 /// The JSON Schema in an argument. No `type` means text, unless something else says what it is.
-fn property(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
-    let mut schema = match compiler.findings.documents.json(argument.at) {
+fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
+    let mut schema = match compiler.findings.documents.json(argument.location) {
         Value::Object(schema) => schema,
         _ => Map::new(),
     };
-    schema.retain(|key, _| !KEYWORDS.contains(&key.as_str()) && (!key.starts_with("x-") || key == "x-mcp-header"));
+    schema.retain(|key, _| {
+        !ARGUMENT_KEYWORDS.contains(&key.as_str()) && (!key.starts_with("x-") || key == "x-mcp-header")
+    });
     let typed =
         ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
     if typed {
@@ -367,35 +378,35 @@ fn property(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
     Value::Object(schema)
 }
 
-fn compile(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
+fn compile_schema(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
     let lints = lint(&schema);
     let base = compiler.base;
     let compiled = compiler.try_schema(schema, base);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
     for fault in compiled.as_ref().err().into_iter().flatten() {
-        faulty.insert(argument_of(&fault.pointer).0);
-        report(fault, arguments, Severity::Error, compiler);
+        faulty.insert(split_argument_pointer(&fault.pointer).0);
+        report_at_argument(fault, arguments, Severity::Error, compiler);
     }
     // What cannot be satisfied is said of the arguments that are schemas at all.
-    for fault in lints.into_iter().filter(|fault| !faulty.contains(&argument_of(&fault.pointer).0)) {
+    for fault in lints.into_iter().filter(|fault| !faulty.contains(&split_argument_pointer(&fault.pointer).0)) {
         let severity = if fault.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
-        let fault = SchemaFault { pointer: fault.pointer, message: fault.message, help: fault.help };
-        report(&fault, arguments, severity, compiler);
+        let fault = SchemaError { pointer: fault.pointer, message: fault.message, help: fault.help };
+        report_at_argument(&fault, arguments, severity, compiler);
     }
     compiled.ok()
 }
 
 /// The argument that a pointer into the whole schema leads to, and the pointer from there on.
-pub(super) fn argument_of(pointer: &str) -> (String, String) {
+pub(super) fn split_argument_pointer(pointer: &str) -> (String, String) {
     let rest = pointer.strip_prefix("/properties/").unwrap_or_default();
     let (name, below) = rest.split_once('/').map_or((rest, String::new()), |(name, below)| (name, format!("/{below}")));
     (name.replace("~1", "/").replace("~0", "~"), below)
 }
 
 /// Reports a fault of the whole schema at the argument in which it stands.
-fn report(fault: &SchemaFault, arguments: &Arguments, severity: Severity, compiler: &mut Compiler<'_>) {
-    let (name, below) = argument_of(&fault.pointer);
+fn report_at_argument(fault: &SchemaError, arguments: &Arguments, severity: Severity, compiler: &mut Compiler<'_>) {
+    let (name, below) = split_argument_pointer(&fault.pointer);
     let Some((_, argument)) = arguments.get_key_value(name.as_str()) else { return };
-    let inner = SchemaFault { pointer: below, ..fault.clone() };
-    compiler.report_schema(&inner, argument.at, severity);
+    let inner = SchemaError { pointer: below, ..fault.clone() };
+    compiler.report_schema_error(&inner, argument.location, severity);
 }

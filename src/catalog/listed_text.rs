@@ -4,44 +4,49 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use crate::compile::{Compiler, Dollars, Exposure};
+use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::template::{Fixed, Printed, Scope, Template, Text, printed};
-use crate::yaml::{At, Spanned};
+use crate::template::{OutputPiece, Scope, ScopeConstants, Template, Text, output_pieces};
+use crate::yaml::{Location, Spanned};
 
-use super::entry::names;
+use super::entry::pack_names;
 
 /// The text behind a key of the map at `at`.
-pub(super) fn listed_text(text: Option<&str>, (at, key): (At, &str), compiler: &mut Compiler<'_>) -> Option<String> {
+pub(super) fn listed_text(
+    text: Option<&str>,
+    (at, key): (Location, &str),
+    compiler: &mut Compiler<'_>,
+) -> Option<String> {
     let at = compiler.findings.documents.value_at(at, &format!("/{key}"));
-    filled(&Spanned::new(text?.to_owned(), at), compiler)
+    render_at_load(&Spanned::new(text?.to_owned(), at), compiler)
 }
 
 /// A text with what is known at load in the place of its templates. `None` where one is wrong, which is then reported.
-pub(super) fn filled(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
-    compiler.warn_of_dollars(text, Dollars::Listed);
+pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
+    compiler.warn_shell_variables(text, ShellVariableCheck::InScope);
     if !text.contains("{{") {
         return Some(text.value.clone());
     }
-    if refuse_values(text, compiler) {
+    if report_unknown_values(text, compiler) {
         return None;
     }
-    let names = names(compiler.pack);
-    let template: Template<Text> = compiler.with_names(names, |compiler| compiler.template(text, Exposure::Client))?;
-    let fixed = Fixed { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
+    let names = pack_names(compiler.pack);
+    let template: Template<Text> =
+        compiler.with_scope_shape(names, |compiler| compiler.template(text, Exposure::Client))?;
+    let fixed = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
     template.render(&Scope::new(Map::new(), Arc::new(fixed))).ok().map(|text| text.0)
 }
 
 /// Reports what has no value when a list is made; says whether there is any.
-fn refuse_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
-    let values = printed(text).into_iter().filter_map(|piece| match piece {
-        Printed::Value(range, _) => Some(range),
+fn report_unknown_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
+    let values = output_pieces(text).into_iter().filter_map(|piece| match piece {
+        OutputPiece::Value(range, _) => Some(range),
         _ => None,
     });
     let values: Vec<_> = values.collect();
     for range in &values {
         let written = text.get(range.clone()).unwrap_or_default().to_owned();
-        let span = compiler.span_within(text.at, range.clone());
+        let span = compiler.span_within(text.location, range.clone());
         compiler
             .error(
                 Code::UnknownVariable,

@@ -9,33 +9,33 @@ pub mod answer;
 mod apps;
 mod block;
 mod build;
-mod calls;
+mod argument_check;
 mod complete;
-mod discreet;
+mod redacting_client;
 mod entry;
-pub mod face;
+pub mod listing;
 mod file;
-mod header;
+mod mcp_header;
 mod inputs;
-mod limit;
-mod lint;
+mod tool_limit;
+mod client_limits;
 mod listed_text;
-mod listening;
+mod http_settings;
 mod prompt;
 mod rank;
 mod reference;
 mod requires;
 mod resource;
 mod result;
-mod root;
+mod resource_root;
 mod routes;
 mod server_limits;
 mod skill;
-mod told;
+mod refusal;
 mod tool;
-mod trial;
-mod within;
-mod written;
+mod manifest_tests;
+mod confined_paths;
+mod digests;
 #[cfg(test)]
 mod tests;
 
@@ -45,70 +45,70 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::action::{Client, ListKind, Plan};
-use crate::diagnostic::{cut, one_line};
+use crate::action::{ListKind, McpClient, RunPlan};
+use crate::diagnostic::{one_line, truncate};
 use crate::redact::Redactor;
 use crate::template::{Template, Uri};
 use crate::uri::check_uri;
-use crate::world::HandOn;
+use crate::world::TracePropagation;
 
 use answer::{
-    Block, Call, Completion, CompletionOf, Completions, Contents, Embedded, Message, PromptAnswer, Refusal,
-    RefusalKind, ResourceAnswer, TaskRule, ToolAnswer,
+    AnswerBlock, AnswerContents, AnswerMessage, CallContext, CompletionRequest, CompletionResult, CompletionTarget,
+    EmbeddedBlock, PromptAnswer, Refusal, RefusalKind, ResourceAnswer, TaskPolicy, ToolAnswer,
 };
-use block::Made;
-use complete::{Asking, ResourceValues};
-use entry::{Calling, Home};
-use face::{Lists, Object, Server};
+use block::RenderedBlock;
+use complete::{CompletionQuery, ResourceCompletion};
+use entry::{EntryContext, PackContext};
 use inputs::Inputs;
-use resource::{Reading, not_found};
+use listing::{Lists, Object, ServerInfo};
+use resource::{ReadOutcome, not_found_refusal};
 use routes::{Route, Routes};
 
-pub use accept::{Candidate, Endpoint, NotAccepted, Started, Usage};
-pub use access::{Access, Token, normal_origin};
-pub use build::{Built, build};
-pub(crate) use header::mirrors;
-pub use limit::words_of;
-pub use listening::{HttpLimits, Listening};
+pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
+pub use access::{HttpAccess, TokenDigest, normalize_origin};
+pub use build::{BuildOutcome, build};
+pub use digests::EntryDigests;
+pub use http_settings::{HttpLimits, HttpSettings};
+pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
-pub use written::Written;
+pub use tool_limit::format_wait;
 
 /// How much of a name that is unknown is shown to whoever sent it, in characters.
-const NAME: usize = 64;
+const MAX_SHOWN_NAME_CHARS: usize = 64;
 /// How much of a URI.
-const URI: usize = 256;
+const MAX_SHOWN_URI_CHARS: usize = 256;
 /// How much of a URI as data, which clients compare with the one that they sent.
-const LONG_URI: usize = 4096;
+const MAX_URI_DATA_CHARS: usize = 4096;
 
 /// Everything that a server serves.
 pub struct Catalog {
-    server: Server,
-    listening: Listening,
+    server: ServerInfo,
+    http_settings: HttpSettings,
     limits: ServerLimits,
-    hand_on: HandOn,
+    trace_propagation: TracePropagation,
     lists: Lists,
-    tools: Vec<tool::Tool>,
+    tools: Vec<tool::CompiledTool>,
     tool_names: HashMap<String, usize>,
-    prompts: Vec<prompt::Prompt>,
+    prompts: Vec<prompt::CompiledPrompt>,
     prompt_names: HashMap<String, usize>,
-    resources: Vec<resource::Resource>,
+    resources: Vec<resource::CompiledResource>,
     routes: Routes,
     redactor: Arc<Redactor>,
     /// What of the served manifest is no entry, with digests of what was written.
-    keys: Vec<(String, u64)>,
+    key_digests: Vec<(String, u64)>,
     /// Partials, with digests of their texts.
-    partials: Vec<(String, u64)>,
+    partial_digests: Vec<(String, u64)>,
 }
 
 impl Catalog {
     /// What the server is called and says of itself.
-    pub fn server(&self) -> &Server {
+    pub fn server(&self) -> &ServerInfo {
         &self.server
     }
 
     /// How it listens, as far as the manifest says.
-    pub fn listening(&self) -> &Listening {
-        &self.listening
+    pub fn http_settings(&self) -> &HttpSettings {
+        &self.http_settings
     }
 
     /// What the whole server may use at once.
@@ -117,8 +117,8 @@ impl Catalog {
     }
 
     /// What of a caller's trace goes along to programs and requests beside `traceparent`.
-    pub fn hand_on(&self) -> HandOn {
-        self.hand_on
+    pub fn trace_propagation(&self) -> TracePropagation {
+        self.trace_propagation
     }
 
     /// What keeps its secrets.
@@ -132,17 +132,17 @@ impl Catalog {
     }
 
     /// Whether anything can be completed.
-    pub fn completes(&self) -> bool {
+    pub fn has_completions(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
             || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
     }
 
     /// Goes on counting the calls of tools with limits where an earlier catalog is.
-    pub fn follow(&self, earlier: &Catalog) {
+    pub fn inherit_tool_usage(&self, earlier: &Catalog) {
         for tool in &self.tools {
-            let before = earlier.tool_names.get(&tool.face.name).and_then(|nth| earlier.tools.get(*nth));
+            let before = earlier.tool_names.get(&tool.listing.name).and_then(|nth| earlier.tools.get(*nth));
             if let (Some(limit), Some(before)) = (&tool.limit, before.and_then(|tool| tool.limit.as_ref())) {
-                limit.follow(before);
+                limit.inherit_usage(before);
             }
         }
     }
@@ -151,72 +151,72 @@ impl Catalog {
     ///
     /// # Errors
     /// It has not; the data of the refusal says what is missing.
-    pub fn meets(&self, tool: &str, client: &dyn Client) -> Result<(), Refusal> {
+    pub fn check_tool_requirements(&self, tool: &str, client: &dyn McpClient) -> Result<(), Refusal> {
         let tool = self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth));
         let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
-        required.map_or(Ok(()), |(tool, requires)| requires.met(&tool.face.name, client))
+        required.map_or(Ok(()), |(tool, requires)| requires.check_client(&tool.listing.name, client))
     }
 
     /// Whether a tool acts on the world when it is called.
-    pub fn tool_acts(&self, name: &str) -> bool {
+    pub fn tool_runs_actions(&self, name: &str) -> bool {
         let tool = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth));
-        tool.is_some_and(|tool| tool.plan().is_some() || self.one_acts(tool.embeds()))
+        tool.is_some_and(|tool| tool.plan().is_some() || self.any_resource_runs_actions(tool.resource_uris()))
     }
 
     /// Whether a prompt acts on the world when it is got.
-    pub fn prompt_acts(&self, name: &str) -> bool {
+    pub fn prompt_runs_actions(&self, name: &str) -> bool {
         let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-        prompt.is_some_and(|prompt| prompt.plan().is_some() || self.one_acts(prompt.embeds()))
+        prompt.is_some_and(|prompt| prompt.plan().is_some() || self.any_resource_runs_actions(prompt.resource_uris()))
     }
 
     /// Whether what answers a URI acts on the world when it is read.
-    pub fn resource_acts(&self, uri: &str) -> bool {
-        self.resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
+    pub fn resource_runs_actions(&self, uri: &str) -> bool {
+        self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
     }
 
     /// Whether an argument is completed by acting on the world.
-    pub fn completion_acts(&self, wish: &Completion) -> bool {
-        let sources = match &wish.of {
-            CompletionOf::Prompt(name) => {
+    pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
+        let sources = match &request.target {
+            CompletionTarget::Prompt(name) => {
                 let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
                 prompt.map(|prompt| &prompt.completions)
             }
-            CompletionOf::Template(uri) => self.template(uri).map(|resource| &resource.completions),
+            CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
         };
-        sources.and_then(|sources| sources.get(&wish.argument)).is_some_and(complete::Source::acts)
+        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(complete::CompletionSource::runs_actions)
     }
 
     /// Whether one of these resources acts, or might, where its URI is known only at a call.
-    fn one_acts<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
-        uris.into_iter().any(|uri| match uri.reads().is_empty() {
-            true => self.resource_acts(uri.source()),
+    fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
+        uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
+            true => self.resource_runs_actions(uri.source()),
             false => self.resources.iter().any(|resource| resource.plan().is_some()),
         })
     }
 
     /// The template that is written so, or whose URI it is.
-    fn template(&self, uri: &str) -> Option<&resource::Resource> {
+    fn find_template(&self, uri: &str) -> Option<&resource::CompiledResource> {
         let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-        written.or_else(|| self.resource(uri).map(|(resource, _)| resource))
+        written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
     }
 
     /// Whether skills are served, though there may be none at the moment.
     pub fn serves_skills(&self) -> bool {
-        self.routes.skills.are_served()
+        self.routes.skills.is_declared()
     }
 
     /// What stands in a folder of the skills, by its URI.
-    pub fn directory(&self, uri: &str) -> Option<&[face::Resource]> {
+    pub fn skill_directory(&self, uri: &str) -> Option<&[listing::ResourceListing]> {
         self.routes.skills.folder(uri)
     }
 
     /// The JSON Schema of a tool's arguments.
     pub fn input_schema(&self, tool: &str) -> Option<&Object> {
-        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).map(|tool| &*tool.face.input_schema)
+        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).map(|tool| &*tool.listing.input_schema)
     }
 
     /// How a tool runs as a task, where it may.
-    pub fn task(&self, tool: &str) -> Option<TaskRule> {
+    pub fn task_policy(&self, tool: &str) -> Option<TaskPolicy> {
         self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).and_then(|tool| tool.task)
     }
 
@@ -229,26 +229,34 @@ impl Catalog {
     ///
     /// # Errors
     /// There is no such tool, or the caller cancelled.
-    pub async fn call_tool(&self, name: &str, arguments: Option<Object>, call: &Call) -> Result<ToolAnswer, Refusal> {
-        let budget = call.budget();
-        self.answer(name, arguments, &Calling::new(call, self, &budget)).await
-    }
-
-    /// Calls a tool for a client or a step.
-    async fn answer(
+    pub async fn call_tool(
         &self,
         name: &str,
         arguments: Option<Object>,
-        calling: &Calling<'_>,
+        call: &CallContext,
+    ) -> Result<ToolAnswer, Refusal> {
+        let budget = call.budget();
+        self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await
+    }
+
+    /// Calls a tool for a client or a step.
+    async fn run_tool(
+        &self,
+        name: &str,
+        arguments: Option<Object>,
+        entry_context: &EntryContext<'_>,
     ) -> Result<ToolAnswer, Refusal> {
         let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownTool, format!("Unknown tool: {}", cut(name, NAME))));
+            return Err(Refusal::new(
+                RefusalKind::UnknownTool,
+                format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
+            ));
         };
-        let given = match tool.call(arguments, calling).await? {
+        let given = match tool.call(arguments, entry_context).await? {
             Err(failure) => return Ok(failure),
             Ok(given) => given,
         };
-        match self.blocks(given.content, tool.home(), calling).await {
+        match self.resolve_blocks(given.content, tool.pack_context(), entry_context).await {
             Ok(content) => Ok(ToolAnswer { content, structured: given.structured, is_error: false }),
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(ToolAnswer::failure(refusal.message)),
@@ -263,75 +271,85 @@ impl Catalog {
         &self,
         name: &str,
         arguments: Option<Object>,
-        call: &Call,
+        call: &CallContext,
     ) -> Result<PromptAnswer, Refusal> {
         let budget = call.budget();
-        self.messages(name, arguments, &Calling::new(call, self, &budget)).await
+        self.render_prompt(name, arguments, &EntryContext::new(call, self, &budget)).await
     }
 
     /// Renders a prompt for a client or a step.
-    async fn messages(
+    async fn render_prompt(
         &self,
         name: &str,
         arguments: Option<Object>,
-        calling: &Calling<'_>,
+        entry_context: &EntryContext<'_>,
     ) -> Result<PromptAnswer, Refusal> {
         let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
-            return Err(Refusal::new(RefusalKind::UnknownPrompt, format!("Unknown prompt: {}", cut(name, NAME))));
+            return Err(Refusal::new(
+                RefusalKind::UnknownPrompt,
+                format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
+            ));
         };
-        let rendered = prompt.render(arguments, calling).await?;
+        let rendered = prompt.render(arguments, entry_context).await?;
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
-            let blocks = self.blocks(made, prompt.home(), calling).await?;
-            messages.extend(blocks.into_iter().map(|content| Message { role, content }));
+            let blocks = self.resolve_blocks(made, prompt.pack_context(), entry_context).await?;
+            messages.extend(blocks.into_iter().map(|content| AnswerMessage { role, content }));
         }
-        Ok(PromptAnswer { description: prompt.face.description.clone(), messages })
+        Ok(PromptAnswer { description: prompt.listing.description.clone(), messages })
     }
 
     /// Reads a resource.
     ///
     /// # Errors
     /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
-    pub async fn read_resource(&self, uri: &str, call: &Call) -> Result<ResourceAnswer, Refusal> {
+    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceAnswer, Refusal> {
         let budget = call.budget();
-        let calling = Calling::new(call, self, &budget);
-        self.reading(uri, self.routes.find(uri), &calling).await
+        let entry_context = EntryContext::new(call, self, &budget);
+        self.read_route(uri, self.routes.find(uri), &entry_context).await
     }
 
-    async fn reading(
+    async fn read_route(
         &self,
         uri: &str,
         route: Option<Route<'_>>,
-        calling: &Calling<'_>,
+        entry_context: &EntryContext<'_>,
     ) -> Result<ResourceAnswer, Refusal> {
         let (resource, values) = match route {
             Some(Route::Skill(file)) => {
-                return file.read(uri, calling.budget);
+                return file.read(uri, entry_context.budget);
             }
             Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
             None => (None, IndexMap::new()),
         };
-        let resource = resource.ok_or_else(|| unanswered(uri))?;
-        let contents = match resource.read(uri, values, calling).await? {
-            Reading::Contents(contents) => contents,
-            Reading::Made(made) => self.embedded((uri, &resource.home), made, calling).await?,
+        let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
+        let contents = match resource.read(uri, values, entry_context).await? {
+            ReadOutcome::Contents(contents) => contents,
+            ReadOutcome::Blocks(made) => {
+                self.blocks_to_contents((uri, &resource.pack_context), made, entry_context).await?
+            }
         };
         Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
     }
 
     /// Whether a resource of a pack answers a URI.
-    fn has_for(&self, home: &Home, uri: &str) -> bool {
-        self.routes.find_for(home, uri).is_some()
+    fn has_for(&self, pack_context: &PackContext, uri: &str) -> bool {
+        self.routes.find_in_pack(pack_context, uri).is_some()
     }
 
     /// Reads a resource for an entry of a pack.
-    async fn contents(&self, uri: &str, home: &Home, calling: &Calling<'_>) -> Result<Vec<Contents>, Refusal> {
-        let route = self.routes.find_for(home, uri);
-        Ok(self.reading(uri, route, calling).await?.contents)
+    async fn read_for_pack(
+        &self,
+        uri: &str,
+        pack_context: &PackContext,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerContents>, Refusal> {
+        let route = self.routes.find_in_pack(pack_context, uri);
+        Ok(self.read_route(uri, route, entry_context).await?.contents)
     }
 
     /// The resource that answers a URI to clients, and the values of its variables; `None` where none does.
-    fn resource(&self, uri: &str) -> Option<(&resource::Resource, IndexMap<String, String>)> {
+    fn find_resource(&self, uri: &str) -> Option<(&resource::CompiledResource, IndexMap<String, String>)> {
         match self.routes.find(uri)? {
             Route::Resource(nth, values) => Some((self.resources.get(nth)?, values)),
             Route::Skill(_) => None,
@@ -339,18 +357,24 @@ impl Catalog {
     }
 
     /// Blocks whose resources are read.
-    async fn blocks(&self, made: Vec<Made>, home: &Home, calling: &Calling<'_>) -> Result<Vec<Block>, Refusal> {
+    async fn resolve_blocks(
+        &self,
+        made: Vec<RenderedBlock>,
+        pack_context: &PackContext,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerBlock>, Refusal> {
         let mut blocks = Vec::with_capacity(made.len());
         for one in made {
             match one {
-                Made::Block(block) => blocks.push(block),
-                Made::Link(link) => blocks.push(Block::ResourceLink(self.described(*link))),
-                Made::Read { uri, annotations, meta } => {
-                    let embedding = calling.embedding()?;
-                    let contents = Box::pin(self.contents(&uri, home, &embedding)).await;
-                    let contents = contents.map_err(|refusal| embeds_no_question(&uri, refusal))?;
-                    let embed = |resource| Embedded { resource, annotations: annotations.clone(), meta: meta.clone() };
-                    blocks.extend(contents.into_iter().map(|contents| Block::Resource(embed(contents))));
+                RenderedBlock::Block(block) => blocks.push(block),
+                RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
+                RenderedBlock::ServerResource { uri, annotations, meta } => {
+                    let embedding = entry_context.nested_for_embed()?;
+                    let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
+                    let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
+                    let embed =
+                        |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
+                    blocks.extend(contents.into_iter().map(|contents| AnswerBlock::Resource(embed(contents))));
                 }
             }
         }
@@ -358,42 +382,44 @@ impl Catalog {
     }
 
     /// A resource that was made of blocks: its texts, and what they embed.
-    async fn embedded(
+    async fn blocks_to_contents(
         &self,
-        (uri, home): (&str, &Home),
-        made: Vec<Made>,
-        calling: &Calling<'_>,
-    ) -> Result<Vec<Contents>, Refusal> {
-        let blocks = self.blocks(made, home, calling).await?;
+        (uri, pack_context): (&str, &PackContext),
+        made: Vec<RenderedBlock>,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerContents>, Refusal> {
+        let blocks = self.resolve_blocks(made, pack_context, entry_context).await?;
         let mut contents = Vec::with_capacity(blocks.len());
         for block in blocks {
             let (mime_type, body) = match block {
-                Block::Text(text) => ("text/plain".to_owned(), answer::Body::Text(text.text)),
-                Block::Image(media) | Block::Audio(media) => (media.mime_type, answer::Body::Blob(media.data)),
-                Block::Resource(embedded) => {
+                AnswerBlock::Text(text) => ("text/plain".to_owned(), answer::TextOrBlob::Text(text.text)),
+                AnswerBlock::Image(media) | AnswerBlock::Audio(media) => {
+                    (media.mime_type, answer::TextOrBlob::Blob(media.data))
+                }
+                AnswerBlock::Resource(embedded) => {
                     contents.push(embedded.resource);
                     continue;
                 }
-                Block::ResourceLink(link) => ("text/uri-list".to_owned(), answer::Body::Text(link.uri)),
+                AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), answer::TextOrBlob::Text(link.uri)),
             };
-            contents.push(Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
+            contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
         }
         Ok(contents)
     }
 
     /// A link with what the catalog knows of the resource that it names.
-    fn described(&self, link: face::Resource) -> face::Resource {
+    fn complete_link(&self, link: listing::ResourceListing) -> listing::ResourceListing {
         let known = match self.routes.find(&link.uri) {
-            Some(Route::Skill(file)) => Some(file.face.clone()),
-            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.face(link.uri.clone())),
+            Some(Route::Skill(file)) => Some(file.listing.clone()),
+            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.listing(link.uri.clone())),
             None => None,
         };
         let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
         let Some(known) = known else {
             let name = if link.name.is_empty() { last() } else { link.name.clone() };
-            return face::Resource { name, ..link };
+            return listing::ResourceListing { name, ..link };
         };
-        face::Resource {
+        listing::ResourceListing {
             name: if link.name.is_empty() { known.name } else { link.name },
             title: link.title.or(known.title),
             description: link.description.or(known.description),
@@ -407,44 +433,58 @@ impl Catalog {
     ///
     /// # Errors
     /// There is no such prompt, template or argument.
-    pub async fn complete(&self, wish: &Completion, call: &Call) -> Result<Completions, Refusal> {
+    pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
         let budget = call.budget();
-        let calling = &Calling::new(call, self, &budget);
-        let asking = Asking { argument: &wish.argument, given: &wish.context, calling };
-        let values = match &wish.of {
-            CompletionOf::Prompt(name) => self.completed_prompt(name, &wish.argument)?.values(asking).await,
-            CompletionOf::Template(uri) => self.completed_template(uri, &wish.argument)?.values(asking).await,
+        let entry_context = &EntryContext::new(call, self, &budget);
+        let query = CompletionQuery { argument: &request.argument, given: &request.context, entry_context };
+        let values = match &request.target {
+            CompletionTarget::Prompt(name) => self.find_completed_prompt(name, &request.argument)?.values(query).await,
+            CompletionTarget::Template(uri) => {
+                self.find_completed_template(uri, &request.argument)?.completion_values(query).await
+            }
         };
-        Ok(complete::ranked(&values.unwrap_or_default(), &wish.value, &budget))
+        Ok(complete::rank_values(&values.unwrap_or_default(), &request.value, &budget))
     }
 
     /// The prompt of this name, which has this argument.
-    fn completed_prompt(&self, name: &str, argument: &str) -> Result<complete::Owner<'_>, Refusal> {
+    fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<complete::CompletionOwner<'_>, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
         let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-        let prompt = prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", cut(name, NAME))))?;
-        if prompt.face.arguments.iter().any(|known| known.name == argument) {
-            return Ok(prompt.completed());
+        let prompt =
+            prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
+        if prompt.listing.arguments.iter().any(|known| known.name == argument) {
+            return Ok(prompt.completion_owner());
         }
-        Err(unknown(format!("`{name}` has no argument `{}`", cut(argument, NAME))))
+        Err(unknown(format!("`{name}` has no argument `{}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
     }
 
     /// The resource that is written so, or answers this URI, and has this variable.
-    fn completed_template(&self, uri: &str, variable: &str) -> Result<&resource::Resource, Refusal> {
+    fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&resource::CompiledResource, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let resource =
-            self.template(uri).ok_or_else(|| unknown(format!("Unknown resource template: {}", cut(uri, URI))))?;
+        let resource = self
+            .find_template(uri)
+            .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
         if resource.template.variables().iter().any(|known| known.name == variable) {
             return Ok(resource);
         }
-        Err(unknown(format!("`{}` has no variable `{}`", resource.template.as_str(), cut(variable, NAME))))
+        Err(unknown(format!(
+            "`{}` has no variable `{}`",
+            resource.template.as_str(),
+            truncate(variable, MAX_SHOWN_NAME_CHARS)
+        )))
     }
 
     /// What a resource answers to an entry of a pack whose argument is completed by it.
-    async fn values_of(&self, of: &ResourceValues, home: &Home, asking: Asking<'_>) -> Vec<String> {
-        let Some(resource) = complete::resource_of(&self.resources, of, home) else { return Vec::new() };
-        let Some(variable) = complete::variable_of(resource, of, asking.argument) else { return Vec::new() };
-        let values = resource.values(Asking { argument: variable, ..asking }).await.unwrap_or_default();
+    async fn resource_values(
+        &self,
+        of: &ResourceCompletion,
+        pack_context: &PackContext,
+        query: CompletionQuery<'_>,
+    ) -> Vec<String> {
+        let Some(resource) = complete::find_resource(&self.resources, of, pack_context) else { return Vec::new() };
+        let Some(variable) = complete::find_variable(resource, of, query.argument) else { return Vec::new() };
+        let values =
+            resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
         if !of.uri {
             return values;
         }
@@ -459,61 +499,61 @@ impl Catalog {
             Route::Skill(file) => Some(file.fingerprint()),
             Route::Resource(nth, values) => {
                 let resource = self.resources.get(nth)?;
-                resource.admits(&values).then(|| resource.fingerprint(&values))
+                resource.may_answer(&values).then(|| resource.fingerprint(&values))
             }
         }
     }
 
     /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
-    pub fn talks(&self) -> bool {
-        self.plans().any(Plan::talks)
+    pub fn uses_client(&self) -> bool {
+        self.plans().any(RunPlan::uses_client)
             || self.tools.iter().any(|tool| tool.requires.is_some())
-            || self.inputs().any(Inputs::is_confined)
+            || self.inputs().any(Inputs::has_confined_arguments)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &Inputs> {
-        let tools = self.tools.iter().map(tool::Tool::inputs);
-        let prompts = self.prompts.iter().map(prompt::Prompt::inputs);
-        tools.chain(prompts).chain(self.resources.iter().map(resource::Resource::inputs))
+        let tools = self.tools.iter().map(tool::CompiledTool::compile_inputs);
+        let prompts = self.prompts.iter().map(prompt::CompiledPrompt::inputs);
+        tools.chain(prompts).chain(self.resources.iter().map(resource::CompiledResource::inputs))
     }
 
     /// Whether an entry asks its client.
-    pub fn asks(&self) -> bool {
-        self.plans().any(Plan::asks)
+    pub fn asks_client(&self) -> bool {
+        self.plans().any(RunPlan::asks_client)
     }
 
     /// Whether an entry sends log messages.
-    pub fn logs(&self) -> bool {
-        self.plans().any(Plan::logs)
+    pub fn sends_logs(&self) -> bool {
+        self.plans().any(RunPlan::sends_logs)
     }
 
     /// What entries can say has changed: kinds of lists, and `None` for resources.
-    pub fn notices(&self) -> BTreeSet<Option<ListKind>> {
-        self.plans().flat_map(Plan::notices).collect()
+    pub fn change_notifications(&self) -> BTreeSet<Option<ListKind>> {
+        self.plans().flat_map(RunPlan::change_notifications).collect()
     }
 
-    fn plans(&self) -> impl Iterator<Item = &Plan> {
-        let tools = self.tools.iter().filter_map(tool::Tool::plan);
-        let prompts = self.prompts.iter().filter_map(prompt::Prompt::plan);
-        tools.chain(prompts).chain(self.resources.iter().filter_map(resource::Resource::plan))
+    fn plans(&self) -> impl Iterator<Item = &RunPlan> {
+        let tools = self.tools.iter().filter_map(tool::CompiledTool::plan);
+        let prompts = self.prompts.iter().filter_map(prompt::CompiledPrompt::plan);
+        tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
 }
 
 /// Nothing answers what may not even be a URI.
-fn unanswered(uri: &str) -> Refusal {
+fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
-        Ok(()) => not_found(uri, &format!("Resource not found: {}", cut(uri, URI))),
+        Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(fault) => {
-            let words = format!("`{}` is no URI: {}", one_line(&cut(uri, URI)), fault.message);
-            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": cut(uri, LONG_URI) }))
+            let words = format!("`{}` is no URI: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
         }
     }
 }
 
 /// A question cannot be put in the middle of a text: a client without a session would begin it again.
-fn embeds_no_question(uri: &str, refusal: Refusal) -> Refusal {
+fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
     match refusal.kind {
-        RefusalKind::Asks => {
+        RefusalKind::InputRequired => {
             let words = format!("`{uri}` asks whoever reads it, and cannot be embedded; a `read` step can");
             Refusal::new(RefusalKind::Internal, words)
         }

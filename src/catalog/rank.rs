@@ -64,12 +64,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_typed_keeps_the_order_given() {
+    fn empty_input_keeps_given_order() {
         assert_eq!(ranked(&["zeta", "alpha", "mid"], ""), ["zeta", "alpha", "mid"]);
     }
 
     #[test]
-    fn a_prefix_comes_before_scattered_letters() {
+    fn prefix_ranks_before_fuzzy_match() {
         assert_eq!(
             ranked(&["a-m-a-i-n", "remain", "main", "mainline"], "main"),
             ["main", "mainline", "remain", "a-m-a-i-n"]
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn case_is_of_no_account_in_either() {
+    fn matching_ignores_case() {
         assert_eq!(ranked(&["README.md", "readme"], "ReAd"), ["README.md", "readme"]);
     }
 
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_match_is_left_out_and_what_stands_twice_stands_once() {
+    fn non_matches_and_duplicates_are_removed() {
         assert_eq!(ranked(&["open", "closed", "open"], "op"), ["open"]);
         assert_eq!(ranked(&["b", "a", "b"], ""), ["b", "a"]);
     }
 
     #[test]
-    fn a_gap_is_bridged() {
+    fn fuzzy_match_bridges_gaps() {
         assert_eq!(ranked(&["src/main.rs", "docs/policy.md"], "smr"), ["src/main.rs"]);
     }
 

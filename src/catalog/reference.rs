@@ -2,26 +2,26 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::action::{Given, Mention, Run};
+use crate::action::{ArgumentTemplates, EntryReference, Run};
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::manifest::{Arguments, Complete};
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
 /// An entry that can run, and that runs can name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Node {
+pub(super) struct EntryRef {
     kind: &'static str,
     name: String,
 }
 
-impl Node {
-    pub(super) fn tool(name: &str) -> Node {
-        Node { kind: "tool", name: name.to_owned() }
+impl EntryRef {
+    pub(super) fn tool(name: &str) -> EntryRef {
+        EntryRef { kind: "tool", name: name.to_owned() }
     }
 
-    pub(super) fn prompt(name: &str) -> Node {
-        Node { kind: "prompt", name: name.to_owned() }
+    pub(super) fn prompt(name: &str) -> EntryRef {
+        EntryRef { kind: "prompt", name: name.to_owned() }
     }
 
     /// Whether it is a tool.
@@ -34,20 +34,20 @@ impl Node {
         &self.name
     }
 
-    pub(super) fn resource(name: &str) -> Node {
-        Node { kind: "resource", name: name.to_owned() }
+    pub(super) fn resource(name: &str) -> EntryRef {
+        EntryRef { kind: "resource", name: name.to_owned() }
     }
 }
 
 /// What an entry is given where another, or a test, names it.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) node: Node,
+pub(super) struct DeclaredCall {
+    pub(super) node: EntryRef,
     /// Where it is named.
-    pub(super) at: At,
-    pub(super) given: Given,
+    pub(super) at: Location,
+    pub(super) arguments: ArgumentTemplates,
     /// Whether its strings are templates.
-    pub(super) templates: bool,
+    pub(super) has_templates: bool,
 }
 
 /// What entries of one pack refer to.
@@ -56,101 +56,101 @@ pub(super) struct References {
     uris: Vec<Spanned<String>>,
     /// URIs of links, which may lead to other servers.
     links: Vec<Spanned<String>>,
-    named: Vec<(Node, At)>,
-    calls: Vec<Call>,
+    mentions: Vec<(EntryRef, Location)>,
+    calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
-    runs: BTreeMap<Node, Vec<(Node, At)>>,
+    runs: BTreeMap<EntryRef, Vec<(EntryRef, Location)>>,
 }
 
 impl References {
     /// Notes that a URI of this server is read.
-    pub(super) fn resource(&mut self, uri: Spanned<String>) {
+    pub(super) fn note_uri(&mut self, uri: Spanned<String>) {
         self.uris.push(uri);
     }
 
     /// Notes that a URI is linked to.
-    pub(super) fn link(&mut self, uri: Spanned<String>) {
+    pub(super) fn note_link(&mut self, uri: Spanned<String>) {
         self.links.push(uri);
     }
 
     /// Notes that an entry of the same pack is named.
-    pub(super) fn entry(&mut self, node: Node, at: At) {
-        self.named.push((node, at));
+    pub(super) fn note_entry(&mut self, node: EntryRef, at: Location) {
+        self.mentions.push((node, at));
     }
 
     /// Notes what an entry is given.
-    pub(super) fn call(&mut self, call: Call) {
+    pub(super) fn note_call(&mut self, call: DeclaredCall) {
         self.calls.push(call);
     }
 
     /// What entries are given, wherever they are named.
-    pub(super) fn calls(&self) -> &[Call] {
+    pub(super) fn calls(&self) -> &[DeclaredCall] {
         &self.calls
     }
 
     /// Notes what the run of an entry names.
-    pub(super) fn runs(&mut self, from: Node, run: Option<&Spanned<Run>>) {
-        for mention in run.iter().flat_map(|run| run.mentions()) {
+    pub(super) fn note_run(&mut self, from: EntryRef, run: Option<&Spanned<Run>>) {
+        for mention in run.iter().flat_map(|run| run.references()) {
             let (node, at, given) = match mention {
-                Mention::Tool(name, given) => (Node::tool(&name), name.at, given),
-                Mention::Prompt(name, given) => (Node::prompt(&name), name.at, given),
-                Mention::Uri(uri) => {
+                EntryReference::Tool(name, given) => (EntryRef::tool(&name), name.location, given),
+                EntryReference::Prompt(name, given) => (EntryRef::prompt(&name), name.location, given),
+                EntryReference::Resource(uri) => {
                     self.uris.push(uri);
                     continue;
                 }
             };
-            self.named.push((node.clone(), at));
-            self.calls.push(Call { node: node.clone(), at, given, templates: true });
+            self.mentions.push((node.clone(), at));
+            self.calls.push(DeclaredCall { node: node.clone(), at, arguments: given, has_templates: true });
             self.runs.entry(from.clone()).or_default().push((node, at));
         }
     }
 
     /// Notes the resources and runs that complete the arguments of an entry.
-    pub(super) fn completions(&mut self, from: &Node, arguments: &Arguments) {
+    pub(super) fn note_completions(&mut self, from: &EntryRef, arguments: &Arguments) {
         for complete in arguments.values().filter_map(|argument| argument.complete.as_ref()) {
             if let Complete::From(body) = &complete.value {
-                self.runs(from.clone(), body.run.as_ref());
-                body.resource.iter().for_each(|name| self.entry(Node::resource(name), name.at));
+                self.note_run(from.clone(), body.run.as_ref());
+                body.resource.iter().for_each(|name| self.note_entry(EntryRef::resource(name), name.location));
             }
         }
     }
 
     /// Reports what does not exist, and runs that come back to themselves.
-    pub(super) fn check(&self, known: &Known<'_>, findings: &mut Findings) {
-        for uri in self.uris.iter().filter(|uri| !(known.answers)(uri)) {
-            missing("resource with the URI", (uri, uri.at), known.uris, findings);
+    pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
+        for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
+            report_missing("resource with the URI", (uri, uri.location), known.uris, findings);
         }
         self.warn_of_links(known, findings);
         for kind in ["tool", "prompt", "resource"] {
-            let names = known.of(kind);
+            let names = known.names_of_kind(kind);
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
-            for (node, at) in self.named.iter().filter(|(node, _)| node.kind == kind) {
+            for (node, at) in self.mentions.iter().filter(|(node, _)| node.kind == kind) {
                 if !set.contains(node.name.as_str()) {
-                    missing(kind, (&node.name, *at), names, findings);
+                    report_missing(kind, (&node.name, *at), names, findings);
                 }
             }
         }
-        self.check_circles(findings);
+        self.check_cycles(findings);
     }
 
     /// Warns of files that are not there, which may yet appear, and of links to nothing, which may be another server's.
-    fn warn_of_links(&self, known: &Known<'_>, findings: &mut Findings) {
+    fn warn_of_links(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
         let mut warn = |uri: &Spanned<String>, words: String| {
-            let fault = findings.report.warning(Code::UnknownReference, uri.at.span(), words);
-            fault.did_you_mean(uri, uri.at.span(), known.uris.iter().map(String::as_str));
+            let fault = findings.report.warning(Code::UnknownReference, uri.location.span(), words);
+            fault.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
         };
-        for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.has)(uri) == Some(false)) {
+        for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.resource_exists)(uri) == Some(false)) {
             warn(uri, format!("there is no file that `{}` names", **uri));
         }
-        for uri in self.links.iter().filter(|uri| (known.has)(uri).is_none() && known.is_near(uri)) {
+        for uri in self.links.iter().filter(|uri| (known.resource_exists)(uri).is_none() && known.shares_scheme(uri)) {
             warn(uri, format!("there is no resource with the URI `{}`", **uri));
         }
     }
 
-    fn check_circles(&self, findings: &mut Findings) {
+    fn check_cycles(&self, findings: &mut Findings) {
         let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
-            let Some((circle, at)) = self.circle(start, &mut seen) else { continue };
+            let Some((circle, at)) = self.find_cycle(start, &mut seen) else { continue };
             let names: Vec<String> = circle.iter().map(|node| format!("`{}`", node.name)).collect();
             let words = match names.as_slice() {
                 [one] => format!("{one} runs itself"),
@@ -162,28 +162,32 @@ impl References {
 
     /// Follows runs from `start` on, as far as nobody has gone before. Where they come back to where they came by, the
     /// circle is given, with the place that closes it. A chain may be as long as there are entries: nothing recurs.
-    fn circle<'a>(&'a self, start: &'a Node, seen: &mut BTreeMap<&'a Node, Seen>) -> Option<(Vec<&'a Node>, At)> {
+    fn find_cycle<'a>(
+        &'a self,
+        start: &'a EntryRef,
+        seen: &mut BTreeMap<&'a EntryRef, VisitState>,
+    ) -> Option<(Vec<&'a EntryRef>, Location)> {
         if seen.contains_key(start) {
             return None;
         }
-        seen.insert(start, Seen::OnTheWay(0));
-        let mut way = vec![(start, self.named_by(start).iter())];
+        seen.insert(start, VisitState::InProgress(0));
+        let mut way = vec![(start, self.mentioned_by(start).iter())];
         while let Some((node, open)) = way.last_mut() {
             let Some((next, at)) = open.next() else {
-                seen.insert(node, Seen::Done);
+                seen.insert(node, VisitState::Done);
                 way.pop();
                 continue;
             };
             match seen.get(next) {
-                Some(Seen::Done) => {}
-                Some(Seen::OnTheWay(first)) => {
+                Some(VisitState::Done) => {}
+                Some(VisitState::InProgress(first)) => {
                     let circle = way.iter().skip(*first).map(|(node, _)| *node).collect();
-                    way.iter().for_each(|(node, _)| _ = seen.insert(node, Seen::Done));
+                    way.iter().for_each(|(node, _)| _ = seen.insert(node, VisitState::Done));
                     return Some((circle, *at));
                 }
                 None => {
-                    seen.insert(next, Seen::OnTheWay(way.len()));
-                    way.push((next, self.named_by(next).iter()));
+                    seen.insert(next, VisitState::InProgress(way.len()));
+                    way.push((next, self.mentioned_by(next).iter()));
                 }
             }
         }
@@ -191,25 +195,25 @@ impl References {
     }
 
     /// What the run of an entry names.
-    fn named_by(&self, node: &Node) -> &[(Node, At)] {
+    fn mentioned_by(&self, node: &EntryRef) -> &[(EntryRef, Location)] {
         self.runs.get(node).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
 /// How an entry stands in the search for circles.
-enum Seen {
+enum VisitState {
     /// On the way that is being followed, so far from its start.
-    OnTheWay(usize),
+    InProgress(usize),
     /// All that it leads to is known.
     Done,
 }
 
 /// What there is to refer to.
-pub(super) struct Known<'a> {
+pub(super) struct KnownEntries<'a> {
     /// Whether something answers a URI.
-    pub(super) answers: &'a dyn Fn(&str) -> bool,
+    pub(super) has_route: &'a dyn Fn(&str) -> bool,
     /// Whether what a URI names is there, as far as it can be told; `None` where nothing answers it in any pack.
-    pub(super) has: &'a dyn Fn(&str) -> Option<bool>,
+    pub(super) resource_exists: &'a dyn Fn(&str) -> Option<bool>,
     /// The URIs without variables.
     pub(super) uris: &'a [String],
     /// The names of tools: the pack's own, and of packs that it takes in as it lists them.
@@ -220,14 +224,14 @@ pub(super) struct Known<'a> {
     pub(super) resources: &'a [String],
 }
 
-impl Known<'_> {
+impl KnownEntries<'_> {
     /// Whether a URI that is none of this server is of a scheme that it uses, and so probably means something of it.
-    fn is_near(&self, uri: &str) -> bool {
+    fn shares_scheme(&self, uri: &str) -> bool {
         let scheme = |uri: &str| uri.split(':').next().map(str::to_ascii_lowercase);
         self.uris.iter().any(|known| scheme(known) == scheme(uri)) && !self.uris.iter().any(|known| known == uri)
     }
 
-    fn of(&self, kind: &str) -> &[String] {
+    fn names_of_kind(&self, kind: &str) -> &[String] {
         match kind {
             "tool" => self.tools,
             "prompt" => self.prompts,
@@ -236,7 +240,7 @@ impl Known<'_> {
     }
 }
 
-fn missing(what: &str, (name, at): (&str, At), known: &[String], findings: &mut Findings) {
+fn report_missing(what: &str, (name, at): (&str, Location), known: &[String], findings: &mut Findings) {
     let words = format!("there is no {what} `{name}`");
     let fault = findings.report.error(Code::UnknownReference, at.span(), words);
     fault.did_you_mean(name, at.span(), known.iter().map(String::as_str));

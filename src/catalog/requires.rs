@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::action::Client;
+use crate::action::McpClient;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, nearest};
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
 use super::answer::{Refusal, RefusalKind};
-use super::face::Object;
+use super::listing::Object;
 
 /// The capabilities that clients declare, and what may stand in each; nothing where the names are not MCP's own.
 const CAPABILITIES: &[(&str, &[&str])] = &[
@@ -19,43 +19,46 @@ const CAPABILITIES: &[(&str, &[&str])] = &[
     ("experimental", &[]),
 ];
 /// What 2025-11-25 has among the capabilities, and 2026-07-28 among the extensions.
-const TASKS: &str = "tasks";
+const TASKS_CAPABILITY: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The extensions of MCP itself.
-const EXTENSIONS: &[&str] = &[TASKS_EXTENSION, "io.modelcontextprotocol/ui", "io.modelcontextprotocol/skills"];
+const MCP_EXTENSIONS: &[&str] = &[TASKS_EXTENSION, "io.modelcontextprotocol/ui", "io.modelcontextprotocol/skills"];
 
 /// Capabilities without which a tool does nothing, as clients declare them.
-pub(super) struct Requires(Object);
+pub(super) struct RequiredCapabilities(Object);
 
-impl Requires {
+impl RequiredCapabilities {
     /// Checks what a tool requires.
-    pub(super) fn build(written: &Spanned<Object>, compiler: &mut Compiler<'_>) -> Option<Requires> {
+    pub(super) fn build(written: &Spanned<Object>, compiler: &mut Compiler<'_>) -> Option<RequiredCapabilities> {
         if written.is_empty() {
-            compiler.warning(Code::Unused, written.at, "`requires` names no capability").help("such as `sampling: {}`");
+            compiler
+                .warning(Code::Unused, written.location, "`requires` names no capability")
+                .help("such as `sampling: {}`");
             return None;
         }
         for (name, value) in &written.value {
-            check(name, value, written.at, compiler);
+            check_capability(name, value, written.location, compiler);
         }
-        Some(Requires(as_declared(written.value.clone())))
+        Some(RequiredCapabilities(as_declared(written.value.clone())))
     }
 
     /// Refuses a client that has not declared them. Where there is none, nobody is refused.
-    pub(super) fn met(&self, name: &str, client: &dyn Client) -> Result<(), Refusal> {
+    pub(super) fn check_client(&self, name: &str, client: &dyn McpClient) -> Result<(), Refusal> {
         let Some(declared) = client.declared() else { return Ok(()) };
-        let missing: Object = self.0.iter().filter(|(key, _)| !has(&declared, key, &self.0)).map(cloned).collect();
+        let missing: Object =
+            self.0.iter().filter(|(key, _)| !has_capability(&declared, key, &self.0)).map(clone_pair).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = missing.iter().map(|(key, value)| named(key, value)).collect();
+        let names: Vec<String> = missing.iter().map(|(key, value)| capability_label(key, value)).collect();
         let words = format!("`{name}` needs a client with {}, and this one has not declared it", names.join(" and "));
-        Err(Refusal::new(RefusalKind::Needs, words).with_data(Value::Object(missing)))
+        Err(Refusal::new(RefusalKind::MissingCapability, words).with_data(Value::Object(missing)))
     }
 }
 
 /// What is required, in the form in which a client declares it: `tasks` is an extension.
 fn as_declared(mut required: Object) -> Object {
-    if required.remove(TASKS).is_some() {
+    if required.remove(TASKS_CAPABILITY).is_some() {
         let extensions = required.entry("extensions").or_insert_with(|| json!({}));
         if let Some(extensions) = extensions.as_object_mut() {
             extensions.entry(TASKS_EXTENSION).or_insert_with(|| json!({}));
@@ -64,12 +67,12 @@ fn as_declared(mut required: Object) -> Object {
     required
 }
 
-fn cloned((key, value): (&String, &Value)) -> (String, Value) {
+fn clone_pair((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 
 /// Whether a capability is declared with everything that is required in it.
-fn has(declared: &Object, key: &str, required: &Object) -> bool {
+fn has_capability(declared: &Object, key: &str, required: &Object) -> bool {
     let Some(there) = declared.get(key) else { return false };
     let none = Map::new();
     let settings = |value: Option<&Value>| value.and_then(Value::as_object).unwrap_or(&none).clone();
@@ -80,35 +83,35 @@ fn has(declared: &Object, key: &str, required: &Object) -> bool {
             one.insert("form".to_owned(), json!({}));
         }
     }
-    holds_all(&there, &wanted)
+    satisfies_all(&there, &wanted)
 }
 
-fn holds_all(there: &Object, wanted: &Object) -> bool {
-    wanted.iter().all(|(name, value)| holds(there.get(name), value))
+fn satisfies_all(there: &Object, wanted: &Object) -> bool {
+    wanted.iter().all(|(name, value)| satisfies(there.get(name), value))
 }
 
 /// Whether a setting is as it is wanted. One that is wanted to be `false` may be absent, and a list may hold more.
-fn holds(there: Option<&Value>, wanted: &Value) -> bool {
+fn satisfies(there: Option<&Value>, wanted: &Value) -> bool {
     match (there, wanted) {
         (there, Value::Bool(false)) => there.is_none_or(|there| there == wanted),
         (Some(Value::Bool(there)), Value::Bool(_) | Value::Object(_) | Value::Null) => *there,
-        (Some(Value::Object(there)), Value::Object(wanted)) => holds_all(there, wanted),
+        (Some(Value::Object(there)), Value::Object(wanted)) => satisfies_all(there, wanted),
         (Some(Value::Object(_)), Value::Bool(true) | Value::Null) => true,
         (Some(Value::Array(there)), Value::Array(wanted)) => wanted.iter().all(|one| there.contains(one)),
         (there, wanted) => there == Some(wanted),
     }
 }
 
-fn named(key: &str, value: &Value) -> String {
+fn capability_label(key: &str, value: &Value) -> String {
     let inner: Vec<&str> = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     if inner.is_empty() { format!("`{key}`") } else { format!("`{key}` ({})", inner.join(", ")) }
 }
 
-fn check(name: &str, value: &Value, at: At, compiler: &mut Compiler<'_>) {
+fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Compiler<'_>) {
     let known = CAPABILITIES.iter().find_map(|(known, inner)| (*known == name).then_some(*inner));
-    let Some(known) = known.or((name == TASKS).then_some(&[])) else {
-        let place = compiler.key(at, name);
-        let names = CAPABILITIES.iter().map(|(known, _)| *known).chain([TASKS]);
+    let Some(known) = known.or((name == TASKS_CAPABILITY).then_some(&[])) else {
+        let place = compiler.key_location(at, name);
+        let names = CAPABILITIES.iter().map(|(known, _)| *known).chain([TASKS_CAPABILITY]);
         compiler.error(Code::UnknownKey, place, format!("no client has a capability `{name}`")).did_you_mean(
             name,
             place.span(),
@@ -123,12 +126,12 @@ fn check(name: &str, value: &Value, at: At, compiler: &mut Compiler<'_>) {
     };
     match name {
         "extensions" | "experimental" => check_identifiers(name, settings, at, compiler),
-        TASKS => check_tasks(settings, at, compiler),
+        TASKS_CAPABILITY => check_tasks(settings, at, compiler),
         _ => check_settings(name, (settings, known), at, compiler),
     }
 }
 
-fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: At, compiler: &mut Compiler<'_>) {
+fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
         let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
         compiler.error(Code::UnknownKey, place, format!("`{name}` has no `{inner}`")).did_you_mean(
@@ -140,21 +143,21 @@ fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: At, com
 }
 
 /// Clients of 2025-11-25 say in `tasks` which of their own requests may be tasks, of which this server makes none.
-fn check_tasks(settings: &Object, at: At, compiler: &mut Compiler<'_>) {
+fn check_tasks(settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys() {
-        let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS, inner]));
-        compiler
-            .error(Code::UnknownKey, place, format!("`{TASKS}` has no `{inner}`"))
-            .help(format!("write `{TASKS}: {{}}`: it is the extension `{TASKS_EXTENSION}`, which has no settings"));
+        let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS_CAPABILITY, inner]));
+        compiler.error(Code::UnknownKey, place, format!("`{TASKS_CAPABILITY}` has no `{inner}`")).help(format!(
+            "write `{TASKS_CAPABILITY}: {{}}`: it is the extension `{TASKS_EXTENSION}`, which has no settings"
+        ));
     }
 }
 
 /// Checks names that are not of the protocol itself, whose settings are maps.
-fn check_identifiers(name: &str, settings: &Object, at: At, compiler: &mut Compiler<'_>) {
+fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     if settings.is_empty() {
         let words = format!("`{name}` names nothing that a client must have");
         compiler
-            .warning(Code::Unused, compiler.key(at, name), words)
+            .warning(Code::Unused, compiler.key_location(at, name), words)
             .help(format!("such as `{TASKS_EXTENSION}: {{}}`"));
     }
     for (identifier, value) in settings {
@@ -169,20 +172,20 @@ fn check_identifiers(name: &str, settings: &Object, at: At, compiler: &mut Compi
     }
 }
 
-fn check_extension(identifier: &str, at: At, compiler: &mut Compiler<'_>) {
+fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) {
     let place = compiler.findings.documents.key_at(at, &pointer(&["extensions", identifier]));
     if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
         let own = format!("io.modelcontextprotocol/{identifier}");
         let words = format!("no client has an extension `{identifier}`: its identifier has a prefix");
         let fault = compiler.error(Code::UnknownKey, place, words);
-        match nearest(&own, EXTENSIONS.iter().copied()) {
+        match nearest(&own, MCP_EXTENSIONS.iter().copied()) {
             Some(near) => fault.help(format!("did you mean `{near}`?")).fix(place.span(), near),
             None => fault.help("such as `com.example/name`"),
         };
-    } else if !EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
+    } else if !MCP_EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
         let words = format!("MCP has no extension `{identifier}` that folio knows");
         let fault = compiler.warning(Code::UnknownKey, place, words);
-        fault.did_you_mean(identifier, place.span(), EXTENSIONS.iter().copied());
+        fault.did_you_mean(identifier, place.span(), MCP_EXTENSIONS.iter().copied());
     }
 }
 
@@ -198,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capability_is_there_with_all_that_is_required_in_it_or_not_at_all() {
+    fn capability_needs_all_required_settings() {
         for (required, declared, there) in [
             (json!({ "sampling": {} }), json!({ "sampling": {} }), true),
             (json!({ "sampling": {} }), json!({ "sampling": { "tools": {} } }), true),
@@ -232,7 +235,7 @@ mod tests {
         ] {
             let (required, declared) = (required.as_object().unwrap(), declared.as_object().unwrap());
             let key = required.keys().next().unwrap();
-            assert_eq!(has(declared, key, required), there, "{required:?} of {declared:?}");
+            assert_eq!(has_capability(declared, key, required), there, "{required:?} of {declared:?}");
         }
     }
 }

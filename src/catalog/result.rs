@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::action::{Body, Ended, SelectError, Selection};
+use crate::action::{OutcomeBody, RunOutcome, SelectError, Selection};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
@@ -10,37 +10,37 @@ use crate::template::{Scope, Shape, Template, Text, Uri};
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind};
-use super::block::{BlockPlan, Made};
+use super::block::{BlockPlan, RenderedBlock};
 use super::reference::References;
-use super::told::{exhausted, refused};
+use super::refusal::{exhausted_refusal, render_refusal};
 
 /// What is made of an outcome, ready to be made.
 #[derive(Default)]
 pub(super) struct ResultPlan {
     select: Option<Selection>,
-    form: Form,
+    form: ResultForm,
 }
 
 #[derive(Default)]
-enum Form {
+enum ResultForm {
     /// The selection, or the action, speaks for itself.
     #[default]
-    Itself,
+    Unchanged,
     Text(Template<Text>),
     Content(Vec<BlockPlan>),
     Structured(JsonTemplate),
 }
 
 /// What was made of an outcome.
-pub(super) enum Shown {
+pub(super) enum RenderedResult {
     /// What the action itself speaks with.
-    Itself(Body),
+    Unchanged(OutcomeBody),
     /// A value, which speaks for itself.
     Value(Value),
     /// A text, and the value behind it.
     Text(String, Option<Value>),
     /// Blocks, and the value behind them.
-    Content(Vec<Made>, Option<Value>),
+    Content(Vec<RenderedBlock>, Option<Value>),
 }
 
 impl ResultPlan {
@@ -57,7 +57,7 @@ impl ResultPlan {
             ("structuredContent", written.structured_content.is_some()),
         ];
         if let Some((second, _)) = forms.iter().filter(|(_, there)| *there).nth(1) {
-            let key = compiler.key(written.at, second);
+            let key = compiler.key_location(written.location, second);
             compiler.error(Code::Conflict, key, "`text`, `content` and `structuredContent` exclude each other");
             return None;
         }
@@ -67,10 +67,10 @@ impl ResultPlan {
             compiler.steps_read.push(None);
         }
         let names = match &select {
-            Some(_) => compiler.names.clone().with("result", Shape::Any),
-            None => compiler.names.clone(),
+            Some(_) => compiler.scope_shape.clone().with_name("result", Shape::Any),
+            None => compiler.scope_shape.clone(),
         };
-        let form = compiler.with_names(names, |compiler| form(written, compiler, references));
+        let form = compiler.with_scope_shape(names, |compiler| compile_form(written, compiler, references));
         let select = match select {
             Some(select) => Some(select?),
             None => None,
@@ -79,27 +79,27 @@ impl ResultPlan {
     }
 
     /// The URIs of the resources that it embeds.
-    pub(super) fn embeds(&self) -> impl Iterator<Item = &Template<Uri>> {
-        let blocks = if let Form::Content(blocks) = &self.form { blocks.as_slice() } else { &[] };
-        blocks.iter().filter_map(BlockPlan::embeds)
+    pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+        let blocks = if let ResultForm::Content(blocks) = &self.form { blocks.as_slice() } else { &[] };
+        blocks.iter().filter_map(BlockPlan::resource_uri)
     }
 
     /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.
     ///
     /// # Errors
     /// What `select` and templates refuse.
-    pub(super) fn make(&self, ended: Option<Ended>, scope: Scope) -> Result<Shown, Refusal> {
+    pub(super) fn render(&self, ended: Option<RunOutcome>, scope: Scope) -> Result<RenderedResult, Refusal> {
         let scope = match &ended {
-            Some(ended) => ended.enter(scope),
+            Some(ended) => ended.extend_scope(scope),
             None => scope,
         };
-        let body = ended.map_or(Body::None, |ended| ended.outcome.body);
+        let body = ended.map_or(OutcomeBody::None, |ended| ended.outcome.body);
         let selected = match &self.select {
-            Some(select) => Some(selected(select, &body, &scope)?),
+            Some(select) => Some(apply_select(select, &body, &scope)?),
             None => None,
         };
         let behind = selected.clone().or_else(|| match &body {
-            Body::Json(json, _) => Some(json.clone()),
+            OutcomeBody::Json(json, _) => Some(json.clone()),
             _ => None,
         });
         let scope = match &selected {
@@ -107,46 +107,46 @@ impl ResultPlan {
             None => scope,
         };
         Ok(match &self.form {
-            Form::Itself => selected.map_or(Shown::Itself(body), Shown::Value),
-            Form::Text(text) => Shown::Text(text.render(&scope).map_err(refused)?.0, behind),
-            Form::Structured(value) => Shown::Value(value.render(&scope).map_err(refused)?),
-            Form::Content(blocks) => {
+            ResultForm::Unchanged => selected.map_or(RenderedResult::Unchanged(body), RenderedResult::Value),
+            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope).map_err(render_refusal)?.0, behind),
+            ResultForm::Structured(value) => RenderedResult::Value(value.render(&scope).map_err(render_refusal)?),
+            ResultForm::Content(blocks) => {
                 let make = || {
                     let mut made = Vec::new();
-                    blocks.iter().try_for_each(|block| block.make(&scope, &mut made)).map(|()| made)
+                    blocks.iter().try_for_each(|block| block.render(&scope, &mut made)).map(|()| made)
                 };
-                Shown::Content(scope.budget().run(make).map_err(exhausted)??, behind)
+                RenderedResult::Content(scope.budget().run_repeatable(make).map_err(exhausted_refusal)??, behind)
             }
         })
     }
 }
 
-fn form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &mut References) -> Option<Form> {
+fn compile_form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &mut References) -> Option<ResultForm> {
     if let Some(text) = &written.text {
-        let text = compiler.text(text)?;
-        return compiler.template(&text, Exposure::Client).map(Form::Text);
+        let text = compiler.resolve_text(text)?;
+        return compiler.template(&text, Exposure::Client).map(ResultForm::Text);
     }
     if let Some(value) = &written.structured_content {
         let placed = compiler.json_value(value)?;
-        return Some(Form::Structured(compiler.json(&placed.value, placed.at, Exposure::Client)));
+        return Some(ResultForm::Structured(compiler.json_template(&placed.value, placed.location, Exposure::Client)));
     }
-    let Some(content) = &written.content else { return Some(Form::Itself) };
+    let Some(content) = &written.content else { return Some(ResultForm::Unchanged) };
     let blocks: Vec<_> = content.iter().map(|block| BlockPlan::compile(block, compiler, references)).collect();
-    blocks.into_iter().collect::<Option<Vec<_>>>().map(Form::Content)
+    blocks.into_iter().collect::<Option<Vec<_>>>().map(ResultForm::Content)
 }
 
-fn selected(select: &Selection, body: &Body, scope: &Scope) -> Result<Value, Refusal> {
+fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result<Value, Refusal> {
     let failed = |message: String| Refusal::new(RefusalKind::Internal, message);
     let from = match body {
         _ if scope.steps().is_some() => scope.get(&["steps"]),
-        Body::Json(json, _) => Some(json),
-        Body::None => scope.get(&["arguments"]),
-        Body::Text(_) | Body::Bytes(..) => {
+        OutcomeBody::Json(json, _) => Some(json),
+        OutcomeBody::None => scope.get(&["arguments"]),
+        OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => {
             return Err(failed("`select` needs JSON, and the output is none".to_owned()));
         }
     };
     select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
-        SelectError::Exhausted(why) => exhausted(why),
+        SelectError::Exhausted(why) => exhausted_refusal(why),
         error => failed(error.to_string()),
     })
 }

@@ -8,39 +8,40 @@ use indexmap::IndexMap;
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::uri::{Router, UriTemplate};
-use crate::yaml::At;
+use crate::yaml::Location;
 
-use super::entry::Home;
-use super::face;
-use super::resource::Resource;
-use super::skill::{File, Skills};
+use super::entry::PackContext;
+use super::listing;
+use super::resource::CompiledResource;
+use super::skill::{SkillIndex, SkillResource};
 
 /// What answers URIs, by pack: one that takes in others stands before them, and they in the order written.
 pub(super) struct Routes {
     packs: Vec<PackRoutes>,
-    pub(super) skills: Skills,
+    pub(super) skills: SkillIndex,
 }
 
 struct PackRoutes {
-    home: Arc<Home>,
+    pack_context: Arc<PackContext>,
     router: Router<usize>,
 }
 
 /// What answers a URI.
 pub(super) enum Route<'a> {
     /// A file of a skill.
-    Skill(&'a File),
+    Skill(&'a SkillResource),
     /// The resource of this number, with the values of its variables.
     Resource(usize, IndexMap<String, String>),
 }
 
 impl Routes {
     /// Takes the packs in the order of their rank, and what they answer.
-    pub(super) fn new(homes: Vec<Arc<Home>>, resources: &[Resource], skills: Skills) -> Routes {
-        let packs = homes.into_iter().map(|home| {
-            let own = resources.iter().enumerate().filter(|(_, resource)| Arc::ptr_eq(&resource.home, &home));
+    pub(super) fn new(homes: Vec<Arc<PackContext>>, resources: &[CompiledResource], skills: SkillIndex) -> Routes {
+        let packs = homes.into_iter().map(|pack_context| {
+            let own =
+                resources.iter().enumerate().filter(|(_, resource)| Arc::ptr_eq(&resource.pack_context, &pack_context));
             let router = Router::new(own.map(|(nth, resource)| (resource.template.clone(), nth)));
-            PackRoutes { home, router }
+            PackRoutes { pack_context, router }
         });
         Routes { packs: packs.collect(), skills }
     }
@@ -53,33 +54,34 @@ impl Routes {
 
     /// What answers a URI to the entries of one pack: a pack's own references resolve inside it, and those of the pack
     /// that is served everywhere.
-    pub(super) fn find_for(&self, home: &Home, uri: &str) -> Option<Route<'_>> {
-        if home.is_served() {
+    pub(super) fn find_in_pack(&self, pack_context: &PackContext, uri: &str) -> Option<Route<'_>> {
+        if pack_context.is_root_pack() {
             return self.find(uri);
         }
-        let pack = self.packs.iter().find(|pack| std::ptr::eq(&*pack.home, home))?;
+        let pack = self.packs.iter().find(|pack| std::ptr::eq(&*pack.pack_context, pack_context))?;
         pack.find(uri, self.skills.file(uri))
     }
 
     /// Leaves of what is listed each URI once, and only what answers it.
-    pub(super) fn answered(&self, listed: Vec<Listed>) -> Vec<face::Resource> {
+    pub(super) fn retain_answered(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
         let mut times: HashMap<&str, usize> = HashMap::new();
-        listed.iter().for_each(|one| *times.entry(&one.face.uri).or_default() += 1);
-        let is_contested = |one: &Listed| !one.of_served || times.get(one.face.uri.as_str()).is_some_and(|n| *n > 1);
+        listed.iter().for_each(|one| *times.entry(&one.listing.uri).or_default() += 1);
+        let is_contested =
+            |one: &ListedResource| !one.in_root_pack || times.get(one.listing.uri.as_str()).is_some_and(|n| *n > 1);
         let contested: Vec<bool> = listed.iter().map(is_contested).collect();
-        let answers = |one: &Listed| match self.find(&one.face.uri) {
+        let answers = |one: &ListedResource| match self.find(&one.listing.uri) {
             Some(Route::Resource(nth, _)) => one.resource == Some(nth),
             Some(Route::Skill(_)) => one.resource.is_none(),
             None => false,
         };
         let kept = listed.into_iter().zip(contested).filter(|(one, contested)| !contested || answers(one));
-        kept.map(|(one, _)| one.face).collect()
+        kept.map(|(one, _)| one.listing).collect()
     }
 }
 
 impl PackRoutes {
-    fn find<'s>(&self, uri: &str, skill: Option<&'s File>) -> Option<Route<'s>> {
-        if let Some(file) = skill.filter(|file| Arc::ptr_eq(&file.home, &self.home)) {
+    fn find<'s>(&self, uri: &str, skill: Option<&'s SkillResource>) -> Option<Route<'s>> {
+        if let Some(file) = skill.filter(|file| Arc::ptr_eq(&file.pack_context, &self.pack_context)) {
             return Some(Route::Skill(file));
         }
         self.router.find(uri).map(|(nth, values)| Route::Resource(*nth, values))
@@ -87,28 +89,28 @@ impl PackRoutes {
 }
 
 /// Something that an entry puts into the list of resources.
-pub(super) struct Listed {
-    pub(super) face: face::Resource,
+pub(super) struct ListedResource {
+    pub(super) listing: listing::ResourceListing,
     /// The number of the resource; none of a skill's file.
     pub(super) resource: Option<usize>,
     /// Whether it is a resource of the pack that is served, before which no other pack answers.
-    pub(super) of_served: bool,
+    pub(super) in_root_pack: bool,
 }
 
 /// A URI as it was written, of a resource or of a file of a skill.
-pub(super) struct WrittenUri {
+pub(super) struct DeclaredUri {
     /// The number of its pack, which is its rank.
     pub(super) pack: usize,
     pub(super) template: UriTemplate,
-    pub(super) at: At,
+    pub(super) at: Location,
 }
 
 /// Warns of every URI of a pack that an entry of an earlier pack answers, in whole or in part, as far as that is found.
-pub(super) fn warn_of_overlaps(written: &[WrittenUri], findings: &mut Findings) {
+pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut Findings) {
     let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
     for pack in 1..=last {
-        let earlier: Vec<&WrittenUri> = written.iter().filter(|one| one.pack < pack).collect();
-        let later: Vec<&WrittenUri> = written.iter().filter(|one| one.pack == pack).collect();
+        let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();
+        let later: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack == pack).collect();
         for (later, (earlier, witness)) in overlaps(&earlier, &later) {
             let words = match later.template.is_literal() {
                 true => format!("`{witness}` of this pack is never answered"),
@@ -126,34 +128,34 @@ pub(super) fn warn_of_overlaps(written: &[WrittenUri], findings: &mut Findings) 
 /// What of `later` is answered by which of `earlier`, with a URI that both would answer: one for each, in the order
 /// written. Two literals that are equal are an error elsewhere.
 fn overlaps<'w>(
-    earlier: &[&'w WrittenUri],
-    later: &[&'w WrittenUri],
-) -> Vec<(&'w WrittenUri, (&'w WrittenUri, String))> {
+    earlier: &[&'w DeclaredUri],
+    later: &[&'w DeclaredUri],
+) -> Vec<(&'w DeclaredUri, (&'w DeclaredUri, String))> {
     let (before, own) = (router(earlier), router(later));
-    let mut found: BTreeMap<usize, (&WrittenUri, String)> = BTreeMap::new();
+    let mut found: BTreeMap<usize, (&DeclaredUri, String)> = BTreeMap::new();
     for (nth, one) in later.iter().enumerate() {
-        let shared = samples(&one.template).find_map(|uri| Some((*before.find(&uri)?.0, uri)));
+        let shared = sample_uris(&one.template).find_map(|uri| Some((*before.find(&uri)?.0, uri)));
         let shared = shared.and_then(|(by, uri)| Some((*earlier.get(by)?, uri)));
         found.extend(shared.map(|shared| (nth, shared)));
     }
     for one in earlier {
-        for (nth, uri) in samples(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
+        for (nth, uri) in sample_uris(&one.template).filter_map(|uri| Some((*own.find(&uri)?.0, uri))) {
             found.entry(nth).or_insert((one, uri));
         }
     }
     let later_of = |(nth, shared): (usize, _)| Some((*later.get(nth)?, shared));
-    let are_two_literals = |(later, (earlier, _)): &(&WrittenUri, (&WrittenUri, String))| {
+    let are_two_literals = |(later, (earlier, _)): &(&DeclaredUri, (&DeclaredUri, String))| {
         later.template.is_literal() && earlier.template.is_literal()
     };
     found.into_iter().filter_map(later_of).filter(|overlap| !are_two_literals(overlap)).collect()
 }
 
-fn router(written: &[&WrittenUri]) -> Router<usize> {
+fn router(written: &[&DeclaredUri]) -> Router<usize> {
     Router::new(written.iter().enumerate().map(|(nth, one)| (one.template.clone(), nth)))
 }
 
 /// URIs that a template answers: of a literal the only one.
-fn samples(template: &UriTemplate) -> impl Iterator<Item = String> {
+fn sample_uris(template: &UriTemplate) -> impl Iterator<Item = String> {
     let values: &[&str] = if template.is_literal() { &[""] } else { &["x", "x/x"] };
     let expanded = values.iter().map(|value| template.expand(&|_: &str| Some((*value).to_owned())));
     expanded.filter(|uri| template.matches(uri).is_some())

@@ -17,64 +17,66 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Call, Completion, CompletionOf, Refusal, ToolAnswer};
-use super::{Built, Catalog, build};
-use crate::diagnostic::lines;
+use super::answer::{CallContext, CompletionRequest, CompletionTarget, Refusal, ToolAnswer};
+use super::{BuildOutcome, Catalog, build};
+use crate::diagnostic::render_lines;
 use crate::files::Folder;
-use crate::load::{Place, Surroundings, load};
-use crate::world::{Captured, Command, Finished, Real, Request, Response, World, WorldError};
+use crate::load::{EnvSource, ManifestLocation, load};
+use crate::world::{
+    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, World, WorldError,
+};
 
 /// A server in a folder of its own.
-struct Desk {
+struct CatalogFixture {
     catalog: Catalog,
     world: Arc<dyn World>,
     _folder: TempDir,
 }
 
-fn environment(pairs: &[(&str, &str)]) -> Surroundings {
+fn environment(pairs: &[(&str, &str)]) -> EnvSource {
     let path = ("PATH".to_owned(), std::env::var("PATH").unwrap());
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).chain([path]).collect()
 }
 
 /// What a manifest in memory comes to.
-fn built(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Built {
+fn built(files: &[(&str, &str)], variables: &[(&str, &str)]) -> BuildOutcome {
     let files: BTreeMap<String, Vec<u8>> =
-        files.iter().map(|(path, text)| ((*path).to_owned(), whole(path, text).into_bytes())).collect();
-    build(load(&Place::in_memory(Folder::in_memory(files)), &environment(variables)))
+        files.iter().map(|(path, text)| ((*path).to_owned(), with_manifest_head(path, text).into_bytes())).collect();
+    build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &environment(variables)))
 }
 
 /// Every manifest begins alike.
-fn whole(path: &str, text: &str) -> String {
+fn with_manifest_head(path: &str, text: &str) -> String {
     match path.ends_with("folio.yaml") && !text.contains("folio:") {
         true => format!("folio: 1\nserver: {{ name: t }}\n{text}"),
         false => text.to_owned(),
     }
 }
 
-impl Desk {
-    fn new(manifest: &str) -> Desk {
-        Desk::of(&[("folio.yaml", manifest)], &[])
+impl CatalogFixture {
+    fn new(manifest: &str) -> CatalogFixture {
+        CatalogFixture::with_files(&[("folio.yaml", manifest)], &[])
     }
 
-    fn of(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Desk {
+    fn with_files(files: &[(&str, &str)], variables: &[(&str, &str)]) -> CatalogFixture {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, whole(&path.to_string_lossy(), text)).unwrap();
+            std::fs::write(&path, with_manifest_head(&path.to_string_lossy(), text)).unwrap();
         }
-        let built = build(load(&Place::find(folder.path()).unwrap(), &environment(variables)));
-        let report = lines(&built.report);
-        Desk { catalog: built.catalog.expect(&report).0, world: Arc::new(Real::new()), _folder: folder }
+        let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &environment(variables)));
+        let report = render_lines(&built.report);
+        CatalogFixture { catalog: built.catalog.expect(&report).0, world: Arc::new(RealWorld::new()), _folder: folder }
     }
 
-    fn context(&self) -> Call {
-        Call::new(CancellationToken::new(), self.world.clone())
+    fn call_context(&self) -> CallContext {
+        CallContext::new(CancellationToken::new(), self.world.clone())
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolAnswer {
         let arguments = arguments.as_object().cloned();
-        block_on(self.catalog.call_tool(tool, arguments, &self.context())).unwrap()
+        block_on(self.catalog.call_tool(tool, arguments, &self.call_context())).unwrap()
     }
 
     /// The text of a tool that did not fail.
@@ -92,19 +94,19 @@ impl Desk {
     }
 
     fn prompt(&self, name: &str, arguments: Value) -> Result<Value, Refusal> {
-        let answer = block_on(self.catalog.get_prompt(name, arguments.as_object().cloned(), &self.context()))?;
+        let answer = block_on(self.catalog.get_prompt(name, arguments.as_object().cloned(), &self.call_context()))?;
         Ok(serde_json::to_value(answer.messages).unwrap())
     }
 
     fn read(&self, uri: &str) -> Result<Value, Refusal> {
-        let answer = block_on(self.catalog.read_resource(uri, &self.context()))?;
+        let answer = block_on(self.catalog.read_resource(uri, &self.call_context()))?;
         Ok(serde_json::to_value(answer.contents).unwrap())
     }
 
-    fn complete(&self, of: CompletionOf, argument: &str, typed: &str, context: &[(&str, &str)]) -> Vec<String> {
+    fn complete(&self, of: CompletionTarget, argument: &str, typed: &str, context: &[(&str, &str)]) -> Vec<String> {
         let context = context.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let wish = Completion { of, argument: argument.to_owned(), value: typed.to_owned(), context };
-        block_on(self.catalog.complete(&wish, &self.context())).unwrap().values
+        let wish = CompletionRequest { target: of, argument: argument.to_owned(), value: typed.to_owned(), context };
+        block_on(self.catalog.complete(&wish, &self.call_context())).unwrap().values
     }
 }
 
@@ -119,31 +121,31 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A world that answers every request alike and remembers what it was asked.
-struct Stage {
+struct MockWorld {
     status: u16,
     body: &'static str,
     mime_type: &'static str,
     sent: Mutex<Vec<Value>>,
 }
 
-impl Stage {
-    fn new(status: u16, mime_type: &'static str, body: &'static str) -> Arc<Stage> {
-        Arc::new(Stage { status, body, mime_type, sent: Mutex::new(Vec::new()) })
+impl MockWorld {
+    fn new(status: u16, mime_type: &'static str, body: &'static str) -> Arc<MockWorld> {
+        Arc::new(MockWorld { status, body, mime_type, sent: Mutex::new(Vec::new()) })
     }
 
-    fn sent(&self) -> Value {
+    fn last_request(&self) -> Value {
         self.sent.lock().unwrap().last().cloned().unwrap()
     }
 }
 
-impl World for Stage {
-    fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
+impl World for MockWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         let argv: Vec<String> = command.args.iter().map(|element| element.to_string_lossy().into_owned()).collect();
         self.sent.lock().unwrap().push(json!({ "argv": argv, "env": command.env }));
         Box::pin(async { Err(WorldError::Cancelled) })
     }
 
-    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
+    fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         let headers: Vec<(String, String)> =
             request.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         let body = request.body.map(|body| String::from_utf8(body).unwrap());
@@ -155,8 +157,8 @@ impl World for Stage {
             "secretBody": request.secret_body,
         }));
         let headers = vec![("content-type".to_owned(), self.mime_type.to_owned())];
-        let body = Captured::new(self.body.as_bytes().to_vec(), 0);
-        let response = Response { status: self.status, headers, body, url: request.url };
+        let body = CapturedBytes::new(self.body.as_bytes().to_vec(), 0);
+        let response = HttpResponse { status: self.status, headers, body, url: request.url };
         Box::pin(async move { Ok(response) })
     }
 }

@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{Address, Exit, Filter, Interval};
+use super::{Exit, Interval, ListenAddress, LogFilter};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -32,18 +32,18 @@ Try it:
 
 Then add it to a client: the command is `folio serve` with the absolute path of the folder.";
 
-const EXITS: &str = "\
+const EXIT_STATUS_HELP: &str = "\
 Exit status: 0 when all went well, 1 when the manifest has errors or a call failed, \
 2 for a wrong command line, a path that cannot be read, or a server that cannot start.";
 
-const SERVE: &str = "\
+const SERVE_HELP: &str = "\
 Examples:
   folio serve                             serve the folder you are in, on stdin and stdout
   folio serve ~/desk                      the same for another folder, as a client would start it
   folio serve ~/desk --http               listen on http://127.0.0.1:8080/mcp
   folio serve ~/desk --http=:0            listen on a free port; stderr says which";
 
-const CHECK: &str = "\
+const CHECK_HELP: &str = "\
 Examples:
   folio check                             check the folder you are in
   folio check ~/desk --strict             take warnings for errors, as in CI
@@ -51,19 +51,19 @@ Examples:
 
 Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when the path cannot be read.";
 
-const LIST: &str = "\
+const LIST_HELP: &str = "\
 Examples:
   folio list                              what the folder you are in offers to clients
   folio list ~/desk --json                the same, as clients receive it";
 
-const GET: &str = "\
+const GET_HELP: &str = "\
 Examples:
   folio get greet who=Ada
   git diff --staged | folio get commit-message diff=@- -f ~/desk
 
 A value `@FILE` is read from the file, `@-` from stdin; write `@@` for a value that begins with @.";
 
-const CALL: &str = "\
+const CALL_HELP: &str = "\
 Examples:
   folio call search pattern=TODO ignoreCase=true
   folio call label id=7 'labels=[\"bug\",\"ui\"]' -f ~/desk
@@ -71,24 +71,24 @@ Examples:
 Values are JSON where the tool's schema asks for a number, boolean, list or object, and text where it asks for text.
 A value `@FILE` is read from the file, `@-` from stdin; write `@@` for a value that begins with @.";
 
-const READ: &str = "\
+const READ_HELP: &str = "\
 Examples:
   folio read docs://policy
   folio read src://src/main.rs -f ~/desk";
 
-const SCHEMA: &str = "\
+const SCHEMA_HELP: &str = "\
 Example:
   folio schema > folio.schema.json        and begin folio.yaml with
   # yaml-language-server: $schema=./folio.schema.json";
 
-const INIT: &str = "\
+const INIT_HELP: &str = "\
 Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
 
 Nothing that is there is overwritten.";
 
-const COMPLETIONS: &str = "\
+const COMPLETIONS_HELP: &str = "\
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
   folio completions fish > ~/.config/fish/completions/folio.fish";
@@ -96,34 +96,34 @@ Examples:
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(name = "folio", bin_name = "folio", version, about = "An MCP server that you write in YAML", long_about = ABOUT)]
-#[command(after_help = EXITS, arg_required_else_help = true, subcommand_required = true)]
-pub struct Arguments {
+#[command(after_help = EXIT_STATUS_HELP, arg_required_else_help = true, subcommand_required = true)]
+pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
     /// What every command takes.
     #[command(flatten)]
-    pub common: Common,
+    pub global: GlobalArgs,
 }
 
-impl Arguments {
+impl Cli {
     /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Exit> {
-        Arguments::try_parse_from(words).map_err(|error| {
+    pub fn parse_args(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Exit> {
+        Cli::try_parse_from(words).map_err(|error| {
             // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
             let _ = error.print();
-            if error.use_stderr() { Exit::Unusable } else { Exit::Success }
+            if error.use_stderr() { Exit::CannotRun } else { Exit::Success }
         })
     }
 }
 
 /// What every command takes.
 #[derive(Debug, Args)]
-pub struct Common {
+pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
-    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = Filter::DEFAULT)]
+    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = LogFilter::DEFAULT)]
     #[arg(hide_env_values = true)]
-    pub log_level: Filter,
+    pub log_level: LogFilter,
     /// Whether to use colours; NO_COLOR is heeded
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub color: Color,
@@ -153,45 +153,45 @@ impl Color {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
-    #[command(after_help = SERVE)]
-    Serve(Serve),
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
     /// Say all that is wrong with a manifest, and where
-    #[command(after_help = CHECK)]
-    Check(Check),
+    #[command(after_help = CHECK_HELP)]
+    Check(CheckArgs),
     /// List the prompts, resources and tools that a client would see
-    #[command(after_help = LIST)]
-    List(List),
+    #[command(after_help = LIST_HELP)]
+    List(ListArgs),
     /// Get a prompt, as a client would
-    #[command(after_help = GET)]
-    Get(Get),
+    #[command(after_help = GET_HELP)]
+    Get(GetArgs),
     /// Call a tool, as a client would
-    #[command(after_help = CALL)]
-    Call(Call),
+    #[command(after_help = CALL_HELP)]
+    Call(CallArgs),
     /// Read a resource, as a client would
-    #[command(after_help = READ)]
-    Read(Read),
+    #[command(after_help = READ_HELP)]
+    Read(ReadArgs),
     /// Print the JSON Schema of the manifest, for editors
-    #[command(after_help = SCHEMA)]
+    #[command(after_help = SCHEMA_HELP)]
     Schema,
     /// Write a small commented server that runs
-    #[command(after_help = INIT)]
-    Init(Init),
+    #[command(after_help = INIT_HELP)]
+    Init(InitArgs),
     /// Print the script that completes this command line in a shell
-    #[command(after_help = COMPLETIONS)]
-    Completions(Completions),
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions(CompletionsArgs),
 }
 
 /// `folio serve`.
 #[derive(Debug, Default, Args)]
-pub struct Serve {
+pub struct ServeArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
     /// Listen for Streamable HTTP instead of stdin: PORT, :PORT or HOST:PORT [default: the manifest's, else 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR", num_args = 0..=1)]
-    pub http: Option<Option<Address>>,
+    pub http: Option<Option<ListenAddress>>,
     /// Serve HTTP+SSE of 2024-11-05 too, at /sse beside the endpoint, for old clients
     #[arg(long, requires = "http")]
     pub sse: bool,
@@ -212,7 +212,7 @@ pub struct Serve {
 
 /// `folio check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
@@ -240,7 +240,7 @@ impl ValueEnum for Format {
 
 /// `folio list`.
 #[derive(Debug, Args)]
-pub struct List {
+pub struct ListArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
@@ -251,7 +251,7 @@ pub struct List {
 
 /// `folio get`.
 #[derive(Debug, Args)]
-pub struct Get {
+pub struct GetArgs {
     /// The name of the prompt
     pub name: String,
     /// Its arguments
@@ -267,7 +267,7 @@ pub struct Get {
 
 /// `folio call`.
 #[derive(Debug, Args)]
-pub struct Call {
+pub struct CallArgs {
     /// The name of the tool
     pub name: String,
     /// Its arguments
@@ -283,7 +283,7 @@ pub struct Call {
 
 /// `folio read`.
 #[derive(Debug, Args)]
-pub struct Read {
+pub struct ReadArgs {
     /// The URI of the resource
     pub uri: String,
     /// The folder of a folio.yaml, or the file itself
@@ -296,7 +296,7 @@ pub struct Read {
 
 /// `folio init`.
 #[derive(Debug, Args)]
-pub struct Init {
+pub struct InitArgs {
     /// The folder to write to; it is made where it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
@@ -304,7 +304,7 @@ pub struct Init {
 
 /// `folio completions`.
 #[derive(Debug, Args)]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
 }

@@ -8,9 +8,9 @@ pub enum Exit {
     /// It did what was asked.
     Success,
     /// The manifest has errors, or the call failed.
-    Failed,
+    Failure,
     /// A wrong command line, an unreadable path, or it could not start.
-    Unusable,
+    CannotRun,
 }
 
 impl Exit {
@@ -18,8 +18,8 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
-            Exit::Failed => 1,
-            Exit::Unusable => 2,
+            Exit::Failure => 1,
+            Exit::CannotRun => 2,
         }
     }
 }

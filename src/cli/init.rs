@@ -6,81 +6,81 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Exit, Init, Output};
+use super::{Exit, InitArgs, Output};
 
 /// The manifest that is written; `my-server` in it becomes the name of the folder.
-const MANIFEST: &str = include_str!("init/folio.yaml");
+const MANIFEST_TEMPLATE: &str = include_str!("init/folio.yaml");
 
 /// What is written about it.
-const README: &str = include_str!("init/README.md");
+const README_TEMPLATE: &str = include_str!("init/README.md");
 
 /// Names that a manifest may have in a folder: where one is there, another would be ambiguous.
-const MANIFESTS: [&str; 2] = ["folio.yaml", "folio.yml"];
+const MANIFEST_NAMES: [&str; 2] = ["folio.yaml", "folio.yml"];
 
 /// The longest name of a server.
-const LONGEST_NAME: usize = 64;
+const MAX_SERVER_NAME_CHARS: usize = 64;
 
 /// Writes a small server that runs, with the JSON Schema of the manifest beside it, unless that would overwrite a file.
-pub(super) fn run(arguments: &Init, schema: &str, output: &Output) -> anyhow::Result<Exit> {
-    match written(&arguments.dir, schema)? {
-        Outcome::Written(names) => {
-            output.print(&told(&arguments.dir, &names))?;
+pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
+    match write_server(&arguments.dir, schema)? {
+        InitOutcome::Written(names) => {
+            output.print(&next_steps(&arguments.dir, &names))?;
             Ok(Exit::Success)
         }
-        Outcome::Taken(paths) => {
+        InitOutcome::AlreadyExists(paths) => {
             let paths = paths.join(", ");
-            output.say(&format!("error: nothing was written, since these are there already: {paths}\n"));
-            Ok(Exit::Failed)
+            output.eprint(&format!("error: nothing was written, since these are there already: {paths}\n"));
+            Ok(Exit::Failure)
         }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+enum InitOutcome {
     /// The names of the files that were written.
     Written(Vec<&'static str>),
     /// The paths that stand in the way.
-    Taken(Vec<String>),
+    AlreadyExists(Vec<String>),
 }
 
-fn written(dir: &Path, schema: &str) -> anyhow::Result<Outcome> {
+fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
     fs::create_dir_all(dir).with_context(|| format!("could not make the folder `{}`", dir.display()))?;
     let name = server_name(dir);
     let files = [
-        ("folio.yaml", MANIFEST.replace("my-server", &name)),
+        ("folio.yaml", MANIFEST_TEMPLATE.replace("my-server", &name)),
         ("folio.schema.json", schema.to_owned()),
-        ("README.md", README.replace("my-server", &name)),
+        ("README.md", README_TEMPLATE.replace("my-server", &name)),
     ];
     let names: Vec<&'static str> = files.iter().map(|(name, _)| *name).collect();
-    let taken = taken(dir, &names);
+    let taken = existing_files(dir, &names);
     if !taken.is_empty() {
-        return Ok(Outcome::Taken(taken));
+        return Ok(InitOutcome::AlreadyExists(taken));
     }
     for (name, text) in &files {
-        write(&dir.join(name), text)?;
+        write_new_file(&dir.join(name), text)?;
     }
-    Ok(Outcome::Written(names))
+    Ok(InitOutcome::Written(names))
 }
 
 /// Which of the files are there already, links that lead nowhere included.
-fn taken(dir: &Path, files: &[&str]) -> Vec<String> {
-    let others = MANIFESTS.iter().filter(|name| !files.contains(*name));
+fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
+    let others = MANIFEST_NAMES.iter().filter(|name| !files.contains(*name));
     let paths = files.iter().chain(others).map(|name| dir.join(name));
     paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| format!("`{}`", path.display())).collect()
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .with_context(|| format!("could not write `{}`", path.display()))
 }
 
-fn told(dir: &Path, files: &[&str]) -> String {
+fn next_steps(dir: &Path, files: &[&str]) -> String {
     let wrote: String = files.iter().map(|name| format!("wrote {}\n", dir.join(name).display())).collect();
-    let absolute = quoted(&fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()));
+    let absolute = shell_quote(&fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()));
     let (path, file) = match dir.as_os_str() == "." {
         true => (String::new(), String::new()),
-        false => (format!(" {}", quoted(dir)), format!(" -f {}", quoted(dir))),
+        false => (format!(" {}", shell_quote(dir)), format!(" -f {}", shell_quote(dir))),
     };
     format!(
         "{wrote}\nTry it:\n  folio check{path}\n  folio get greet who=Ada{file}\n  folio call list-files{file}\n\n\
@@ -89,7 +89,7 @@ fn told(dir: &Path, files: &[&str]) -> String {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c) || (cfg!(windows) && c == '\\');
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
@@ -100,7 +100,7 @@ fn server_name(dir: &Path) -> String {
     let absolute = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let folder = absolute.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(LONGEST_NAME).collect();
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_SERVER_NAME_CHARS).collect();
     match name.trim_end_matches('-') {
         "" => "my-server".to_owned(),
         name => name.to_owned(),
@@ -112,22 +112,22 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn init(dir: &Path) -> anyhow::Result<Outcome> {
-        written(dir, "{}\n")
+    fn init(dir: &Path) -> anyhow::Result<InitOutcome> {
+        write_server(dir, "{}\n")
     }
 
-    fn taken(outcome: Outcome) -> usize {
+    fn existing_files(outcome: InitOutcome) -> usize {
         match outcome {
-            Outcome::Taken(paths) => paths.len(),
-            Outcome::Written(_) => 0,
+            InitOutcome::AlreadyExists(paths) => paths.len(),
+            InitOutcome::Written(_) => 0,
         }
     }
 
     #[test]
-    fn a_server_is_written_with_its_schema_and_named_after_its_folder() {
+    fn init_writes_a_server_named_after_its_folder() {
         let outer = tempfile::tempdir().unwrap();
         let dir = outer.path().join("deep/My Desk (2)");
-        assert_eq!(taken(init(&dir).unwrap()), 0);
+        assert_eq!(existing_files(init(&dir).unwrap()), 0);
         let manifest = fs::read_to_string(dir.join("folio.yaml")).unwrap();
         assert!(manifest.starts_with("# yaml-language-server: $schema=./folio.schema.json\n"), "{manifest}");
         assert!(manifest.contains("\n  name: \"my-desk-2\"\n"), "{manifest}");
@@ -136,11 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_one_of_the_files_is_there() {
+    fn init_overwrites_nothing() {
         for existing in ["folio.yaml", "folio.yml", "README.md", "folio.schema.json"] {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join(existing), "mine").unwrap();
-            assert_eq!(taken(init(dir.path()).unwrap()), 1);
+            assert_eq!(existing_files(init(dir.path()).unwrap()), 1);
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "{existing}");
             assert_eq!(fs::read_to_string(dir.path().join(existing)).unwrap(), "mine");
         }
@@ -148,30 +148,30 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_nowhere_is_not_written_through() {
+    fn init_does_not_follow_a_dangling_symlink() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere.yaml", dir.path().join("folio.yaml")).unwrap();
-        assert_eq!(taken(init(dir.path()).unwrap()), 1);
+        assert_eq!(existing_files(init(dir.path()).unwrap()), 1);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_an_error_that_names_it() {
+    fn error_names_the_folder_that_cannot_be_created() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = init(file.path()).unwrap_err();
         assert!(format!("{error:#}").contains(&file.path().display().to_string()));
     }
 
     #[test]
-    fn the_commands_to_try_can_be_pasted() {
-        let text = told(Path::new("no/My Desk's"), &["folio.yaml"]);
+    fn printed_commands_are_shell_quoted() {
+        let text = next_steps(Path::new("no/My Desk's"), &["folio.yaml"]);
         assert!(text.starts_with("wrote no/My Desk's/folio.yaml\n"), "{text}");
         assert!(text.contains("\n  folio check 'no/My Desk'\\''s'\n"), "{text}");
-        assert!(told(Path::new("."), &[]).contains("\n  folio get greet who=Ada\n"));
+        assert!(next_steps(Path::new("."), &[]).contains("\n  folio get greet who=Ada\n"));
     }
 
     #[test]
-    fn a_folder_without_a_usable_name_gets_a_name() {
+    fn unusable_folder_name_gets_a_default() {
         assert_eq!(server_name(Path::new("/日本")), "my-server");
         assert_eq!(server_name(Path::new("/")), "my-server");
         assert_eq!(server_name(&Path::new("/").join("a".repeat(80))), "a".repeat(64));

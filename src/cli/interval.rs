@@ -19,7 +19,7 @@ impl Interval {
 pub enum IntervalError {
     /// It is not written as one.
     #[error("`{text}` is no length of time: write a number and a unit, such as 500ms, 2s or 1m")]
-    Malformed {
+    Invalid {
         /// What stands there.
         text: String,
     },
@@ -44,7 +44,7 @@ impl FromStr for Interval {
             _ => 0,
         };
         if number.is_empty() || milliseconds == 0 {
-            return Err(IntervalError::Malformed { text: text.to_owned() });
+            return Err(IntervalError::Invalid { text: text.to_owned() });
         }
         let total = number.parse::<u64>().ok().and_then(|number| number.checked_mul(milliseconds));
         match total {
@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_and_a_unit_are_a_length_of_time() {
+    fn interval_is_a_number_and_a_unit() {
         for (written, milliseconds) in [("500ms", 500), ("2s", 2_000), ("1m", 60_000), ("24h", 86_400_000)] {
             assert_eq!(written.parse::<Interval>().unwrap().duration(), Duration::from_millis(milliseconds));
         }
     }
 
     #[test]
-    fn what_is_no_length_of_time_is_refused() {
+    fn invalid_interval_is_refused() {
         for written in ["", "2", "s", "2 s", "-2s", "1.5s", "2sec", "0s", "25h", "99999999999999999999s"] {
             assert!(written.parse::<Interval>().is_err(), "{written}");
         }

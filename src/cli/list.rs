@@ -1,65 +1,65 @@
 //! `folio list`.
 
-use super::manifest::{built, find};
-use super::{Exit, List, Output};
-use crate::catalog::face::Lists;
+use super::request::{load_and_build, resolve_location};
+use super::{Exit, ListArgs, Output};
+use crate::catalog::listing::Lists;
 use crate::diagnostic::{Format, render};
 
 /// Prints what a client would see.
-pub(super) fn run(arguments: &List, output: &Output) -> anyhow::Result<Exit> {
-    let built = built(&find(&arguments.path)?, output);
+pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit> {
+    let built = load_and_build(&resolve_location(&arguments.path)?, output);
     // What is listed is only looked at, so that a variable which is not set does not matter.
     let Some(catalog) = &built.catalog else {
-        output.say(&render(&built.report, Format::Text, output.error_style()));
-        return Ok(Exit::Failed);
+        output.eprint(&render(&built.report, Format::Text, output.error_style()));
+        return Ok(Exit::Failure);
     };
     if arguments.json {
         output.print(&format!("{}\n", serde_json::to_string_pretty(catalog.lists())?))?;
     } else {
-        output.print(&table(catalog.lists()))?;
+        output.print(&render_table(catalog.lists()))?;
     }
     Ok(Exit::Success)
 }
 
 /// One entry: its name or URI, and what it is.
-type Row = (String, String);
+type ListRow = (String, String);
 
-fn table(lists: &Lists) -> String {
-    let said = |title: &Option<String>, description: &Option<String>| {
+fn render_table(lists: &Lists) -> String {
+    let summary = |title: &Option<String>, description: &Option<String>| {
         let text = description.as_deref().or(title.as_deref()).unwrap_or_default();
         text.lines().next().unwrap_or_default().to_owned()
     };
-    let sections: [(&str, Vec<Row>); 4] = [
+    let sections: [(&str, Vec<ListRow>); 4] = [
         (
             "prompts",
             lists
                 .prompts
                 .iter()
-                .map(|prompt| (prompt_usage(prompt), said(&prompt.title, &prompt.description)))
+                .map(|prompt| (prompt_usage(prompt), summary(&prompt.title, &prompt.description)))
                 .collect(),
         ),
-        ("tools", lists.tools.iter().map(|tool| (tool_usage(tool), said(&tool.title, &tool.description))).collect()),
+        ("tools", lists.tools.iter().map(|tool| (tool_usage(tool), summary(&tool.title, &tool.description))).collect()),
         (
             "resources",
-            lists.resources.iter().map(|one| (one.uri.clone(), said(&one.title, &one.description))).collect(),
+            lists.resources.iter().map(|one| (one.uri.clone(), summary(&one.title, &one.description))).collect(),
         ),
         (
             "resource templates",
             lists
                 .resource_templates
                 .iter()
-                .map(|one| (one.uri_template.clone(), said(&one.title, &one.description)))
+                .map(|one| (one.uri_template.clone(), summary(&one.title, &one.description)))
                 .collect(),
         ),
     ];
     let mut text = String::new();
     for (title, rows) in sections.iter().filter(|(_, rows)| !rows.is_empty()) {
-        section(title, rows, &mut text);
+        write_section(title, rows, &mut text);
     }
     if text.is_empty() { "nothing is listed\n".to_owned() } else { text }
 }
 
-fn section(title: &str, rows: &[Row], text: &mut String) {
+fn write_section(title: &str, rows: &[ListRow], text: &mut String) {
     if !text.is_empty() {
         text.push('\n');
     }
@@ -71,12 +71,12 @@ fn section(title: &str, rows: &[Row], text: &mut String) {
     }
 }
 
-fn prompt_usage(prompt: &crate::catalog::face::Prompt) -> String {
+fn prompt_usage(prompt: &crate::catalog::listing::PromptListing) -> String {
     let arguments = prompt.arguments.iter().map(|argument| usage(&argument.name, argument.required));
     std::iter::once(prompt.name.clone()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn tool_usage(tool: &crate::catalog::face::Tool) -> String {
+fn tool_usage(tool: &crate::catalog::listing::ToolListing) -> String {
     let required = tool.input_schema.get("required").and_then(|required| required.as_array());
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let properties = tool.input_schema.get("properties").and_then(|properties| properties.as_object());

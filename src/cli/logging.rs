@@ -13,22 +13,22 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use super::{Common, Output};
-use crate::diagnostic::{nearest, visible};
+use super::{GlobalArgs, Output};
+use crate::diagnostic::{nearest, sanitize};
 use crate::redact::Redactors;
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 /// Which events are logged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filter(Targets);
+pub struct LogFilter(Targets);
 
 /// Why a text says nothing about what to log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FilterError {
+pub enum LogFilterError {
     /// A word that is no level.
     #[error("`{word}` is no level: write error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}")]
-    Level {
+    UnknownLevel {
         /// What stands there.
         word: String,
         /// What was probably meant.
@@ -42,44 +42,44 @@ pub enum FilterError {
     },
 }
 
-impl Filter {
+impl LogFilter {
     /// What is logged when nobody says anything.
     pub(super) const DEFAULT: &str = "info";
 }
 
-impl Default for Filter {
-    fn default() -> Filter {
-        Filter(of_level(LevelFilter::INFO))
+impl Default for LogFilter {
+    fn default() -> LogFilter {
+        LogFilter(default_targets(LevelFilter::INFO))
     }
 }
 
-impl FromStr for Filter {
-    type Err = FilterError;
+impl FromStr for LogFilter {
+    type Err = LogFilterError;
 
-    fn from_str(text: &str) -> Result<Filter, FilterError> {
+    fn from_str(text: &str) -> Result<LogFilter, LogFilterError> {
         let text = text.trim();
-        let text = if text.is_empty() { Filter::DEFAULT } else { text };
+        let text = if text.is_empty() { LogFilter::DEFAULT } else { text };
         if !text.contains([',', '=']) {
-            return level(text).map(|level| Filter(of_level(level)));
+            return parse_level(text).map(|level| LogFilter(default_targets(level)));
         }
-        let malformed = || FilterError::Malformed { text: text.to_owned() };
+        let malformed = || LogFilterError::Malformed { text: text.to_owned() };
         let mut filter = Targets::new();
         for directive in text.split(',').map(str::trim) {
             filter = match directive.rsplit_once('=') {
-                Some((target, word)) if is_target(target) => filter.with_target(target, level(word)?),
+                Some((target, word)) if is_target(target) => filter.with_target(target, parse_level(word)?),
                 Some(_) => return Err(malformed()),
-                None => filter.with_default(level(directive)?),
+                None => filter.with_default(parse_level(directive)?),
             };
         }
-        Ok(Filter(filter))
+        Ok(LogFilter(filter))
     }
 }
 
-fn level(word: &str) -> Result<LevelFilter, FilterError> {
+fn parse_level(word: &str) -> Result<LevelFilter, LogFilterError> {
     let known = LEVELS.iter().find(|level| level.eq_ignore_ascii_case(word)).and_then(|level| level.parse().ok());
     known.ok_or_else(|| {
         let hint = nearest(word, LEVELS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        FilterError::Level { word: word.to_owned(), hint }
+        LogFilterError::UnknownLevel { word: word.to_owned(), hint }
     })
 }
 
@@ -90,7 +90,7 @@ fn is_target(text: &str) -> bool {
 
 /// A level is folio's own; the libraries beneath it speak only when something is amiss. That a client asked for what
 /// is not there, or went away before it was answered, is nothing amiss, so rmcp's word of each is not heard.
-fn of_level(level: LevelFilter) -> Targets {
+fn default_targets(level: LevelFilter) -> Targets {
     let libraries = Targets::new().with_default(level.min(LevelFilter::WARN));
     match level {
         LevelFilter::ERROR | LevelFilter::OFF => libraries,
@@ -101,14 +101,14 @@ fn of_level(level: LevelFilter) -> Targets {
 /// Sends the events that `common` asks for to stderr from now on. A second call does nothing.
 ///
 /// None of them holds a secret that `redactors` know.
-pub fn start(common: &Common, redactors: Redactors) {
+pub fn init_logging(common: &GlobalArgs, redactors: Redactors) {
     let terminal = io::stderr().is_terminal();
     let color = Output::new(common.color, Redactors::default()).error_style().color;
-    let line = Line { color, clock: !terminal, redactors };
+    let line = LineFormat { color, timestamp: !terminal, redactors };
     let _ = tracing::subscriber::set_global_default(subscriber(common.log_level.0.clone(), line, io::stderr));
 }
 
-fn subscriber<W>(filter: Targets, line: Line, to: W) -> impl Subscriber
+fn subscriber<W>(filter: Targets, line: LineFormat, to: W) -> impl Subscriber
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -117,26 +117,26 @@ where
 }
 
 /// The form of a line: `INFO reload: reloaded in 4 ms`, with the time before it where no person is looking on.
-struct Line {
+struct LineFormat {
     color: bool,
-    clock: bool,
+    timestamp: bool,
     redactors: Redactors,
 }
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        if self.clock {
+        if self.timestamp {
             SystemTime.format_time(&mut to)?;
             to.write_char(' ')?;
         }
         write_level(&mut to, *event.metadata().level(), self.color)?;
-        let mut text = format!("{}: ", brief(event.metadata().target()));
+        let mut text = format!("{}: ", short_target(event.metadata().target()));
         context.format_fields(Writer::new(&mut text), event)?;
-        writeln!(to, "{}", self.redactors.text(escaped(&text)))
+        writeln!(to, "{}", self.redactors.redact_text(escape_line(&text)))
     }
 }
 
@@ -151,7 +151,7 @@ fn write_level(to: &mut Writer<'_>, level: Level, color: bool) -> fmt::Result {
 }
 
 /// The room within folio, or the crate.
-fn brief(target: &str) -> &str {
+fn short_target(target: &str) -> &str {
     let mut parts = target.split("::");
     match (parts.next(), parts.next()) {
         (Some("folio"), Some(room)) => room,
@@ -161,8 +161,8 @@ fn brief(target: &str) -> &str {
 }
 
 /// Makes one line of it, whatever it holds: nobody can write a line of the log but folio.
-fn escaped(text: &str) -> String {
-    visible(&text.replace('\r', "\\r").replace('\n', "\\n")).into_owned()
+fn escape_line(text: &str) -> String {
+    sanitize(&text.replace('\r', "\\r").replace('\n', "\\n")).into_owned()
 }
 
 #[cfg(test)]
@@ -175,9 +175,9 @@ mod tests {
 
     /// What was written.
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Written {
+    impl io::Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -188,21 +188,21 @@ mod tests {
         }
     }
 
-    fn logged(filter: &str, line: Line, speak: impl FnOnce()) -> String {
-        let written = Written::default();
+    fn logged(filter: &str, line: LineFormat, speak: impl FnOnce()) -> String {
+        let written = SharedBuffer::default();
         let writer = written.clone();
-        let filter = filter.parse::<Filter>().unwrap().0;
+        let filter = filter.parse::<LogFilter>().unwrap().0;
         tracing::subscriber::with_default(subscriber(filter, line, move || writer.clone()), speak);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
-    fn bare() -> Line {
-        Line { color: false, clock: false, redactors: Redactors::of(Arc::new(Redactor::new(["hunter22"]))) }
+    fn bare() -> LineFormat {
+        LineFormat { color: false, timestamp: false, redactors: Redactors::new(Arc::new(Redactor::new(["hunter22"]))) }
     }
 
     #[test]
-    fn an_event_is_one_line_whatever_its_fields_hold() {
+    fn event_is_always_one_line() {
         let text = logged("info", bare(), || {
             tracing::info!(target: "folio::reload::watch", path = %"x\nERROR fake: y\r\u{1b}[31m", "reloaded");
         });
@@ -212,19 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_holds_no_secret() {
+    fn log_line_holds_no_secret() {
         let text = logged("info", bare(), || tracing::warn!(target: "folio::load", key = "hunter22", "x hunter22 y"));
         assert_eq!(text, "WARN load: x [secret] y key=\"[secret]\"\n");
     }
 
     #[test]
-    fn a_message_cannot_begin_a_line() {
+    fn message_cannot_forge_a_line() {
         let text = logged("info", bare(), || tracing::warn!(target: "folio::load", "{}", "a\nb"));
         assert_eq!(text, "WARN load: a\\nb\n");
     }
 
     #[test]
-    fn a_level_is_of_folio_and_libraries_are_quiet() {
+    fn level_applies_to_folio_not_to_libraries() {
         let speak = || {
             tracing::info!(target: "rmcp::transport", "chatter");
             tracing::warn!(target: "rmcp::transport", "trouble");
@@ -238,21 +238,21 @@ mod tests {
     }
 
     #[test]
-    fn the_time_stands_first_where_nobody_looks_on() {
+    fn timestamp_comes_first_without_a_terminal() {
         let text = logged(
             "",
-            Line { color: true, clock: true, redactors: Redactors::default() },
+            LineFormat { color: true, timestamp: true, redactors: Redactors::default() },
             || tracing::info!(target: "folio::load", "x"),
         );
         assert!(text.starts_with("20") && text.ends_with("Z \u{1b}[32mINFO\u{1b}[0m load: x\n"), "{text:?}");
     }
 
     #[test]
-    fn what_is_no_level_is_refused_in_plain_words() {
-        let error = "debgu".parse::<Filter>().unwrap_err().to_string();
+    fn unknown_level_is_refused_with_a_suggestion() {
+        let error = "debgu".parse::<LogFilter>().unwrap_err().to_string();
         assert!(error.contains("`debgu` is no level") && error.ends_with("did you mean `debug`?"), "{error}");
         for text in ["rmcp", "rmcp=loud", "info,,", "a b=info,c", "[=info"] {
-            assert!(text.parse::<Filter>().is_err(), "{text}");
+            assert!(text.parse::<LogFilter>().is_err(), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each subcommand is one file. What is not here: anything that a client of the server could notice.
 
-mod address;
+mod listen_address;
 mod args;
 mod call;
 mod check;
@@ -13,42 +13,45 @@ mod init;
 mod interval;
 mod list;
 mod logging;
-mod manifest;
-mod memory;
+mod request;
+mod allocator;
 mod output;
-mod pairs;
+mod argument_pairs;
 mod read;
-mod reloading;
+mod manifest_reload;
 mod schema;
 mod serve;
-mod state_key;
+mod state_keys;
 
 #[cfg(test)]
 mod tests;
 
-pub use address::{Address, AddressError};
-pub use args::{Arguments, Call, Check, Color, Command, Common, Completions, Get, Init, List, Read, Serve};
+pub use args::{
+    CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, ReadArgs,
+    ServeArgs,
+};
+pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use exit::Exit;
 pub use interval::{Interval, IntervalError};
-pub use logging::{Filter, FilterError, start as start_logging};
-pub use output::{Output, complain};
-pub use pairs::{PairError, Pairs};
+pub use listen_address::{ListenAddress, ListenAddressError};
+pub use logging::{LogFilter, LogFilterError, init_logging as start_logging};
+pub use output::{Output, print_error};
 
 use crate::redact::Redactors;
 
 /// Does what the command line asks for. What is written, on stderr too, passes `redactors`, which learn the secrets of
 /// what is loaded. An `Err` is for the person at the terminal: folio could not do it.
-pub fn run(arguments: Arguments, redactors: Redactors) -> anyhow::Result<Exit> {
-    let output = Output::new(arguments.common.color, redactors);
+pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
+    let output = Output::new(arguments.global.color, redactors);
     match arguments.command {
-        Command::Serve(serve) => serve::run(&serve, &output),
-        Command::Check(check) => check::run(&check, &output),
-        Command::List(list) => list::run(&list, &output),
-        Command::Get(get) => get::run(&get, &output),
-        Command::Call(call) => call::run(&call, &output),
-        Command::Read(read) => read::run(&read, &output),
-        Command::Schema => schema::run(&output),
-        Command::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
-        Command::Completions(completions) => completions::run(&completions, &output),
+        CliCommand::Serve(serve) => serve::run(&serve, &output),
+        CliCommand::Check(check) => check::run(&check, &output),
+        CliCommand::List(list) => list::run(&list, &output),
+        CliCommand::Get(get) => get::run(&get, &output),
+        CliCommand::Call(call) => call::run(&call, &output),
+        CliCommand::Read(read) => read::run(&read, &output),
+        CliCommand::Schema => schema::run(&output),
+        CliCommand::Init(init) => init::run(&init, &crate::manifest::schema(), &output),
+        CliCommand::Completions(completions) => completions::run(&completions, &output),
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use anyhow::Context;
 
 use super::Color;
-use crate::catalog::Built;
-use crate::diagnostic::{Style, visible};
+use crate::catalog::BuildOutcome;
+use crate::diagnostic::{TerminalStyle, sanitize};
 use crate::redact::Redactors;
 
 /// Where a command writes its answer.
@@ -24,41 +24,42 @@ impl Output {
     }
 
     /// Keeps the secrets of what was loaded from now on, here and in the log.
-    pub(super) fn keep_secrets(&self, built: &Built) {
+    pub(super) fn add_secrets(&self, built: &BuildOutcome) {
         self.redactors.replace(built.redactor.clone());
     }
 
     /// How text looks on stdout.
-    pub fn style(&self) -> Style {
-        style_of(self.color, &io::stdout())
+    pub fn style(&self) -> TerminalStyle {
+        stream_style(self.color, &io::stdout())
     }
 
     /// How text looks on stderr.
-    pub fn error_style(&self) -> Style {
-        style_of(self.color, &io::stderr())
+    pub fn error_style(&self) -> TerminalStyle {
+        stream_style(self.color, &io::stderr())
     }
 
     /// Writes to stdout. A reader that went away, as `head` does, is no error.
     pub fn print(&self, text: &str) -> anyhow::Result<()> {
-        write_to(&mut io::stdout().lock(), self.redactors.text(text.to_owned()).as_bytes())
+        write_to(&mut io::stdout().lock(), self.redactors.redact_text(text.to_owned()).as_bytes())
             .context("could not write to stdout")
     }
 
     /// Writes bytes to stdout as they are, as [`Output::print`] does text.
     pub fn print_bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
-        write_to(&mut io::stdout().lock(), &self.redactors.bytes(bytes.to_vec())).context("could not write to stdout")
+        write_to(&mut io::stdout().lock(), &self.redactors.redact_bytes(bytes.to_vec()))
+            .context("could not write to stdout")
     }
 
     /// Writes to stderr; where that fails there is nobody left to tell.
-    pub fn say(&self, text: &str) {
-        let _ = write_to(&mut io::stderr().lock(), self.redactors.text(text.to_owned()).as_bytes());
+    pub fn eprint(&self, text: &str) {
+        let _ = write_to(&mut io::stderr().lock(), self.redactors.redact_text(text.to_owned()).as_bytes());
     }
 }
 
 /// Says on stderr why the program could not do what was asked, in one paragraph without a backtrace.
-pub fn complain(error: &anyhow::Error, redactors: &Redactors) {
-    let words = redactors.text(format!("error: {error:#}\n"));
-    let _ = write_to(&mut io::stderr().lock(), visible(&words).as_bytes());
+pub fn print_error(error: &anyhow::Error, redactors: &Redactors) {
+    let words = redactors.redact_text(format!("error: {error:#}\n"));
+    let _ = write_to(&mut io::stderr().lock(), sanitize(&words).as_bytes());
 }
 
 fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -68,12 +69,12 @@ fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-fn style_of(color: Color, stream: &(impl IsTerminal + Columns)) -> Style {
+fn stream_style(color: Color, stream: &(impl IsTerminal + Columns)) -> TerminalStyle {
     let terminal = stream.is_terminal();
     let asked = |name| std::env::var_os(name);
     let plain =
         asked("NO_COLOR").is_some_and(|value| !value.is_empty()) || asked("TERM").is_some_and(|term| term == "dumb");
-    Style { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
+    TerminalStyle { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
 }
 
 /// A stream that may know how wide it is.
@@ -114,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is_one() {
+    fn broken_pipe_is_ignored_and_full_disk_is_an_error() {
         assert!(write_to(&mut Failing(ErrorKind::BrokenPipe), b"x").is_ok());
         assert!(write_to(&mut Failing(ErrorKind::StorageFull), b"x").is_err());
     }
 
     #[test]
-    fn colours_are_used_where_asked_or_on_a_terminal() {
+    fn color_choice_overrides_the_terminal() {
         assert!(Color::Always.applies(false));
         assert!(!Color::Never.applies(true));
         assert!(Color::Auto.applies(true) && !Color::Auto.applies(false));

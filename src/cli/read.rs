@@ -3,23 +3,28 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::manifest::{ask_and_print, catalog, line};
-use super::{Exit, Output, Read};
+use super::request::{ensure_newline, load_catalog, request_and_print};
+use super::{Exit, Output, ReadArgs};
 
 /// Reads one resource, as a client would.
-pub(super) fn run(arguments: &Read, output: &Output) -> anyhow::Result<Exit> {
-    let catalog = match catalog(&arguments.file, output)? {
+pub(super) fn run(arguments: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
+    let catalog = match load_catalog(&arguments.file, output)? {
         Ok(catalog) => catalog,
         Err(exit) => return Ok(exit),
     };
-    ask_and_print(catalog, ("resources/read", json!({ "uri": arguments.uri })), (arguments.json, output), show)
+    request_and_print(
+        catalog,
+        ("resources/read", json!({ "uri": arguments.uri })),
+        (arguments.json, output),
+        print_contents,
+    )
 }
 
 /// Text is printed as text, bytes as bytes.
-fn show(result: &Value, output: &Output) -> anyhow::Result<Exit> {
+fn print_contents(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     for contents in result.get("contents").and_then(Value::as_array).into_iter().flatten() {
         if let Some(text) = contents.get("text").and_then(Value::as_str) {
-            output.print(&line(text))?;
+            output.print(&ensure_newline(text))?;
         } else if let Some(blob) = contents.get("blob").and_then(Value::as_str) {
             output.print_bytes(&base64::engine::general_purpose::STANDARD.decode(blob)?)?;
         }

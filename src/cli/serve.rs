@@ -7,81 +7,90 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use super::manifest::{built, find, world};
-use super::reloading::{Reloading, Said};
-use super::{Address, Exit, Output, Serve};
-use crate::catalog::{Built, Catalog, Endpoint, Listening, NotAccepted, Started, Usage};
-use crate::compile::Reads;
+use super::manifest_reload::{ManifestReload, ReportedWarnings};
+use super::request::{load_and_build, new_world, resolve_location};
+use super::{Exit, ListenAddress, Output, ServeArgs};
+use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
+use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Format};
-use crate::load::Place;
-use crate::reload::{self, First, WatchSet, Watching};
-use crate::server::{Live, Options};
+use crate::load::ManifestLocation;
+use crate::reload::{self, InitialLoad, WatchHandle, WatchSet};
+use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
-use crate::world::{Real, close_to_others};
+use crate::world::{RealWorld, forbid_ptrace};
 
 /// How long the end may take when something does not let go.
-const PARTING: Duration = Duration::from_millis(200);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long the watch is put off: a client that has just started the server waits for its first answer.
-const FIRST_ANSWER: Duration = Duration::from_millis(20);
+const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 
 /// Serves a manifest to clients.
-pub(super) fn run(arguments: &Serve, output: &Output) -> anyhow::Result<Exit> {
-    close_to_others();
-    super::memory::give_back_large_blocks();
-    let place = find(&arguments.path)?;
-    let runtime = runtime(arguments)?;
-    let world = Arc::new(world());
-    let served = runtime.block_on(start(arguments, (place, world.clone()), output.clone()));
-    runtime.shutdown_timeout(PARTING);
-    world.finish();
+pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit> {
+    forbid_ptrace();
+    super::allocator::set_mmap_threshold();
+    let place = resolve_location(&arguments.path)?;
+    let runtime = build_runtime(arguments)?;
+    let world = Arc::new(new_world());
+    let served = runtime.block_on(load_and_serve(arguments, (place, world.clone()), output.clone()));
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    world.shut_down();
     served
 }
 
 /// Loads what stands at `place`, and serves it where it is accepted.
-async fn start(arguments: &Serve, (place, world): (Place, Arc<Real>), output: Output) -> anyhow::Result<Exit> {
+async fn load_and_serve(
+    arguments: &ServeArgs,
+    (place, world): (ManifestLocation, Arc<RealWorld>),
+    output: Output,
+) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
-    let mut built = built(&place, &output);
-    let usage = usage(arguments, built.catalog.as_deref().map(Catalog::listening)).await?;
+    let mut built = load_and_build(&place, &output);
+    let usage = usage(arguments, built.catalog.as_deref().map(Catalog::http_settings)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
         Err(refused) => {
-            output.say(&diagnostic::render(&built.report, Format::Text, output.error_style()));
-            return Ok(if refused == NotAccepted::Open { Exit::Unusable } else { Exit::Failed });
+            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            return Ok(if refused == AcceptError::Unprotected { Exit::CannotRun } else { Exit::Failure });
         }
     };
-    let mut said = Said::default();
-    said.warn(&built.report);
-    let keys = super::state_key::keys(arguments)?;
-    serve(arguments, Start { place, keys, catalog, built, said, usage, began, world }, output).await?;
+    let mut said = ReportedWarnings::default();
+    said.log_new(&built.report);
+    let keys = super::state_keys::read_state_keys(arguments)?;
+    serve(
+        arguments,
+        LoadedServer { place, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world },
+        output,
+    )
+    .await?;
     Ok(Exit::Success)
 }
 
 /// How the manifest is going to be used; without one that is built it does not matter.
-async fn usage(arguments: &Serve, listening: Option<&Listening>) -> anyhow::Result<Usage> {
-    let (Some(given), Some(listening)) = (&arguments.http, listening) else { return Ok(Usage::Local) };
-    let address = http::resolve(&listen(given.as_ref(), listening)).await?;
-    Ok(Usage::Http(Endpoint { address, insecure: arguments.insecure, started: None }))
+async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<Usage> {
+    let (Some(flag), Some(listening)) = (&arguments.http, listening) else { return Ok(Usage::Local) };
+    let address = http::resolve(&listen_address(flag.as_ref(), listening)).await?;
+    Ok(Usage::Http(HttpUsage { address, insecure: arguments.insecure, settings_at_start: None }))
 }
 
 /// What serving begins with.
-struct Start {
-    place: Place,
+struct LoadedServer {
+    place: ManifestLocation,
     catalog: Arc<Catalog>,
     /// What the load came to, but for its catalog.
-    built: Built,
-    said: Said,
+    built: BuildOutcome,
+    reported: ReportedWarnings,
     usage: Usage,
-    began: SystemTime,
+    started_at: SystemTime,
     /// What seals the calls that wait for their client.
-    keys: Vec<Vec<u8>>,
-    world: Arc<Real>,
+    state_keys: Vec<Vec<u8>>,
+    world: Arc<RealWorld>,
 }
 
 /// One pipe needs one thread; many sockets are shared by two. Neither is a current-thread runtime: on those, what takes
 /// long could not go on elsewhere.
-fn runtime(arguments: &Serve) -> anyhow::Result<Runtime> {
+fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(if arguments.http.is_none() { 1 } else { 2 });
     // Room for as many events as one pipe and a few programs ever have at once; more of them wait for the next look.
@@ -91,28 +100,30 @@ fn runtime(arguments: &Serve) -> anyhow::Result<Runtime> {
     builder.enable_all().build().context("could not start")
 }
 
-async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Result<()> {
+async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
-    let options = Options { watching: !arguments.no_watch, declare_all: false };
-    if start.keys.is_empty() && start.catalog.asks() {
+    let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
+    if start.state_keys.is_empty() && start.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
     }
-    let live = Live::new(start.catalog.clone(), start.world.clone(), options);
-    if !start.keys.is_empty() {
-        live.seal_with(&start.keys);
+    let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
+    if !start.state_keys.is_empty() {
+        live.set_state_keys(&start.state_keys);
     }
     // The address is taken before anything else begins: what can fail fails first.
     let bound = match &start.usage {
-        Usage::Http(endpoint) => Some(http::bind(http_options(arguments, endpoint, start.catalog.listening())).await?),
+        Usage::Http(endpoint) => {
+            Some(http::bind(http_options(arguments, endpoint, start.catalog.http_settings())).await?)
+        }
         Usage::Local => None,
     };
     stop_on_signals(stop.clone())?;
-    let watching = (!arguments.no_watch).then(|| watch(arguments, start, (&live, output.clone()), stop.clone()));
+    let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, (&live, output.clone()), stop.clone()));
     match bound {
         Some(bound) => {
-            output.say(&format!("listening on {}\n", bound.url()));
+            output.eprint(&format!("listening on {}\n", bound.url()));
             if let Some(url) = bound.sse_url() {
-                output.say(&format!("serving HTTP+SSE on {url}\n"));
+                output.eprint(&format!("serving HTTP+SSE on {url}\n"));
             }
             bound.serve(&live, stop.clone()).await;
         }
@@ -120,42 +131,52 @@ async fn serve(arguments: &Serve, start: Start, output: Output) -> anyhow::Resul
     }
     stop.cancel();
     if let Some(watching) = watching {
-        let _ = tokio::time::timeout(PARTING, watching.stopped()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, watching.join()).await;
     }
     Ok(())
 }
 
 /// Keeps what is served current.
-fn watch(arguments: &Serve, start: Start, (live, output): (&Live, Output), stop: CancellationToken) -> Watching {
-    let usage = later(arguments, &start);
+fn start_watch(
+    arguments: &ServeArgs,
+    start: LoadedServer,
+    (live, output): (&LiveCatalog, Output),
+    stop: CancellationToken,
+) -> WatchHandle {
+    let usage = reload_usage(arguments, &start);
     let watch = watch_set(start.built.reads.clone());
-    let load = Reloading::new(start.place, usage, live.clone(), output).after(&start.built.report, start.said, &watch);
-    let first = First { began: start.began, watch };
+    let load = ManifestReload::new(start.place, usage, live.clone(), output).continue_from(
+        &start.built.report,
+        start.reported,
+        &watch,
+    );
+    let first = InitialLoad { started_at: start.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
-    let options = reload::Options { poll, delay: FIRST_ANSWER, ..reload::Options::default() };
+    let options =
+        reload::WatchOptions { poll_interval: poll, start_delay: WATCH_START_DELAY, ..reload::WatchOptions::default() };
     reload::watch(load, first, options, stop)
 }
 
 /// How a later catalog is going to be used: some of what is settled now stays until the next start.
-fn later(arguments: &Serve, start: &Start) -> Usage {
+fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> Usage {
     let Usage::Http(endpoint) = &start.usage else { return Usage::Local };
-    let listening = start.catalog.listening();
-    let given = arguments.http.as_ref().is_some_and(Option::is_some);
-    let started = Started {
-        listen: (!given).then_some(listening.listen),
+    let listening = start.catalog.http_settings();
+    let flag = arguments.http.as_ref().is_some_and(Option::is_some);
+    let started = SettingsAtStart {
+        listen: (!flag).then_some(listening.listen),
         path: Some(listening.path.clone()),
         sse: (!arguments.sse).then_some(listening.sse),
     };
-    Usage::Http(Endpoint { started: Some(started), ..endpoint.clone() })
+    Usage::Http(HttpUsage { settings_at_start: Some(started), ..endpoint.clone() })
 }
 
 /// The address: a flag's, else the manifest's, else the usual one.
-fn listen(given: Option<&Address>, listening: &Listening) -> String {
+fn listen_address(flag: Option<&ListenAddress>, listening: &HttpSettings) -> String {
     let written = || listening.listen.map(|address| address.to_string());
-    given.map(ToString::to_string).or_else(written).unwrap_or_else(|| HttpOptions::default().listen)
+    flag.map(ToString::to_string).or_else(written).unwrap_or_else(|| HttpOptions::default().listen)
 }
 
-fn http_options(arguments: &Serve, endpoint: &Endpoint, listening: &Listening) -> HttpOptions {
+fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSettings) -> HttpOptions {
     let default = HttpOptions::default();
     HttpOptions {
         listen: endpoint.address.to_string(),
@@ -198,6 +219,6 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
 }
 
 /// The files and folders on which a catalog depends.
-pub(super) fn watch_set(reads: Reads) -> WatchSet {
+pub(super) fn watch_set(reads: LoadDependencies) -> WatchSet {
     WatchSet { files: reads.files, folders: reads.folders }
 }

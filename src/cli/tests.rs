@@ -9,14 +9,14 @@ use clap::{CommandFactory, Parser};
 use super::*;
 use crate::diagnostic::Format;
 
-fn parse(line: &str) -> Result<Command, clap::Error> {
+fn parse(line: &str) -> Result<CliCommand, clap::Error> {
     let words = std::iter::once("folio").chain(line.split_whitespace());
-    Arguments::try_parse_from(words).map(|arguments| arguments.command)
+    Cli::try_parse_from(words).map(|arguments| arguments.command)
 }
 
-fn serve(line: &str) -> Serve {
+fn serve(line: &str) -> ServeArgs {
     match parse(line).unwrap() {
-        Command::Serve(serve) => serve,
+        CliCommand::Serve(serve) => serve,
         other => panic!("{other:?}"),
     }
 }
@@ -27,29 +27,29 @@ fn refused(line: &str) -> (ErrorKind, String) {
 }
 
 #[test]
-fn the_command_line_is_consistent() {
-    Arguments::command().debug_assert();
+fn command_definition_is_valid() {
+    Cli::command().debug_assert();
 }
 
 #[test]
-fn serving_is_of_this_folder_over_stdin_unless_asked_otherwise() {
+fn serve_defaults_to_this_folder_over_stdio() {
     let plain = serve("serve");
     assert_eq!(plain.path, Path::new("."));
     assert_eq!((plain.http, plain.no_watch, plain.poll, plain.insecure), (None, false, None, false));
 }
 
 #[test]
-fn http_is_given_with_and_without_an_address() {
+fn http_address_is_optional() {
     assert_eq!(serve("serve desk --http").http, Some(None));
-    assert_eq!(serve("serve --http 9000").http, Some(Some(Address::loopback(9000))));
-    assert_eq!(serve("serve --http=:0 desk").http, Some(Some(Address::loopback(0))));
+    assert_eq!(serve("serve --http 9000").http, Some(Some(ListenAddress::loopback(9000))));
+    assert_eq!(serve("serve --http=:0 desk").http, Some(Some(ListenAddress::loopback(0))));
     let (kind, words) = refused("serve --http ./desk");
     assert_eq!(kind, ErrorKind::ValueValidation);
     assert!(words.contains("`./desk` is no port: write PORT, :PORT or HOST:PORT"), "{words}");
 }
 
 #[test]
-fn polling_has_an_interval() {
+fn poll_interval_is_optional() {
     assert_eq!(serve("serve --poll").poll.unwrap().duration(), Duration::from_secs(1));
     assert_eq!(serve("serve --poll 500ms").poll.unwrap().duration(), Duration::from_millis(500));
     let (_, words) = refused("serve --poll 5");
@@ -57,14 +57,14 @@ fn polling_has_an_interval() {
 }
 
 #[test]
-fn options_that_make_no_sense_together_are_refused() {
+fn conflicting_options_are_refused() {
     assert_eq!(refused("serve --no-watch --poll").0, ErrorKind::ArgumentConflict);
     assert_eq!(refused("serve --insecure").0, ErrorKind::MissingRequiredArgument);
 }
 
 #[test]
-fn checking_takes_a_form_and_strictness() {
-    let Command::Check(check) = parse("check desk --format lines --strict").unwrap() else { panic!() };
+fn check_takes_format_and_strict() {
+    let CliCommand::Check(check) = parse("check desk --format lines --strict").unwrap() else { panic!() };
     assert_eq!((check.path.as_path(), check.format, check.strict), (Path::new("desk"), Format::Lines, true));
     let (kind, words) = refused("check --format jsn");
     assert_eq!(kind, ErrorKind::InvalidValue);
@@ -72,23 +72,23 @@ fn checking_takes_a_form_and_strictness() {
 }
 
 #[test]
-fn getting_calling_and_reading_take_a_manifest_by_option() {
-    let Command::Get(get) = parse("get greet who=Ada n=-1 -f desk").unwrap() else { panic!() };
+fn get_call_and_read_take_a_file_option() {
+    let CliCommand::Get(get) = parse("get greet who=Ada n=-1 -f desk").unwrap() else { panic!() };
     assert_eq!((get.name.as_str(), get.file.as_path()), ("greet", Path::new("desk")));
     assert_eq!(get.arguments, ["who=Ada", "n=-1"]);
-    let Command::Call(call) = parse("call --file desk search").unwrap() else { panic!() };
+    let CliCommand::Call(call) = parse("call --file desk search").unwrap() else { panic!() };
     assert_eq!((call.name.as_str(), call.file.as_path(), call.arguments.len()), ("search", Path::new("desk"), 0));
-    let Command::Read(read) = parse("read docs://policy").unwrap() else { panic!() };
+    let CliCommand::Read(read) = parse("read docs://policy").unwrap() else { panic!() };
     assert_eq!((read.uri.as_str(), read.file.as_path()), ("docs://policy", Path::new(".")));
 }
 
 #[test]
-fn global_options_stand_anywhere() {
+fn global_options_are_accepted_anywhere() {
     for line in ["--log-level debug --color never schema", "schema --log-level debug --color never"] {
         let words = std::iter::once("folio").chain(line.split_whitespace());
-        let arguments = Arguments::try_parse_from(words).unwrap();
-        assert_eq!(arguments.common.color, Color::Never);
-        assert_eq!(arguments.common.log_level, "debug".parse().unwrap());
+        let arguments = Cli::try_parse_from(words).unwrap();
+        assert_eq!(arguments.global.color, Color::Never);
+        assert_eq!(arguments.global.log_level, "debug".parse().unwrap());
     }
     assert!(refused("schema --log-level lowd").1.contains("`lowd` is no level"));
 }
@@ -101,21 +101,21 @@ fn an_unknown_subcommand_gets_a_suggestion() {
 }
 
 #[test]
-fn alone_it_prints_help_and_that_is_a_wrong_command_line() {
+fn missing_subcommand_prints_help_and_exits_2() {
     let error = parse("").unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, 2));
     assert!(error.to_string().contains("Exit status"));
 }
 
 #[test]
-fn help_shows_a_whole_server_and_every_subcommand_an_example() {
-    let help = Arguments::command().render_long_help().to_string();
+fn every_help_text_has_an_example() {
+    let help = Cli::command().render_long_help().to_string();
     for line in
         ["folio: 1", "        text: \"Say hello to {{who}}.\"", "folio init hello", "folio get greet who=Ada -f hello"]
     {
         assert!(help.contains(line), "{line} in {help}");
     }
-    for command in Arguments::command().get_subcommands_mut() {
+    for command in Cli::command().get_subcommands_mut() {
         let help = command.render_help().to_string();
         assert!(help.contains("Example"), "{help}");
         assert!(
@@ -126,6 +126,6 @@ fn help_shows_a_whole_server_and_every_subcommand_an_example() {
 }
 
 #[test]
-fn the_outcomes_are_zero_one_and_two() {
-    assert_eq!([Exit::Success, Exit::Failed, Exit::Unusable].map(Exit::code), [0, 1, 2]);
+fn exit_codes_are_0_1_and_2() {
+    assert_eq!([Exit::Success, Exit::Failure, Exit::CannotRun].map(Exit::code), [0, 1, 2]);
 }

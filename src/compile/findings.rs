@@ -14,10 +14,10 @@ pub struct Findings {
     /// The trees.
     pub documents: Documents,
     /// The files and folders that were read or looked for.
-    pub reads: Reads,
+    pub dependencies: LoadDependencies,
     /// The digests of what files held that became part of entries, in the order of reading: one that is read twice
     /// stands there twice.
-    pub contents: Vec<[u8; 32]>,
+    pub content_digests: Vec<[u8; 32]>,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by their names and where they were looked for.
     programs: HashMap<(String, String), bool>,
@@ -43,21 +43,21 @@ impl Findings {
 
 /// What must change for a load to come out otherwise: absolute paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct LoadDependencies {
     /// Files that were read, or looked for in vain.
     pub files: BTreeSet<PathBuf>,
     /// Folders whose entries matter.
     pub folders: BTreeSet<PathBuf>,
 }
 
-impl Reads {
+impl LoadDependencies {
     /// Adds a file.
-    pub fn file(&mut self, path: PathBuf) {
+    pub fn add_file(&mut self, path: PathBuf) {
         self.files.insert(path);
     }
 
     /// Adds a folder.
-    pub fn folder(&mut self, path: PathBuf) {
+    pub fn add_folder(&mut self, path: PathBuf) {
         self.folders.insert(path);
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Compiler`] knows what one entry may see (names in scope, its pack's files and grants) and reports into the
 //! findings of the load. What is not here: what an entry is made of (catalog/, action/).
 
-mod dollar;
+mod shell_variable;
 mod findings;
 mod pack;
 mod schema;
@@ -12,21 +12,21 @@ mod template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-pub use dollar::Dollars;
-pub use findings::{Findings, Reads};
-pub use pack::{Environment, Grants, Pack, Variable};
-pub use schema::{Placed, shape_of};
+pub use findings::{Findings, LoadDependencies};
+pub use pack::{Environment, Grants, Pack, PackVariable};
+pub use schema::{LocatedJson, shape_of};
+pub use shell_variable::ShellVariableCheck;
 pub use template::{Exposure, JsonTemplate};
 
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::digest::sha256;
 use crate::files::{FileError, normalize};
 use crate::notation::{FileRef, TextOrFile};
-use crate::template::Names;
-use crate::yaml::{At, Spanned};
+use crate::template::ScopeShape;
+use crate::yaml::{Location, Spanned};
 
 /// How large a file may be that becomes part of the manifest.
-pub const MAX_FILE: u64 = 16 << 20;
+pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// What one entry is compiled with.
 pub struct Compiler<'a> {
@@ -37,11 +37,11 @@ pub struct Compiler<'a> {
     /// The folder of the file that the entry stands in, relative to the pack's.
     pub base: &'a Path,
     /// What templates may see.
-    pub names: Names,
+    pub scope_shape: ScopeShape,
     /// Arguments whose values may begin with `-` in an argv element.
     pub allow_dash: BTreeSet<String>,
     /// Where the arguments are declared, as far as they are.
-    pub declared: BTreeMap<String, At>,
+    pub argument_locations: BTreeMap<String, Location>,
     /// The steps whose outcomes were named since the run began to be checked, in order; `None` for all of them.
     pub steps_read: Vec<Option<String>>,
 }
@@ -53,29 +53,29 @@ impl<'a> Compiler<'a> {
             findings,
             pack,
             base,
-            names: Names::new(),
+            scope_shape: ScopeShape::new(),
             allow_dash: BTreeSet::new(),
-            declared: BTreeMap::new(),
+            argument_locations: BTreeMap::new(),
             steps_read: Vec::new(),
         }
     }
 
     /// The same compiler with other names in scope.
-    pub fn with_names<R>(&mut self, names: Names, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
-        let outer = std::mem::replace(&mut self.names, names);
+    pub fn with_scope_shape<R>(&mut self, names: ScopeShape, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
+        let outer = std::mem::replace(&mut self.scope_shape, names);
         let result = work(self);
-        self.names = outer;
+        self.scope_shape = outer;
         result
     }
 
     /// Notes the outcomes of steps that paths name.
-    pub fn note_steps(&mut self, paths: &[Vec<String>]) {
+    pub fn record_steps(&mut self, paths: &[Vec<String>]) {
         let steps = paths.iter().filter(|path| path.first().is_some_and(|head| head == "steps"));
         self.steps_read.extend(steps.map(|path| path.get(1).cloned()));
     }
 
     /// The place of a key of the map at `at`, or that of the map.
-    pub fn key(&self, at: At, key: &str) -> At {
+    pub fn key_location(&self, at: Location, key: &str) -> Location {
         self.findings.documents.key_at(at, &format!("/{key}"))
     }
 
@@ -95,7 +95,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A path as written in this file, relative to the pack's folder; reports one that leaves it.
-    pub fn path(&mut self, written: &str, at: At) -> Option<PathBuf> {
+    pub fn resolve_path(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let joined = self.base.join(written);
         let absolute = Path::new(written).is_absolute();
         match normalize(&joined.to_string_lossy()) {
@@ -111,8 +111,9 @@ impl<'a> Compiler<'a> {
 
     /// Checks a variable that is to name a folder: one may lead anywhere where the user of the server says so, and
     /// nowhere where a pack says so itself.
-    pub fn folder_variable(&mut self, name: &str, at: At) -> Option<()> {
-        let given = self.pack.env.variables.get(name).is_none_or(|variable| variable.given || variable.value.is_none());
+    pub fn check_folder_variable(&mut self, name: &str, at: Location) -> Option<()> {
+        let given =
+            self.pack.env.variables.get(name).is_none_or(|variable| variable.is_external || variable.value.is_none());
         if given || self.pack.grants == Grants::All {
             return Some(());
         }
@@ -122,25 +123,25 @@ impl<'a> Compiler<'a> {
     }
 
     /// The bytes of a file of the pack, which becomes part of what is watched.
-    pub fn bytes(&mut self, written: &str, at: At) -> Option<Vec<u8>> {
-        let path = self.path(written, at)?;
-        self.findings.reads.file(self.pack.folder.path().join(&path));
-        match self.pack.folder.read(&path, MAX_FILE) {
+    pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
+        let path = self.resolve_path(written, at)?;
+        self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
+        match self.pack.folder.read(&path, MAX_FILE_BYTES) {
             Ok(bytes) => {
-                self.findings.contents.push(sha256(&bytes));
+                self.findings.content_digests.push(sha256(&bytes));
                 Some(bytes)
             }
             Err(error) => {
-                self.report_file(&error, written, at);
+                self.report_file_error(&error, written, at);
                 None
             }
         }
     }
 
     /// Whether a path of the pack is a regular file; reports where it is none.
-    pub fn file(&mut self, written: &str, at: At) -> Option<PathBuf> {
-        let path = self.path(written, at)?;
-        self.findings.reads.file(self.pack.folder.path().join(&path));
+    pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
+        let path = self.resolve_path(written, at)?;
+        self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
         match self.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => {
                 self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("name a file");
@@ -148,17 +149,17 @@ impl<'a> Compiler<'a> {
             }
             Ok(_) => Some(path),
             Err(error) => {
-                self.report_file(&error, written, at);
+                self.report_file_error(&error, written, at);
                 None
             }
         }
     }
 
-    fn report_file(&mut self, error: &FileError, written: &str, at: At) {
-        let near = self.near_file(written);
+    fn report_file_error(&mut self, error: &FileError, written: &str, at: Location) {
+        let near = self.similar_file(written);
         let code = match error {
             FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
-            FileError::Outside { .. } | FileError::BadName { .. } => Code::Outside,
+            FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::Outside,
             FileError::TooLarge { .. } => Code::TooLarge,
             _ => Code::Unreadable,
         };
@@ -169,7 +170,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A file in the same folder whose name is near to the one that is missing.
-    fn near_file(&self, written: &str) -> Option<String> {
+    fn similar_file(&self, written: &str) -> Option<String> {
         let written = Path::new(written);
         let name = written.file_name()?.to_str()?;
         let folder = normalize(&self.base.join(written.parent()?).to_string_lossy()).ok()?;
@@ -180,15 +181,15 @@ impl<'a> Compiler<'a> {
     }
 
     /// A text as it was written, or as it stands in the file named; with its place.
-    pub fn text(&mut self, text: &Spanned<TextOrFile>) -> Option<Spanned<String>> {
+    pub fn resolve_text(&mut self, text: &Spanned<TextOrFile>) -> Option<Spanned<String>> {
         match &text.value {
-            TextOrFile::Text(inline) => Some(Spanned::new(inline.clone(), text.at)),
-            TextOrFile::File(file) => self.file_of(file, text.at).and_then(|path| self.text_file(path)),
+            TextOrFile::Text(inline) => Some(Spanned::new(inline.clone(), text.location)),
+            TextOrFile::File(file) => self.file_path(file, text.location).and_then(|path| self.read_text_file(path)),
         }
     }
 
     /// The path that `{ file: … }` at `at` names; reports where it names none.
-    pub fn file_of<'f>(&mut self, file: &'f FileRef, at: At) -> Option<&'f Spanned<String>> {
+    pub fn file_path<'f>(&mut self, file: &'f FileRef, at: Location) -> Option<&'f Spanned<String>> {
         if file.file.is_none() {
             self.error(Code::MissingKey, at, "expected a text or `{ file: … }`");
         }
@@ -196,11 +197,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// The text of a file of the pack, whose places are those of that file.
-    pub fn text_file(&mut self, path: &Spanned<String>) -> Option<Spanned<String>> {
-        let bytes = self.bytes(path, path.at)?;
-        let shown = self.pack.shown(&self.path(path, path.at)?);
+    pub fn read_text_file(&mut self, path: &Spanned<String>) -> Option<Spanned<String>> {
+        let bytes = self.read_file(path, path.location)?;
+        let shown = self.pack.display_path(&self.resolve_path(path, path.location)?);
         let file = self.findings.decode(&bytes, &shown)?;
         let text = self.findings.report.sources.get(file)?.text().to_string();
-        Some(Spanned::new(text, At::start_of(file)))
+        Some(Spanned::new(text, Location::start_of(file)))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::diagnostic::FileId;
 use crate::files::Folder;
-use crate::notation::{Connection, Named};
+use crate::notation::{Connection, NamedMap};
 use crate::template::{Engine, Shape};
 use crate::yaml::Spanned;
 
@@ -17,7 +17,7 @@ pub struct Pack {
     /// The folder; no path leaves it.
     pub folder: Folder,
     /// How the folder is called in messages, with a `/` at its end, or nothing for the one that is served.
-    pub shown: String,
+    pub display_prefix: String,
     /// Partials and helpers.
     pub engine: Arc<Engine>,
     /// The files of the partials, by their names.
@@ -29,15 +29,15 @@ pub struct Pack {
     /// The `server` of templates: `name`, `title` and `version`.
     pub server: Value,
     /// Shared bases of HTTP requests.
-    pub connections: Named<Spanned<Connection>>,
+    pub connections: NamedMap<Spanned<Connection>>,
     /// Where programs are looked for.
     pub search_path: Option<String>,
 }
 
 impl Pack {
     /// A path of this pack as messages show it.
-    pub fn shown(&self, path: &Path) -> String {
-        format!("{}{}", self.shown, path.display())
+    pub fn display_path(&self, path: &Path) -> String {
+        format!("{}{}", self.display_prefix, path.display())
     }
 }
 
@@ -52,7 +52,7 @@ pub enum Grants {
 
 impl Grants {
     /// Whether an action is granted.
-    pub fn allow(&self, action: &str) -> bool {
+    pub fn allows(&self, action: &str) -> bool {
         match self {
             Grants::All => true,
             Grants::Only(granted) => granted.contains(action),
@@ -61,8 +61,8 @@ impl Grants {
 
     /// What of `wanted` these grants can hand on.
     #[must_use]
-    pub fn narrowed(&self, wanted: BTreeSet<String>) -> Grants {
-        Grants::Only(wanted.into_iter().filter(|action| self.allow(action)).collect())
+    pub fn restrict(&self, wanted: BTreeSet<String>) -> Grants {
+        Grants::Only(wanted.into_iter().filter(|action| self.allows(action)).collect())
     }
 }
 
@@ -70,12 +70,12 @@ impl Grants {
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// By name.
-    pub variables: BTreeMap<String, Variable>,
+    pub variables: BTreeMap<String, PackVariable>,
 }
 
 /// One variable.
 #[derive(Debug, Clone, Default)]
-pub struct Variable {
+pub struct PackVariable {
     /// Its value; `None` where it is not set.
     pub value: Option<String>,
     /// Whether it must not be shown.
@@ -83,7 +83,7 @@ pub struct Variable {
     /// What the manifest itself says as its default.
     pub default: Option<String>,
     /// Whether the value came from outside: from the process, or from the importer of the pack.
-    pub given: bool,
+    pub is_external: bool,
 }
 
 impl Environment {

@@ -5,50 +5,50 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Compiler, MAX_FILE};
+use super::{Compiler, MAX_FILE_BYTES};
 use crate::diagnostic::{Code, Severity};
 use crate::digest::sha256;
 use crate::files::normalize;
 use crate::notation::Json;
-use crate::schema::{Schema, SchemaFault};
+use crate::schema::{Schema, SchemaError};
 use crate::template::Shape;
-use crate::yaml::{At, Spanned, parse, parse_json};
+use crate::yaml::{Location, Spanned, parse, parse_json};
 
 /// A JSON value, the place of its root, and the folder in which its references are looked for.
 #[derive(Debug, Clone)]
-pub struct Placed {
+pub struct LocatedJson {
     /// The value.
     pub value: Value,
     /// Where it stands.
-    pub at: At,
+    pub location: Location,
     /// The folder of its file, relative to the pack's.
     pub folder: std::path::PathBuf,
 }
 
 impl Compiler<'_> {
     /// A JSON value as it was written, or as it stands in the file named.
-    pub fn json_value(&mut self, json: &Spanned<Json>) -> Option<Placed> {
+    pub fn json_value(&mut self, json: &Spanned<Json>) -> Option<LocatedJson> {
         let Some(path) = json.file() else {
-            return Some(Placed { value: json.0.clone(), at: json.at, folder: self.base.to_owned() });
+            return Some(LocatedJson { value: json.0.clone(), location: json.location, folder: self.base.to_owned() });
         };
         let path = path.to_owned();
-        let at = self.findings.documents.value_at(json.at, "/file");
-        let text = self.text_file(&Spanned::new(path.clone(), at))?;
+        let at = self.findings.documents.value_at(json.location, "/file");
+        let text = self.read_text_file(&Spanned::new(path.clone(), at))?;
         let is_json = Path::new(&path).extension().is_some_and(|extension| extension == "json");
         let parser = if is_json { parse_json } else { parse };
-        let document = parser(text.at.file(), &mut self.findings.report)?;
+        let document = parser(text.location.file(), &mut self.findings.report)?;
         let value = document.json(document.root());
         let folder = self.base.join(&path).parent().map(Path::to_owned).unwrap_or_default();
-        Some(Placed { value, at: self.findings.documents.add(document), folder })
+        Some(LocatedJson { value, location: self.findings.documents.add(document), folder })
     }
 
     /// Compiles a schema; what is wrong with it is reported at its place.
-    pub fn schema(&mut self, placed: Placed) -> Option<Schema> {
+    pub fn schema(&mut self, placed: LocatedJson) -> Option<Schema> {
         match self.try_schema(placed.value, &placed.folder) {
             Ok(schema) => Some(schema),
             Err(faults) => {
                 for fault in faults {
-                    self.report_schema(&fault, placed.at, Severity::Error);
+                    self.report_schema_error(&fault, placed.location, Severity::Error);
                 }
                 None
             }
@@ -59,14 +59,14 @@ impl Compiler<'_> {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn try_schema(&mut self, schema: Value, base: &Path) -> Result<Schema, Vec<SchemaFault>> {
+    pub fn try_schema(&mut self, schema: Value, base: &Path) -> Result<Schema, Vec<SchemaError>> {
         let opened = RefCell::new(Vec::new());
         let held = RefCell::new(Vec::new());
         let folder = &self.pack.folder;
         let refs = |uri: &str| -> Option<Value> {
             let path = normalize(&base.join(uri).to_string_lossy()).ok()?;
             opened.borrow_mut().push(folder.path().join(&path));
-            let bytes = folder.read(&path, MAX_FILE).ok()?;
+            let bytes = folder.read(&path, MAX_FILE_BYTES).ok()?;
             held.borrow_mut().push(sha256(&bytes));
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("yaml" | "yml") => yaml_value(&bytes),
@@ -75,14 +75,14 @@ impl Compiler<'_> {
         };
         let compiled = Schema::compile(schema, &refs);
         for path in opened.into_inner() {
-            self.findings.reads.file(path);
+            self.findings.dependencies.add_file(path);
         }
-        self.findings.contents.extend(held.into_inner());
+        self.findings.content_digests.extend(held.into_inner());
         compiled
     }
 
     /// Reports a fault of a schema at its place.
-    pub fn report_schema(&mut self, fault: &SchemaFault, at: At, severity: Severity) {
+    pub fn report_schema_error(&mut self, fault: &SchemaError, at: Location, severity: Severity) {
         let place = self.findings.documents.value_at(at, &fault.pointer);
         let diagnostic = match severity {
             Severity::Error => self.error(Code::Schema, place, fault.message.clone()),

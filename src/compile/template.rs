@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Compiler, Dollars};
+use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::{Code, Span};
 use crate::template::{
-    Altered, Fault, Json, Place, Printed, RenderError, Scope, Slot, Template, printed, stands_alone,
+    Altered, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
+    is_helper_without_arguments, output_pieces,
 };
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
 /// Who gets to read what a template makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +26,20 @@ pub enum Exposure {
 impl Compiler<'_> {
     /// Compiles a template; what is wrong with it is reported.
     pub fn template<S: Slot>(&mut self, text: &Spanned<String>, exposure: Exposure) -> Option<Template<S>> {
-        match Template::compile(&self.pack.engine, text, &self.names) {
+        match Template::compile(&self.pack.engine, text, &self.scope_shape) {
             Ok(template) => {
-                self.check_secrets(template.reads(), text.at, exposure);
-                self.check_altered(template.altered(), text.at, exposure);
-                self.note_steps(template.reads());
-                self.warn_of_helper_names(text);
-                Dollars::of::<S>(exposure).into_iter().for_each(|dollars| self.warn_of_dollars(text, dollars));
+                self.check_secrets(template.read_paths(), text.location, exposure);
+                self.check_altered(template.altered(), text.location, exposure);
+                self.record_steps(template.read_paths());
+                self.warn_helper_names(text);
+                ShellVariableCheck::of_slot::<S>(exposure)
+                    .into_iter()
+                    .for_each(|dollars| self.warn_shell_variables(text, dollars));
                 Some(template)
             }
             Err(faults) => {
                 for fault in faults {
-                    self.report_template(fault, text.at);
+                    self.report_template_error(fault, text.location);
                 }
                 None
             }
@@ -44,33 +47,37 @@ impl Compiler<'_> {
     }
 
     /// Compiles a template that may be absent.
-    pub fn optional<S: Slot>(&mut self, text: Option<&Spanned<String>>, exposure: Exposure) -> Option<Template<S>> {
+    pub fn optional_template<S: Slot>(
+        &mut self,
+        text: Option<&Spanned<String>>,
+        exposure: Exposure,
+    ) -> Option<Template<S>> {
         text.and_then(|text| self.template(text, exposure))
     }
 
     /// Warns of an argument that stands where a helper of the same name could.
-    fn warn_of_helper_names(&mut self, text: &Spanned<String>) {
-        if !text.contains("{{") || !self.declared.keys().any(|name| stands_alone(name)) {
+    fn warn_helper_names(&mut self, text: &Spanned<String>) {
+        if !text.contains("{{") || !self.argument_locations.keys().any(|name| is_helper_without_arguments(name)) {
             return;
         }
-        for piece in printed(text) {
-            let Printed::Value(range, path) = piece else { continue };
+        for piece in output_pieces(text) {
+            let OutputPiece::Value(range, path) = piece else { continue };
             let [name] = path.as_slice() else { continue };
-            if stands_alone(name) && self.declared.contains_key(name) {
-                let span = self.span_within(text.at, range);
+            if is_helper_without_arguments(name) && self.argument_locations.contains_key(name) {
+                let span = self.span_within(text.location, range);
                 self.warning(Code::BadName, span, format!("`{name}` is the argument here, and also a helper"))
                     .help(format!("write `{{{{arguments.{name}}}}}`, or give the argument another name"));
             }
         }
     }
 
-    fn report_template(&mut self, fault: Fault, at: At) {
-        let (span, used_at) = self.spans_of(fault.place, at);
+    fn report_template_error(&mut self, fault: TemplateError, at: Location) {
+        let (span, used_at) = self.spans_of(fault.span, at);
         let diagnostic = self.error(fault.code, span, fault.message);
         if let Some(help) = fault.help {
             diagnostic.help(help);
         }
-        if let Some(instead) = fault.instead {
+        if let Some(instead) = fault.replacement {
             diagnostic.fix(span, instead);
         }
         if let Some(used_at) = used_at {
@@ -79,10 +86,10 @@ impl Compiler<'_> {
     }
 
     /// The place in a file, and where the template uses the partial that it is in.
-    fn spans_of(&self, place: Place, at: At) -> (Span, Option<Span>) {
+    fn spans_of(&self, place: TemplateSpan, at: Location) -> (Span, Option<Span>) {
         match place {
-            Place::Here(range) => (self.span_within(at, range), None),
-            Place::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
+            TemplateSpan::Template(range) => (self.span_within(at, range), None),
+            TemplateSpan::Partial { name, range, used_at } => match self.pack.partials.get(&name) {
                 Some(file) => (Span::new(*file, range.start, range.end), Some(self.span_within(at, used_at))),
                 None => (self.span_within(at, used_at), None),
             },
@@ -90,12 +97,12 @@ impl Compiler<'_> {
     }
 
     /// The place in the file of a range of a text's value.
-    pub fn span_within(&self, at: At, range: std::ops::Range<usize>) -> Span {
+    pub fn span_within(&self, at: Location, range: std::ops::Range<usize>) -> Span {
         self.findings.documents.span_within(&self.findings.report.sources, at, range)
     }
 
-    fn check_secrets(&mut self, reads: &[Vec<String>], at: At, exposure: Exposure) {
-        let Some(secret) = self.secret_in(reads) else { return };
+    fn check_secrets(&mut self, reads: &[Vec<String>], at: Location, exposure: Exposure) {
+        let Some(secret) = self.find_secret(reads) else { return };
         match exposure {
             Exposure::Client => {
                 _ = self
@@ -116,10 +123,10 @@ impl Compiler<'_> {
     }
 
     /// Refuses what makes a text of a secret that nothing could recognise and hide.
-    fn check_altered(&mut self, altered: &[Altered], at: At, exposure: Exposure) {
+    fn check_altered(&mut self, altered: &[Altered], at: Location, exposure: Exposure) {
         let could_leave = matches!(exposure, Exposure::CommandLine | Exposure::Private);
         for altered in altered.iter().filter(|_| could_leave) {
-            let Some(secret) = self.secret_in(std::slice::from_ref(&altered.path)) else { continue };
+            let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;
             let (span, used_at) = self.spans_of(altered.place.clone(), at);
             let message = format!("{secret}, and what `{helper}` makes of it could not be recognised and hidden");
@@ -134,7 +141,7 @@ impl Compiler<'_> {
     }
 
     /// Says which secret a template reads.
-    pub fn secret_in(&self, reads: &[Vec<String>]) -> Option<String> {
+    pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
         let env = &self.pack.env;
         reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
             Some(name) => env.is_secret(name).then(|| format!("`{name}` is a secret")),
@@ -143,31 +150,32 @@ impl Compiler<'_> {
     }
 
     /// Compiles a JSON value whose strings are templates.
-    pub fn json(&mut self, value: &Value, at: At, exposure: Exposure) -> JsonTemplate {
-        self.json_below(value, (at, String::new()), exposure)
+    pub fn json_template(&mut self, value: &Value, at: Location, exposure: Exposure) -> JsonTemplate {
+        self.json_template_at(value, (at, String::new()), exposure)
     }
 
-    fn json_below(&mut self, value: &Value, place: (At, String), exposure: Exposure) -> JsonTemplate {
+    fn json_template_at(&mut self, value: &Value, place: (Location, String), exposure: Exposure) -> JsonTemplate {
         let (at, pointer) = place;
         match value {
             Value::String(text) => {
                 let leaf = self.findings.documents.value_at(at, &pointer);
                 let template = self.template(&Spanned::new(text.clone(), leaf), exposure);
-                template.map_or_else(|| JsonTemplate::Fixed(Value::Null), JsonTemplate::Leaf)
+                template.map_or_else(|| JsonTemplate::Constant(Value::Null), JsonTemplate::Leaf)
             }
             Value::Array(items) => {
                 let numbered = items.iter().enumerate();
                 let items =
-                    numbered.map(|(nth, item)| self.json_below(item, (at, format!("{pointer}/{nth}")), exposure));
+                    numbered.map(|(nth, item)| self.json_template_at(item, (at, format!("{pointer}/{nth}")), exposure));
                 JsonTemplate::List(items.collect())
             }
             Value::Object(fields) => {
                 let below = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-                let fields =
-                    fields.iter().map(|(key, value)| (key.clone(), self.json_below(value, (at, below(key)), exposure)));
+                let fields = fields
+                    .iter()
+                    .map(|(key, value)| (key.clone(), self.json_template_at(value, (at, below(key)), exposure)));
                 JsonTemplate::Map(fields.collect())
             }
-            fixed => JsonTemplate::Fixed(fixed.clone()),
+            fixed => JsonTemplate::Constant(fixed.clone()),
         }
     }
 }
@@ -176,9 +184,9 @@ impl Compiler<'_> {
 #[derive(Debug)]
 pub enum JsonTemplate {
     /// What holds no template.
-    Fixed(Value),
+    Constant(Value),
     /// A string.
-    Leaf(Template<Json>),
+    Leaf(Template<JsonLeaf>),
     /// A list.
     List(Vec<JsonTemplate>),
     /// An object.
@@ -187,12 +195,12 @@ pub enum JsonTemplate {
 
 impl JsonTemplate {
     /// The paths that its templates read.
-    pub fn reads(&self) -> Vec<Vec<String>> {
+    pub fn read_paths(&self) -> Vec<Vec<String>> {
         match self {
-            JsonTemplate::Fixed(_) => Vec::new(),
-            JsonTemplate::Leaf(template) => template.reads().to_vec(),
-            JsonTemplate::List(items) => items.iter().flat_map(JsonTemplate::reads).collect(),
-            JsonTemplate::Map(fields) => fields.iter().flat_map(|(_, field)| field.reads()).collect(),
+            JsonTemplate::Constant(_) => Vec::new(),
+            JsonTemplate::Leaf(template) => template.read_paths().to_vec(),
+            JsonTemplate::List(items) => items.iter().flat_map(JsonTemplate::read_paths).collect(),
+            JsonTemplate::Map(fields) => fields.iter().flat_map(|(_, field)| field.read_paths()).collect(),
         }
     }
 
@@ -210,7 +218,7 @@ impl JsonTemplate {
     /// What the templates refuse.
     pub fn render_present(&self, scope: &Scope) -> Result<Option<Value>, RenderError> {
         Ok(match self {
-            JsonTemplate::Fixed(value) => Some(value.clone()),
+            JsonTemplate::Constant(value) => Some(value.clone()),
             JsonTemplate::Leaf(template) => template.render(scope)?.0,
             JsonTemplate::List(items) => {
                 let items: Result<Vec<_>, _> = items.iter().map(|item| item.render_present(scope)).collect();

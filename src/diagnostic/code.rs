@@ -89,7 +89,7 @@ codes! {
     /// Something unsafe, which folio refuses or warns of.
     Unsafe = "unsafe",
     /// A key that is checked but that this version does not act on yet.
-    NotYet = "not-yet",
+    Unimplemented = "not-yet",
     /// Something that works, and that some client will not take well.
     Client = "client",
     /// Something that has no effect.

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::visible::{one_line, stand_in};
-use super::{FileId, Source, Sources, Span};
+use super::sanitize::{one_line, replacement_char};
+use super::{FileId, SourceFile, SourceMap, Span};
 
 /// Characters that are kept on either side of a span.
-const AROUND: usize = 120;
+const CONTEXT_CHARS: usize = 120;
 
 /// Characters of a span that are underlined; the rest is cut off.
-const LONGEST_SPAN: usize = 160;
+const MAX_SPAN_CHARS: usize = 160;
 
 /// Lines by which a note may be away and still stand in the frame of the primary place.
-const NEAR: usize = 50;
+const MAX_NOTE_DISTANCE_LINES: usize = 50;
 
 /// What is underlined, and how.
 pub(super) struct Mark {
@@ -36,44 +36,44 @@ pub(super) struct Excerpt {
 
 impl Excerpt {
     /// The place of a fault. `None` where its file is not known.
-    pub(super) fn around(sources: &Sources, span: Span) -> Option<Excerpt> {
-        Excerpt::marked(sources, span, true, None)
+    pub(super) fn primary(sources: &SourceMap, span: Span) -> Option<Excerpt> {
+        Excerpt::with_mark(sources, span, true, None)
     }
 
     /// The place of a note that stands apart.
-    pub(super) fn of_note(sources: &Sources, span: Span, label: String) -> Option<Excerpt> {
-        Excerpt::marked(sources, span, false, Some(label))
+    pub(super) fn note(sources: &SourceMap, span: Span, label: String) -> Option<Excerpt> {
+        Excerpt::with_mark(sources, span, false, Some(label))
     }
 
     /// A place that is shown whole: `None` where it is longer than a part of one line that a frame can hold.
-    pub(super) fn whole(sources: &Sources, span: Span) -> Option<Excerpt> {
-        let excerpt = Excerpt::around(sources, span)?;
+    pub(super) fn single_line(sources: &SourceMap, span: Span) -> Option<Excerpt> {
+        let excerpt = Excerpt::primary(sources, span)?;
         let text = sources.get(span.file)?.text().get(span.start as usize..span.end as usize)?;
-        (!text.contains('\n') && text.chars().count() <= LONGEST_SPAN).then_some(excerpt)
+        (!text.contains('\n') && text.chars().count() <= MAX_SPAN_CHARS).then_some(excerpt)
     }
 
-    fn marked(sources: &Sources, span: Span, primary: bool, label: Option<String>) -> Option<Excerpt> {
+    fn with_mark(sources: &SourceMap, span: Span, primary: bool, label: Option<String>) -> Option<Excerpt> {
         let source = sources.get(span.file)?;
         let path = one_line(&source.path().display().to_string()).into_owned();
         let position = source.position(span.start);
         let line = position.line as usize;
-        let (window, range) = Window::around(source, line, span);
+        let (window, range) = Window::of_line(source, line, span);
         let marks = vec![Mark { primary, label, line, range }];
         Some(Excerpt { file: span.file, path, lines: BTreeMap::from([(line, window)]), marks, column: position.column })
     }
 
     /// Takes in a note that stands near enough. Says whether it did.
-    pub(super) fn join(&mut self, sources: &Sources, span: Span, label: &str) -> bool {
+    pub(super) fn try_add_note(&mut self, sources: &SourceMap, span: Span, label: &str) -> bool {
         let Some(source) = sources.get(span.file).filter(|_| span.file == self.file) else { return false };
         let line = source.position(span.start).line as usize;
-        if self.marks.first().is_none_or(|mark| mark.line.abs_diff(line) > NEAR) {
+        if self.marks.first().is_none_or(|mark| mark.line.abs_diff(line) > MAX_NOTE_DISTANCE_LINES) {
             return false;
         }
         let range = match self.lines.get(&line) {
-            Some(window) if window.holds(span) => window.locate(source, span),
+            Some(window) if window.contains(span) => window.locate(source, span),
             Some(_) => return false,
             None => {
-                let (window, range) = Window::around(source, line, span);
+                let (window, range) = Window::of_line(source, line, span);
                 self.lines.insert(line, window);
                 range
             }
@@ -84,11 +84,11 @@ impl Excerpt {
     }
 
     /// A single line between two that are shown is shown too.
-    fn fill_gap(&mut self, source: &Source, line: usize) {
+    fn fill_gap(&mut self, source: &SourceFile, line: usize) {
         for (between, beyond) in [(line.wrapping_sub(1), line.wrapping_sub(2)), (line + 1, line + 2)] {
             if self.lines.contains_key(&beyond) && !self.lines.contains_key(&between) {
                 let start = source.line_range(between).start;
-                let (window, _) = Window::around(source, between, Span::new(self.file, start, start));
+                let (window, _) = Window::of_line(source, between, Span::new(self.file, start, start));
                 self.lines.insert(between, window);
             }
         }
@@ -124,7 +124,7 @@ impl Excerpt {
     }
 
     /// Puts the true column where the renderer has counted from the beginning of a line that was cut.
-    pub(super) fn mend_column(&self, rendered: String) -> String {
+    pub(super) fn correct_column(&self, rendered: String) -> String {
         let Some(mark) = self.marks.first() else { return rendered };
         let shown = self.line(mark.line).get(..mark.range.start).unwrap_or_default().chars().count() + 1;
         if shown == self.column as usize {
@@ -138,7 +138,7 @@ impl Excerpt {
 /// A part of one line, never empty, without what a terminal would obey.
 struct Window {
     /// The bytes of the source that it shows.
-    shown: Range<usize>,
+    source_range: Range<usize>,
     /// What stands for the part of the line before it.
     ellipsis: &'static str,
     text: String,
@@ -146,18 +146,18 @@ struct Window {
 
 impl Window {
     /// The part of `line` around the part of `span` that lies in it, and where that part is in the window's text.
-    fn around(source: &Source, line: usize, span: Span) -> (Window, Range<usize>) {
+    fn of_line(source: &SourceFile, line: usize, span: Span) -> (Window, Range<usize>) {
         let whole = source.line_range(line);
-        let inside = clamp(source, span, &whole);
+        let inside = clamp_span(source, span, &whole);
         let text = source.text();
         let after = text.get(inside.end..whole.end).unwrap_or_default();
         let before = text.get(whole.start..inside.start).unwrap_or_default();
-        let start = before.char_indices().rev().nth(AROUND - 1).map_or(whole.start, |(at, _)| whole.start + at);
-        let end = after.char_indices().nth(AROUND).map_or(whole.end, |(at, _)| inside.end + at);
+        let start = before.char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(whole.start, |(at, _)| whole.start + at);
+        let end = after.char_indices().nth(CONTEXT_CHARS).map_or(whole.end, |(at, _)| inside.end + at);
         let ellipsis = if start > whole.start { "…" } else { "" };
-        let window = Window { shown: start..end, ellipsis, text: String::new() };
+        let window = Window { source_range: start..end, ellipsis, text: String::new() };
         let range = window.locate(source, span);
-        let mut text = format!("{ellipsis}{}", shown_as(text.get(start..end).unwrap_or_default()));
+        let mut text = format!("{ellipsis}{}", replace_controls(text.get(start..end).unwrap_or_default()));
         text.push_str(if end < whole.end { "…" } else { "" });
         if text.is_empty() {
             text.push(' ');
@@ -165,29 +165,29 @@ impl Window {
         (Window { text, ..window }, range)
     }
 
-    fn holds(&self, span: Span) -> bool {
-        self.shown.start <= span.start as usize && span.end as usize <= self.shown.end
+    fn contains(&self, span: Span) -> bool {
+        self.source_range.start <= span.start as usize && span.end as usize <= self.source_range.end
     }
 
     /// Where the part of `span` that is shown stands in the window's text.
-    fn locate(&self, source: &Source, span: Span) -> Range<usize> {
-        let inside = clamp(source, span, &self.shown);
-        let length_of = |range: Range<usize>| shown_as(source.text().get(range).unwrap_or_default()).len();
-        let start = self.ellipsis.len() + length_of(self.shown.start..inside.start);
+    fn locate(&self, source: &SourceFile, span: Span) -> Range<usize> {
+        let inside = clamp_span(source, span, &self.source_range);
+        let length_of = |range: Range<usize>| replace_controls(source.text().get(range).unwrap_or_default()).len();
+        let start = self.ellipsis.len() + length_of(self.source_range.start..inside.start);
         start..start + length_of(inside)
     }
 }
 
 /// The part of `span` within `bounds`, on the boundaries of characters and no longer than is underlined.
-fn clamp(source: &Source, span: Span, bounds: &Range<usize>) -> Range<usize> {
+fn clamp_span(source: &SourceFile, span: Span, bounds: &Range<usize>) -> Range<usize> {
     let text = source.text();
     let start = source.boundary((span.start as usize).clamp(bounds.start, bounds.end));
     let end = source.boundary((span.end as usize).clamp(start, bounds.end));
     let covered = text.get(start..end).unwrap_or_default();
-    let length = covered.char_indices().nth(LONGEST_SPAN).map_or(covered.len(), |(at, _)| at);
+    let length = covered.char_indices().nth(MAX_SPAN_CHARS).map_or(covered.len(), |(at, _)| at);
     start..start + length
 }
 
-fn shown_as(text: &str) -> String {
-    text.chars().map(|character| stand_in(character).unwrap_or(character)).collect()
+fn replace_controls(text: &str) -> String {
+    text.chars().map(|character| replacement_char(character).unwrap_or(character)).collect()
 }

@@ -5,10 +5,10 @@
 
 mod code;
 mod excerpt;
-mod frame;
+mod snippet;
 mod render;
 mod source;
-mod visible;
+mod sanitize;
 
 #[cfg(test)]
 mod tests;
@@ -16,9 +16,9 @@ mod tests;
 use std::collections::HashSet;
 
 pub use code::Code;
-pub use render::{Format, Style, json, line, lines, render, summary, text};
-pub use source::{FileId, Position, Source, Sources, Span};
-pub use visible::{cut, one_line, visible};
+pub use render::{Format, TerminalStyle, render, render_json, render_line, render_lines, render_text, summary};
+pub use sanitize::{one_line, sanitize, truncate};
+pub use source::{FileId, Position, SourceFile, SourceMap, Span};
 
 /// Whether the manifest can be served in spite of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,7 +133,7 @@ impl Diagnostic {
 #[derive(Debug, Default)]
 pub struct Report {
     /// The texts that were read.
-    pub sources: Sources,
+    pub sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -178,7 +178,7 @@ impl Report {
     }
 
     /// Turns errors of one code, from number `start` on, into warnings; says whether there were any.
-    pub fn soften_from(&mut self, start: usize, code: Code) -> bool {
+    pub fn downgrade_code_from(&mut self, start: usize, code: Code) -> bool {
         let mut softened = false;
         for diagnostic in self.diagnostics.iter_mut().skip(start).filter(|diagnostic| diagnostic.code == code) {
             diagnostic.severity = diagnostic.severity.max(Severity::Warning);
@@ -189,7 +189,7 @@ impl Report {
     }
 
     /// Turns all errors from number `start` on into warnings, which say what comes of them.
-    pub fn warn_from(&mut self, start: usize, consequence: &str) {
+    pub fn downgrade_from(&mut self, start: usize, consequence: &str) {
         for diagnostic in self.diagnostics.iter_mut().skip(start) {
             diagnostic.severity = diagnostic.severity.max(Severity::Warning);
             diagnostic.message = format!("{}: {consequence}", diagnostic.message);
@@ -221,7 +221,7 @@ impl Report {
 
     /// Puts the diagnostics in the order of the files and lines. Repetitions are dropped, and so is whatever was found
     /// later at the very place of a value that could not be read at all.
-    pub fn sort(&mut self) {
+    pub fn sort_and_dedup(&mut self) {
         let mut unread: HashSet<Span> = HashSet::new();
         self.diagnostics.retain(|diagnostic| {
             let Some(span) = diagnostic.span else { return true };
@@ -239,9 +239,9 @@ impl Report {
 }
 
 /// The longest text, in characters, that a misspelt name is looked for in.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// How many candidates a misspelt name is compared with.
-const MOST_CANDIDATES: usize = 1000;
+const MAX_CANDIDATES: usize = 1000;
 
 /// The candidate that `wrong` was probably meant to be: at most a third of its letters away, at least one.
 ///
@@ -253,7 +253,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let lower = wrong.to_lowercase();
     candidates
         .into_iter()
-        .take(MOST_CANDIDATES)
+        .take(MAX_CANDIDATES)
         .filter(|candidate| name_length(candidate).is_some_and(|other| other.abs_diff(length) <= most))
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= most)
@@ -263,6 +263,6 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// How many characters a name has; `None` where it is longer than any name that a person would write.
 fn name_length(name: &str) -> Option<usize> {
-    let length = name.chars().take(LONGEST_NAME + 1).count();
-    (length <= LONGEST_NAME).then_some(length)
+    let length = name.chars().take(MAX_NAME_CHARS + 1).count();
+    (length <= MAX_NAME_CHARS).then_some(length)
 }

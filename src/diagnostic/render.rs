@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::visible::one_line;
-use super::{Diagnostic, Report, Severity, frame};
+use super::sanitize::one_line;
+use super::{Diagnostic, Report, Severity, snippet};
 
 /// The forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ impl Format {
 
 /// How text looks where it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct TerminalStyle {
     /// Whether colours may be used.
     pub color: bool,
     /// The columns that the terminal has, where that is known.
@@ -32,20 +32,20 @@ pub struct Style {
 }
 
 /// Renders a report in the form asked for. Every form but that of an empty list of lines ends with a line feed.
-pub fn render(report: &Report, format: Format, style: Style) -> String {
+pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
     match format {
-        Format::Text => text(report, style),
-        Format::Json => json(report),
-        Format::Lines => lines(report),
+        Format::Text => render_text(report, style),
+        Format::Json => render_json(report),
+        Format::Lines => render_lines(report),
     }
 }
 
 /// Renders a report for people: each fault with a frame of its source, and a summary line at the end.
-pub fn text(report: &Report, style: Style) -> String {
-    let renderer = frame::renderer(style);
+pub fn render_text(report: &Report, style: TerminalStyle) -> String {
+    let renderer = snippet::renderer(style);
     let mut out = String::new();
     for diagnostic in report.diagnostics() {
-        out.push_str(frame::render(&renderer, &report.sources, diagnostic).trim_end());
+        out.push_str(snippet::render(&renderer, &report.sources, diagnostic).trim_end());
         out.push_str("\n\n");
     }
     out.push_str(&summary(report));
@@ -54,17 +54,17 @@ pub fn text(report: &Report, style: Style) -> String {
 }
 
 /// Renders a report as a JSON list with one object for each fault.
-pub fn json(report: &Report) -> String {
-    let entries: Vec<Entry<'_>> =
-        report.diagnostics().iter().map(|diagnostic| Entry::new(report, diagnostic)).collect();
+pub fn render_json(report: &Report) -> String {
+    let entries: Vec<JsonDiagnostic<'_>> =
+        report.diagnostics().iter().map(|diagnostic| JsonDiagnostic::new(report, diagnostic)).collect();
     let mut out = serde_json::to_string_pretty(&entries).unwrap_or_else(|_| "[]".to_owned());
     out.push('\n');
     out
 }
 
 /// Renders a report as one line for each fault.
-pub fn lines(report: &Report) -> String {
-    report.diagnostics().iter().map(|diagnostic| line(report, diagnostic)).collect()
+pub fn render_lines(report: &Report) -> String {
+    report.diagnostics().iter().map(|diagnostic| render_line(report, diagnostic)).collect()
 }
 
 /// Counts the faults: `2 errors, 1 warning`.
@@ -75,19 +75,19 @@ pub fn summary(report: &Report) -> String {
     let nothing = if errors + warnings == 0 { Some("no errors, no warnings".to_owned()) } else { None };
     let counted = counts.iter().map(|(severity, noun)| (count(*severity), noun)).filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
-        nothing.into_iter().chain(counted.map(|(count, noun)| self::counted(count, noun))).collect();
+        nothing.into_iter().chain(counted.map(|(count, noun)| self::count_noun(count, noun))).collect();
     parts.join(", ")
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn count_noun(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Renders one fault as a line of [`lines`].
-pub fn line(report: &Report, diagnostic: &Diagnostic) -> String {
-    let place = match Entry::new(report, diagnostic) {
-        Entry { file: Some(file), line: Some(line), column: Some(column), .. } => {
+pub fn render_line(report: &Report, diagnostic: &Diagnostic) -> String {
+    let place = match JsonDiagnostic::new(report, diagnostic) {
+        JsonDiagnostic { file: Some(file), line: Some(line), column: Some(column), .. } => {
             format!("{}:{line}:{column}: ", one_line(&file))
         }
         _ => String::new(),
@@ -99,7 +99,7 @@ pub fn line(report: &Report, diagnostic: &Diagnostic) -> String {
 /// A fault as programs read it. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct JsonDiagnostic<'a> {
     code: &'static str,
     severity: &'static str,
     message: &'a str,
@@ -111,12 +111,12 @@ struct Entry<'a> {
     help: Option<&'a str>,
 }
 
-impl<'a> Entry<'a> {
-    fn new(report: &Report, diagnostic: &'a Diagnostic) -> Entry<'a> {
+impl<'a> JsonDiagnostic<'a> {
+    fn new(report: &Report, diagnostic: &'a Diagnostic) -> JsonDiagnostic<'a> {
         let place = diagnostic.span.and_then(|span| Some((span, report.sources.get(span.file)?)));
         let start = place.map(|(span, source)| source.position(span.start));
         let end = place.map(|(span, source)| source.position(span.end.max(span.start)));
-        Entry {
+        JsonDiagnostic {
             code: diagnostic.code.as_str(),
             severity: diagnostic.severity.as_str(),
             message: &diagnostic.message,

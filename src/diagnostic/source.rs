@@ -46,13 +46,13 @@ pub struct Position {
 
 /// The text of one file that was read.
 #[derive(Debug)]
-pub struct Source {
+pub struct SourceFile {
     path: PathBuf,
     text: Arc<str>,
     lines: Vec<u32>,
 }
 
-impl Source {
+impl SourceFile {
     /// The path, as it is shown to people.
     pub fn path(&self) -> &Path {
         &self.path
@@ -97,22 +97,22 @@ impl Source {
 
 /// Every text that one load has read, in the order of reading.
 #[derive(Debug, Default)]
-pub struct Sources {
-    files: Vec<Source>,
+pub struct SourceMap {
+    files: Vec<SourceFile>,
 }
 
-impl Sources {
+impl SourceMap {
     /// Keeps a text under the path by which people will see it.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(breaks).filter_map(|at| u32::try_from(at).ok()).collect();
-        self.files.push(Source { path: path.into(), text, lines });
+        self.files.push(SourceFile { path: path.into(), text, lines });
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
     /// The file behind an id. `None` only for an id of another `Sources`.
-    pub fn get(&self, file: FileId) -> Option<&Source> {
+    pub fn get(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
     }
 
@@ -122,7 +122,7 @@ impl Sources {
     }
 
     /// The file of a number, in the order of reading.
-    pub fn nth(&self, number: usize) -> Option<&Source> {
+    pub fn get_index(&self, number: usize) -> Option<&SourceFile> {
         self.files.get(number)
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const PLAIN: Style = Style { color: false, width: None };
+const PLAIN: TerminalStyle = TerminalStyle { color: false, width: None };
 
 /// A report with one text `folio.yaml`, and the span of `part` in it.
 fn report_on(text: &str, part: &str) -> (Report, Span) {
@@ -18,7 +18,7 @@ fn report_on(text: &str, part: &str) -> (Report, Span) {
 }
 
 #[test]
-fn every_code_is_kebab_case_unique_and_explained() {
+fn codes_are_kebab_case_unique_and_explained() {
     let mut seen = HashSet::new();
     for code in Code::ALL {
         let text = code.as_str();
@@ -30,7 +30,7 @@ fn every_code_is_kebab_case_unique_and_explained() {
 }
 
 #[test]
-fn text_shows_the_frame_the_mend_and_the_count() {
+fn text_has_snippet_fix_and_summary() {
     let (mut report, span) = report_on("folio: 1\nprompts:\n  greet:\n    descripton: Greet\n", "descripton");
     report.error(Code::UnknownKey, span, "unknown key `descripton`").did_you_mean("descripton", span, ["description"]);
     let expected = "\
@@ -47,11 +47,11 @@ help: did you mean `description`?
 
 1 error
 ";
-    assert_eq!(text(&report, PLAIN), expected);
+    assert_eq!(render_text(&report, PLAIN), expected);
 }
 
 #[test]
-fn notes_stand_in_the_frame_or_in_one_of_their_own() {
+fn notes_join_the_snippet_or_get_their_own() {
     let (mut report, second) = report_on("tools:\n  a: 1\n  b: 2\n  a: 3\n", "a: 3");
     let first = Span::new(second.file, 9, 10);
     let other = report.sources.add("tools/more.yaml", "tools:\n  a: 4\n");
@@ -83,24 +83,24 @@ error[duplicate]: `a` stands twice
 
 1 error
 ";
-    assert_eq!(text(&report, PLAIN), expected);
+    assert_eq!(render_text(&report, PLAIN), expected);
 }
 
 #[test]
-fn a_fault_without_a_place_is_told_in_words() {
+fn error_without_span_has_no_snippet() {
     let mut report = Report::default();
     report.error(Code::Unreadable, None, "`x` could not be read").help("check its permissions");
     report.warning(Code::Unused, None, "nothing");
     report.warning(Code::Unused, None, "nothing else");
     let expected = "error[unreadable]: `x` could not be read\n  |\n  = help: check its permissions\n\n";
-    let shown = text(&report, PLAIN);
+    let shown = render_text(&report, PLAIN);
     assert!(shown.contains("error[unreadable]: `x` could not be read\n"), "{shown} {expected}");
     assert!(shown.contains("= help: check its permissions\n"), "{shown}");
     assert!(shown.ends_with("\n1 error, 2 warnings\n"), "{shown}");
 }
 
 #[test]
-fn the_count_is_singular_and_plural() {
+fn summary_pluralizes_counts() {
     let mut report = Report::default();
     assert_eq!(summary(&report), "no errors, no warnings");
     report.warning(Code::Unused, None, "a");
@@ -111,11 +111,11 @@ fn the_count_is_singular_and_plural() {
 }
 
 #[test]
-fn json_holds_exactly_the_promised_keys() {
+fn json_has_exactly_the_documented_keys() {
     let (mut report, span) = report_on("a: ä\nb: |\n  x\n", "b: |\n  x");
     report.warning(Code::BadValue, span, "line\nbreak").help("mend it");
     report.error(Code::Unreadable, None, "gone");
-    let parsed: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(&render_json(&report)).unwrap();
     let expected = serde_json::json!([
         { "code": "bad-value", "severity": "warning", "message": "line\nbreak", "file": "folio.yaml",
           "line": 2, "column": 1, "endLine": 3, "endColumn": 4, "help": "mend it" },
@@ -126,22 +126,25 @@ fn json_holds_exactly_the_promised_keys() {
 }
 
 #[test]
-fn lines_are_one_for_each_fault() {
+fn lines_format_has_one_line_per_diagnostic() {
     let (mut report, span) = report_on("a: ä\nb: x\n", "x");
     report.error(Code::BadValue, span, "two\nlines\u{1b}[0m");
     report.warning(Code::Unreadable, None, "gone");
-    assert_eq!(lines(&report), "folio.yaml:2:4: error: two lines\u{241b}[0m [bad-value]\nwarning: gone [unreadable]\n");
+    assert_eq!(
+        render_lines(&report),
+        "folio.yaml:2:4: error: two lines\u{241b}[0m [bad-value]\nwarning: gone [unreadable]\n"
+    );
 }
 
 #[test]
-fn a_very_long_line_is_cut_around_the_span_and_keeps_its_column() {
+fn long_line_is_cut_around_span_and_keeps_column() {
     let text_of_line = format!("{}wrong{}", "é".repeat(500_000), "y".repeat(500_000));
     let (mut report, span) = report_on(&text_of_line, "wrong");
     for _ in 0..100 {
         report.error(Code::BadValue, span, "bad").note(Span::new(span.file, 0, 2), "begins here").fix(span, "right");
     }
     let begun = Instant::now();
-    let shown = text(&report, PLAIN);
+    let shown = render_text(&report, PLAIN);
     assert!(begun.elapsed().as_secs() < 20, "a frame must not cost what its line is long");
     assert!(shown.contains("--> folio.yaml:1:500001\n"), "{shown}");
     assert!(shown.contains("::: folio.yaml:1:1\n"), "{shown}");
@@ -151,50 +154,50 @@ fn a_very_long_line_is_cut_around_the_span_and_keeps_its_column() {
 }
 
 #[test]
-fn the_source_cannot_speak_to_the_terminal() {
+fn control_characters_never_reach_the_terminal() {
     let (mut report, span) = report_on("a: \"\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\" # end\r\nb: 1\r\n", "title");
     report.error(Code::BadValue, span, "bad \u{1b}[31m").help("not \u{1b}[32m this").fix(span, "\u{1b}[33m");
-    for style in [PLAIN, Style { color: false, width: Some(1) }] {
-        let shown = text(&report, style);
+    for style in [PLAIN, TerminalStyle { color: false, width: Some(1) }] {
+        let shown = render_text(&report, style);
         let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(!shown.contains(obeyed), "{shown:?}");
     }
 }
 
 #[test]
-fn a_byte_order_mark_tabs_and_wide_characters_keep_the_underline_in_place() {
+fn underline_aligns_after_bom_tabs_and_wide_chars() {
     let (mut report, span) = report_on("\u{feff}日本:\tx\r\n", "x");
     report.error(Code::BadValue, span, "bad");
-    let shown = text(&report, PLAIN);
+    let shown = render_text(&report, PLAIN);
     assert!(shown.contains("--> folio.yaml:1:5\n"), "{shown}");
     assert!(shown.contains("1 | 日本:    x\n  |          ^\n"), "{shown}");
 }
 
 #[test]
-fn a_place_at_the_end_of_the_file_is_shown() {
+fn span_at_end_of_file_is_shown() {
     let (mut report, _) = report_on("a: [\n", "a");
     let file = FileId(0);
     report.error(Code::Syntax, Span::new(file, 5, 5), "unexpected end");
     report.error(Code::Syntax, Span::new(file, 500, 900), "past the end");
-    let shown = text(&report, PLAIN);
+    let shown = render_text(&report, PLAIN);
     assert_eq!(shown.matches("--> folio.yaml:2:1\n").count(), 2, "{shown}");
 }
 
 #[test]
-fn an_empty_last_line_is_shown_beside_a_note() {
+fn empty_last_line_is_shown_beside_a_note() {
     let (mut report, opened) = report_on("a: 1\nb: [\n", "[");
     report.error(Code::Syntax, Span::new(opened.file, 10, 10), "unexpected end").note(opened, "opened here");
-    let shown = text(&report, PLAIN);
+    let shown = render_text(&report, PLAIN);
     assert!(shown.contains("--> folio.yaml:3:1\n"), "{shown}");
     assert!(shown.contains("2 | b: [\n  |    - opened here\n3 |  \n  | ^\n"), "{shown}");
 }
 
 #[test]
-fn colours_are_used_only_when_asked_for() {
+fn colors_are_off_by_default() {
     let (mut report, span) = report_on("a: 1\n", "1");
     report.error(Code::BadValue, span, "bad");
-    assert!(!text(&report, PLAIN).contains('\u{1b}'));
-    assert!(text(&report, Style { color: true, width: None }).contains('\u{1b}'));
+    assert!(!render_text(&report, PLAIN).contains('\u{1b}'));
+    assert!(render_text(&report, TerminalStyle { color: true, width: None }).contains('\u{1b}'));
 }
 
 /// Texts that are rich in what goes wrong.
@@ -220,7 +223,7 @@ fn spans() -> impl Strategy<Value = Span> {
 }
 
 /// Line and column, counted the simple way.
-fn counted(text: &str, offset: usize) -> (u32, u32) {
+fn naive_position(text: &str, offset: usize) -> (u32, u32) {
     let (mut line, mut column) = (1, 1);
     for (at, character) in text.char_indices() {
         if at + character.len_utf8() > offset {
@@ -252,25 +255,25 @@ proptest! {
         diagnostic.note(places[1], message.clone()).note(places[2], "").fix(places[3], mend);
         report.warning(Code::Unused, places[1], "x").help(message).fix(places[1], "");
         for color in [false, true] {
-            let shown = text(&report, Style { color, width });
+            let shown = render_text(&report, TerminalStyle { color, width });
             prop_assert!(color || !shown.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')), "{:?}", shown);
         }
-        prop_assert_eq!(lines(&report).lines().count(), 2);
-        let parsed: Vec<serde_json::Value> = serde_json::from_str(&json(&report)).unwrap();
+        prop_assert_eq!(render_lines(&report).lines().count(), 2);
+        let parsed: Vec<serde_json::Value> = serde_json::from_str(&render_json(&report)).unwrap();
         prop_assert_eq!(parsed.len(), 2);
     }
 
     #[test]
-    fn a_position_is_what_counting_gives(text in texts(), offset in 0usize..700) {
-        let mut sources = Sources::default();
+    fn position_matches_naive_count(text in texts(), offset in 0usize..700) {
+        let mut sources = SourceMap::default();
         let file = sources.add("one.yaml", text.clone());
         let position = sources.get(file).unwrap().position(offset as u32);
-        prop_assert_eq!((position.line, position.column), counted(&text, offset));
+        prop_assert_eq!((position.line, position.column), naive_position(&text, offset));
     }
 }
 
 #[test]
-fn what_is_longer_than_a_name_is_compared_with_nothing() {
+fn nearest_ignores_overlong_names() {
     let long = "a".repeat(4 << 20);
     let many = || (0..1000).map(|_| long.as_str());
     assert_eq!(crate::diagnostic::nearest(&long, many()), None);

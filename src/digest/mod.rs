@@ -11,25 +11,25 @@ pub struct Digest(Sha256);
 
 impl Digest {
     /// A digest of one kind of thing: equal parts of another kind have another digest.
-    pub fn of(kind: &str) -> Digest {
-        Digest(Sha256::new()).with(b"folio").with(kind.as_bytes())
+    pub fn new(kind: &str) -> Digest {
+        Digest(Sha256::new()).chain_update(b"folio").chain_update(kind.as_bytes())
     }
 
     /// Adds a part.
-    pub fn add(&mut self, part: &[u8]) {
+    pub fn update(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_be_bytes());
         self.0.update(part);
     }
 
     /// The digest with one part more.
     #[must_use]
-    pub fn with(mut self, part: &[u8]) -> Digest {
-        self.add(part);
+    pub fn chain_update(mut self, part: &[u8]) -> Digest {
+        self.update(part);
         self
     }
 
     /// The first 64 bits of it.
-    pub fn number(self) -> u64 {
+    pub fn finish_u64(self) -> u64 {
         let bytes: [u8; 32] = self.0.finalize().into();
         bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
@@ -47,19 +47,19 @@ mod tests {
     use super::*;
 
     fn number(kind: &str, parts: &[Vec<u8>]) -> u64 {
-        parts.iter().fold(Digest::of(kind), |digest, part| digest.with(part)).number()
+        parts.iter().fold(Digest::new(kind), |digest, part| digest.chain_update(part)).finish_u64()
     }
 
     /// Computed apart from this program, with Python's `hashlib`.
     #[test]
-    fn a_digest_is_the_same_in_every_release() {
+    fn digest_is_stable_across_releases() {
         assert_eq!(number("list", &[b"a".to_vec(), b"bc".to_vec()]), 0xca0d_248f_1dd2_88a9);
         assert_eq!(sha256(b"abc").first_chunk(), Some(&[0xba, 0x78, 0x16, 0xbf]));
     }
 
     proptest! {
         #[test]
-        fn other_parts_or_another_kind_have_another_digest(
+        fn digest_separates_parts_and_domains(
             one in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..4), 0..4),
             other in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..4), 0..4),
         ) {

@@ -12,7 +12,7 @@ pub enum FileError {
     },
     /// The path, or a link on its way, leaves the folder.
     #[error("`{path}` leaves its folder")]
-    Outside {
+    EscapesFolder {
         /// The relative path.
         path: String,
     },
@@ -84,20 +84,20 @@ impl FileError {
 
     /// Sorts what the system said about `path`.
     pub(super) fn from_io(path: &str, source: io::Error) -> Self {
-        let path = shown(path);
+        let path = display_path(path);
         match source.kind() {
             // cap-std refuses an escape in the same kind, without a number of the system.
-            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::Outside { path },
+            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::EscapesFolder { path },
             io::ErrorKind::PermissionDenied => Self::Denied { path },
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
                 Self::NotFound { path }
             }
-            _ => Self::from_number(path, source),
+            _ => Self::from_errno(path, source),
         }
     }
 
     #[cfg(unix)]
-    fn from_number(path: String, source: io::Error) -> Self {
+    fn from_errno(path: String, source: io::Error) -> Self {
         use rustix::io::Errno;
         match Errno::from_io_error(&source) {
             Some(Errno::LOOP) => Self::NotFound { path },
@@ -108,13 +108,13 @@ impl FileError {
     }
 
     #[cfg(not(unix))]
-    fn from_number(path: String, source: io::Error) -> Self {
+    fn from_errno(path: String, source: io::Error) -> Self {
         Self::Other { path, source }
     }
 }
 
 /// The path as it may be shown: of an absolute one, only its last part.
-pub(super) fn shown(path: &str) -> String {
+pub(super) fn display_path(path: &str) -> String {
     let written = Path::new(path);
     let relative = if written.has_root() || written.is_absolute() {
         written.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy())

@@ -1,9 +1,9 @@
 use glob::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::path::is_plain;
+use super::path::is_normalized;
 
 /// Patterns longer than this are refused: none that is meant is, and the compiler of patterns is recursive.
-const LONGEST: usize = 1024;
+const MAX_PATTERN_BYTES: usize = 1024;
 
 /// Which files are meant: those that one pattern includes and none excludes.
 ///
@@ -14,13 +14,13 @@ pub struct Globs {
     include: GlobSet,
     exclude: GlobSet,
     /// Folders beneath which `include` can match.
-    entered: GlobSet,
+    include_ancestors: GlobSet,
     /// Folders beneath which `exclude` matches everything.
     pruned: GlobSet,
     /// Whether hidden names match.
-    hidden: bool,
+    match_hidden: bool,
     /// Whether a walk follows links.
-    pub(super) links: bool,
+    pub(super) follow_links: bool,
 }
 
 /// A pattern that is none.
@@ -28,7 +28,7 @@ pub struct Globs {
 #[error("{message}")]
 pub struct GlobError {
     /// Its place in its list.
-    pub pattern: usize,
+    pub index: usize,
     /// Whether that is the list of what is excluded.
     pub excluded: bool,
     /// What is wrong with it.
@@ -38,37 +38,37 @@ pub struct GlobError {
 impl Globs {
     /// Compiles patterns, which are relative to the folder that is walked.
     pub fn new(include: &[&str], exclude: &[&str]) -> Result<Self, GlobError> {
-        let include = tidied(include, false)?;
-        let exclude = tidied(exclude, true)?;
+        let include = normalize_patterns(include, false)?;
+        let exclude = normalize_patterns(exclude, true)?;
         Ok(Self {
-            entered: lenient(include.iter().flat_map(|pattern| ancestors(pattern))),
-            pruned: lenient(exclude.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned))),
-            include: strict(&include, false)?,
-            exclude: strict(&exclude, true)?,
-            hidden: false,
-            links: true,
+            include_ancestors: compile_valid(include.iter().flat_map(|pattern| ancestors(pattern))),
+            pruned: compile_valid(exclude.iter().filter_map(|pattern| pattern.strip_suffix("/**").map(str::to_owned))),
+            include: compile_all(&include, false)?,
+            exclude: compile_all(&exclude, true)?,
+            match_hidden: false,
+            follow_links: true,
         })
     }
 
     /// The same for every file that is really there: hidden ones match, and what only a link leads to does not.
     #[must_use]
-    pub fn of_all_names(self) -> Self {
-        Self { hidden: true, links: false, ..self }
+    pub fn with_hidden_without_links(self) -> Self {
+        Self { match_hidden: true, follow_links: false, ..self }
     }
 
     /// Says whether a walk would list a file of this relative path. Only the plain spelling matches: a path with
     /// `.`, `..`, an empty part or a hidden one never does, so that nothing excluded is reached by another name.
     pub fn matches(&self, path: &str) -> bool {
-        is_plain(path) && path.split('/').all(|name| self.sees(name)) && self.matches_plain(path)
+        is_normalized(path) && path.split('/').all(|name| self.may_match_name(name)) && self.matches_normalized(path)
     }
 
     /// Whether a name may be part of a path that matches.
-    pub(super) fn sees(&self, name: &str) -> bool {
-        self.hidden || !name.starts_with('.')
+    pub(super) fn may_match_name(&self, name: &str) -> bool {
+        self.match_hidden || !name.starts_with('.')
     }
 
     /// The pattern of exactly this text.
-    pub fn escaped(text: &str) -> String {
+    pub fn escape(text: &str) -> String {
         let mut pattern = String::with_capacity(text.len());
         for character in text.chars() {
             if is_special(character) || matches!(character, ']' | '}' | '!' | '\\') {
@@ -91,12 +91,12 @@ impl Globs {
         literal.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    pub(super) fn matches_plain(&self, path: &str) -> bool {
+    pub(super) fn matches_normalized(&self, path: &str) -> bool {
         self.include.is_match(path) && !self.exclude.is_match(path)
     }
 
     pub(super) fn could_match_in(&self, folder: &str) -> bool {
-        self.entered.is_match(folder) && !self.pruned.is_match(folder)
+        self.include_ancestors.is_match(folder) && !self.pruned.is_match(folder)
     }
 }
 
@@ -104,19 +104,19 @@ fn is_special(character: char) -> bool {
     matches!(character, '*' | '?' | '[' | '{')
 }
 
-fn tidied(patterns: &[&str], excluded: bool) -> Result<Vec<String>, GlobError> {
+fn normalize_patterns(patterns: &[&str], excluded: bool) -> Result<Vec<String>, GlobError> {
     let tidy = |(pattern, text): (usize, &&str)| {
-        tidy(text).map_err(|message| GlobError { pattern, excluded, message: message.to_owned() })
+        normalize_pattern(text).map_err(|message| GlobError { index: pattern, excluded, message: message.to_owned() })
     };
     patterns.iter().enumerate().map(tidy).collect()
 }
 
 /// Resolves `.` and `..`, so that a pattern can be compared with the plain spelling of a path.
-fn tidy(pattern: &str) -> Result<String, &'static str> {
+fn normalize_pattern(pattern: &str) -> Result<String, &'static str> {
     if pattern.is_empty() {
         return Err("a pattern may not be empty");
     }
-    if pattern.len() > LONGEST {
+    if pattern.len() > MAX_PATTERN_BYTES {
         return Err("a pattern may not be longer than 1024 bytes");
     }
     if pattern.starts_with('/') {
@@ -150,11 +150,11 @@ fn ancestors(pattern: &str) -> Vec<String> {
             '{' => depth += 1,
             '}' => depth -= 1,
             // An alternative or a class that holds a `/`, or an escape: no telling how deep it reaches.
-            '/' if depth != 0 => return unbounded(found, pattern, start),
-            '[' | '\\' => return unbounded(found, pattern, start),
+            '/' if depth != 0 => return with_recursive(found, pattern, start),
+            '[' | '\\' => return with_recursive(found, pattern, start),
             '/' => {
                 if pattern.get(start..at).is_some_and(|part| part.contains("**")) {
-                    return unbounded(found, pattern, start);
+                    return with_recursive(found, pattern, start);
                 }
                 found.extend(pattern.get(..at).map(str::to_owned));
                 start = at + 1;
@@ -162,32 +162,36 @@ fn ancestors(pattern: &str) -> Vec<String> {
             _ => {}
         }
     }
-    if pattern.get(start..).is_some_and(|part| part.contains("**")) { unbounded(found, pattern, start) } else { found }
+    if pattern.get(start..).is_some_and(|part| part.contains("**")) {
+        with_recursive(found, pattern, start)
+    } else {
+        found
+    }
 }
 
-fn unbounded(mut found: Vec<String>, pattern: &str, start: usize) -> Vec<String> {
+fn with_recursive(mut found: Vec<String>, pattern: &str, start: usize) -> Vec<String> {
     found.push(format!("{}**", pattern.get(..start).unwrap_or_default()));
     found
 }
 
-fn strict(patterns: &[String], excluded: bool) -> Result<GlobSet, GlobError> {
+fn compile_all(patterns: &[String], excluded: bool) -> Result<GlobSet, GlobError> {
     let mut set = GlobSetBuilder::new();
     for (pattern, text) in patterns.iter().enumerate() {
-        let fail = |message| GlobError { pattern, excluded, message };
-        set.add(compile(text).map_err(|error| fail(error.kind().to_string()))?);
+        let fail = |message| GlobError { index: pattern, excluded, message };
+        set.add(compile_glob(text).map_err(|error| fail(error.kind().to_string()))?);
     }
-    set.build().map_err(|error| GlobError { pattern: 0, excluded, message: error.kind().to_string() })
+    set.build().map_err(|error| GlobError { index: 0, excluded, message: error.kind().to_string() })
 }
 
-/// For what only saves work: a pattern that does not compile is reported by [`strict`].
-fn lenient(patterns: impl Iterator<Item = String>) -> GlobSet {
+/// For what only saves work: a pattern that does not compile is reported by [`compile_all`].
+fn compile_valid(patterns: impl Iterator<Item = String>) -> GlobSet {
     let mut set = GlobSetBuilder::new();
-    for glob in patterns.filter_map(|text| compile(&text).ok()) {
+    for glob in patterns.filter_map(|text| compile_glob(&text).ok()) {
         set.add(glob);
     }
     set.build().unwrap_or_else(|_| GlobSet::empty())
 }
 
-fn compile(pattern: &str) -> Result<glob::Glob, glob::Error> {
+fn compile_glob(pattern: &str) -> Result<glob::Glob, glob::Error> {
     GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).empty_alternates(true).build()
 }

@@ -1,29 +1,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::error::{FileError, shown};
-use super::folder::Stat;
+use super::error::{FileError, display_path};
+use super::folder::FileStat;
 use super::glob::Globs;
 use super::open::OpenFile;
-use super::path::{join, slashed};
-use super::walk::{Item, Kind, Tree};
+use super::path::{join, normalize_to_slashes};
+use super::walk::{EntryKind, FolderBackend, WalkItem};
 
 /// A folder that exists only here.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct MemoryFolder {
     path: PathBuf,
     files: BTreeMap<String, Vec<u8>>,
     /// Every folder with what it holds: the name of each, and whether it is a folder itself.
     folders: BTreeMap<String, BTreeSet<(String, bool)>>,
 }
 
-impl Memory {
+impl MemoryFolder {
     pub(super) fn new(files: BTreeMap<String, Vec<u8>>) -> Self {
-        let named = files.into_iter().filter_map(|(path, bytes)| Some((slashed(Path::new(&path)).ok()?, bytes)));
-        Self::at(PathBuf::from("/"), named.filter(|(path, _)| !path.is_empty()).collect())
+        let named =
+            files.into_iter().filter_map(|(path, bytes)| Some((normalize_to_slashes(Path::new(&path)).ok()?, bytes)));
+        Self::with_path(PathBuf::from("/"), named.filter(|(path, _)| !path.is_empty()).collect())
     }
 
-    fn at(path: PathBuf, files: BTreeMap<String, Vec<u8>>) -> Self {
+    fn with_path(path: PathBuf, files: BTreeMap<String, Vec<u8>>) -> Self {
         let mut folders = BTreeMap::from([(String::new(), BTreeSet::new())]);
         for file in files.keys() {
             let mut child = (file.as_str(), false);
@@ -43,42 +44,42 @@ impl Memory {
         &self.path
     }
 
-    pub(super) fn file(&self, path: &str) -> Result<OpenFile, FileError> {
+    pub(super) fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
         if self.stat(path)?.is_dir {
-            return Err(FileError::IsFolder { path: shown(path) });
+            return Err(FileError::IsFolder { path: display_path(path) });
         }
         Ok(OpenFile::in_memory(path, self.files.get(path).cloned().unwrap_or_default()))
     }
 
     pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {
         if !self.stat(path)?.is_dir {
-            return Err(FileError::NotAFolder { path: shown(path) });
+            return Err(FileError::NotAFolder { path: display_path(path) });
         }
         if path.is_empty() {
-            return Ok(Self::at(self.path.clone(), self.files.clone()));
+            return Ok(Self::with_path(self.path.clone(), self.files.clone()));
         }
         let inside = |(file, bytes): (&String, &Vec<u8>)| {
             Some((file.strip_prefix(path)?.strip_prefix('/')?.to_owned(), bytes.clone()))
         };
-        Ok(Self::at(self.path.join(path), self.files.iter().filter_map(inside).collect()))
+        Ok(Self::with_path(self.path.join(path), self.files.iter().filter_map(inside).collect()))
     }
 }
 
-impl Tree for Memory {
-    fn stat(&self, path: &str) -> Result<Stat, FileError> {
+impl FolderBackend for MemoryFolder {
+    fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         if self.folders.contains_key(path) {
-            return Ok(Stat { size: 0, modified: None, is_dir: true });
+            return Ok(FileStat { size: 0, modified: None, is_dir: true });
         }
-        let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound { path: shown(path) })?;
-        Ok(Stat { size: bytes.len() as u64, modified: None, is_dir: false })
+        let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound { path: display_path(path) })?;
+        Ok(FileStat { size: bytes.len() as u64, modified: None, is_dir: false })
     }
 
-    fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(Item<'_>)) -> Result<(), FileError> {
-        let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound { path: shown(folder) })?;
-        for (name, is_dir) in names.iter().filter(|(name, _)| globs.sees(name)) {
+    fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError> {
+        let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound { path: display_path(folder) })?;
+        for (name, is_dir) in names.iter().filter(|(name, _)| globs.may_match_name(name)) {
             let path = join(folder, name);
-            let kind = if *is_dir { Kind::Folder } else { Kind::File };
-            each(Item { path: &path, kind, stat: &|| self.stat(&path).ok() });
+            let kind = if *is_dir { EntryKind::Folder } else { EntryKind::File };
+            each(WalkItem { path: &path, kind, stat: &|| self.stat(&path).ok() });
         }
         Ok(())
     }
@@ -87,7 +88,7 @@ impl Tree for Memory {
         false
     }
 
-    fn real(&self, path: &str) -> Option<String> {
+    fn resolve_links(&self, path: &str) -> Option<String> {
         Some(path.to_owned())
     }
 }

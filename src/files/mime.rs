@@ -1,7 +1,7 @@
 use std::path::Path;
 
 /// What an extension means in a folder of sources, where the usual tables think of films (`.ts`) or know nothing.
-const BY_EXTENSION: &[(&str, &str)] = &[
+const EXTENSION_OVERRIDES: &[(&str, &str)] = &[
     ("adoc", "text/asciidoc"),
     ("astro", "text/x-astro"),
     ("bash", "text/x-shellscript"),
@@ -73,7 +73,7 @@ const BY_EXTENSION: &[(&str, &str)] = &[
 ];
 
 /// Files that are known by their whole name.
-const BY_NAME: &[(&str, &str)] = &[
+const FILE_NAME_TYPES: &[(&str, &str)] = &[
     ("cmakelists.txt", "text/x-cmake"),
     ("containerfile", "text/x-dockerfile"),
     ("dockerfile", "text/x-dockerfile"),
@@ -96,8 +96,8 @@ pub fn mime_by_name(path: &str) -> Option<&'static str> {
     let path = Path::new(path);
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
-    let own = extension.as_deref().and_then(|extension| lookup(BY_EXTENSION, extension));
-    lookup(BY_NAME, &name).or(own).or_else(|| mime_guess::from_ext(&extension?).first_raw())
+    let own = extension.as_deref().and_then(|extension| lookup(EXTENSION_OVERRIDES, extension));
+    lookup(FILE_NAME_TYPES, &name).or(own).or_else(|| mime_guess::from_ext(&extension?).first_raw())
 }
 
 fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_are_sorted_and_without_doubles() {
-        for table in [BY_EXTENSION, BY_NAME] {
+    fn tables_are_sorted_and_unique() {
+        for table in [EXTENSION_OVERRIDES, FILE_NAME_TYPES] {
             assert!(table.is_sorted_by(|a, b| a.0 < b.0), "a name that is out of order is never found");
         }
     }
 
     #[test]
-    fn names_decide_before_content() {
+    fn file_name_wins_over_content() {
         for (path, mime) in [
             ("src/main.rs", "text/x-rust"),
             ("a/b.ts", "text/typescript"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_decided_by_content() {
+    fn unknown_name_falls_back_to_content() {
         assert_eq!(mime_of("notes", b"plain"), "text/plain");
         assert_eq!(mime_of("notes", b""), "text/plain");
         assert_eq!(mime_of("notes", "caf\u{e9}".as_bytes().split_last().unwrap().1), "text/plain");

@@ -13,16 +13,16 @@ mod mime;
 mod open;
 mod path;
 mod walk;
-mod within;
+mod resolve;
 
 pub use error::FileError;
-pub use folder::{Entry, Folder, Stat, rfc3339};
+pub use folder::{FileEntry, FileStat, Folder, rfc3339};
 pub use glob::{GlobError, Globs};
 pub use mime::{mime_by_name, mime_of};
 pub use open::OpenFile;
 pub use path::normalize;
-pub use walk::Found;
-pub use within::{Roots, WithinError};
+pub use resolve::{RootPathError, Roots};
+pub use walk::WalkOutcome;
 
 #[cfg(test)]
 mod tests;

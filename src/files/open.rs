@@ -1,18 +1,18 @@
 use cap_std::fs::File;
 use std::io::{self, Read};
 
-use super::error::{FileError, shown};
+use super::error::{FileError, display_path};
 
 /// A regular file that is open for reading. What it is called may come to mean another file meanwhile.
 #[derive(Debug)]
 pub struct OpenFile {
     path: String,
     size: u64,
-    source: Source,
+    source: FileContents,
 }
 
 #[derive(Debug)]
-enum Source {
+enum FileContents {
     Disk(File),
     Memory(Vec<u8>),
 }
@@ -21,16 +21,16 @@ impl OpenFile {
     pub(super) fn on_disk(path: &str, file: File) -> Result<Self, FileError> {
         let meta = file.metadata().map_err(|source| FileError::from_io(path, source))?;
         if meta.is_dir() {
-            return Err(FileError::IsFolder { path: shown(path) });
+            return Err(FileError::IsFolder { path: display_path(path) });
         }
         if !meta.is_file() {
-            return Err(FileError::NotAFile { path: shown(path) });
+            return Err(FileError::NotAFile { path: display_path(path) });
         }
-        Ok(Self { path: path.to_owned(), size: meta.len(), source: Source::Disk(file) })
+        Ok(Self { path: path.to_owned(), size: meta.len(), source: FileContents::Disk(file) })
     }
 
     pub(super) fn in_memory(path: &str, bytes: Vec<u8>) -> Self {
-        Self { path: path.to_owned(), size: bytes.len() as u64, source: Source::Memory(bytes) }
+        Self { path: path.to_owned(), size: bytes.len() as u64, source: FileContents::Memory(bytes) }
     }
 
     /// How many bytes it holds, where that is known before it is read: files of `/proc` do not say.
@@ -44,15 +44,15 @@ impl OpenFile {
     /// It holds more, or cannot be read.
     pub fn read(self, limit: u64) -> Result<Vec<u8>, FileError> {
         let path = self.path;
-        let too_large = |size| FileError::TooLarge { path: shown(&path), limit, size };
+        let too_large = |size| FileError::TooLarge { path: display_path(&path), limit, size };
         if self.size > limit {
             return Err(too_large(self.size));
         }
         let bytes = match self.source {
-            Source::Disk(file) => {
-                contents(file, self.size, limit).map_err(|source| FileError::from_io(&path, source))?
+            FileContents::Disk(file) => {
+                read_contents(file, self.size, limit).map_err(|source| FileError::from_io(&path, source))?
             }
-            Source::Memory(bytes) => bytes,
+            FileContents::Memory(bytes) => bytes,
         };
         let size = bytes.len() as u64;
         if size > limit { Err(too_large(size)) } else { Ok(bytes) }
@@ -60,7 +60,7 @@ impl OpenFile {
 }
 
 /// Reads a file in as few calls as its size allows, and never more than one byte over the limit.
-fn contents(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
+fn read_contents(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let mut file = file.into_std().take(limit.saturating_add(1));
     let mut bytes = vec![0; size];

@@ -1,21 +1,21 @@
 use std::path::{Component, Path, PathBuf};
 
-use super::error::{FileError, shown};
+use super::error::{FileError, display_path};
 
 /// Resolves `.` and `..` in a relative path by its text alone.
 ///
-/// What would leave the folder is [`FileError::Outside`]; what is absolute or holds a NUL, [`FileError::BadName`].
+/// What would leave the folder is [`FileError::EscapesFolder`]; what is absolute or holds a NUL, [`FileError::BadName`].
 pub fn normalize(relative: &str) -> Result<PathBuf, FileError> {
-    slashed(Path::new(relative)).map(PathBuf::from)
+    normalize_to_slashes(Path::new(relative)).map(PathBuf::from)
 }
 
 /// The one spelling of a relative path: its parts joined with `/`, empty for the folder itself.
-pub(super) fn slashed(relative: &Path) -> Result<String, FileError> {
+pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError> {
     let Some(text) = relative.to_str() else {
-        return Err(bad(&relative.to_string_lossy(), "it is no UTF-8"));
+        return Err(bad_name(&relative.to_string_lossy(), "it is no UTF-8"));
     };
     if text.contains('\0') {
-        return Err(bad(&text.replace('\0', "\u{fffd}"), "it holds a NUL"));
+        return Err(bad_name(&text.replace('\0', "\u{fffd}"), "it holds a NUL"));
     }
     let mut parts: Vec<&str> = Vec::new();
     for component in relative.components() {
@@ -23,15 +23,15 @@ pub(super) fn slashed(relative: &Path) -> Result<String, FileError> {
             Component::CurDir => {}
             Component::Normal(part) => parts.extend(part.to_str()),
             Component::ParentDir if parts.pop().is_some() => {}
-            Component::ParentDir => return Err(FileError::Outside { path: text.to_owned() }),
-            Component::RootDir | Component::Prefix(_) => return Err(bad(text, "it is absolute")),
+            Component::ParentDir => return Err(FileError::EscapesFolder { path: text.to_owned() }),
+            Component::RootDir | Component::Prefix(_) => return Err(bad_name(text, "it is absolute")),
         }
     }
     Ok(parts.join("/"))
 }
 
 /// Says whether `path` is spelled as [`slashed`] spells it.
-pub(super) fn is_plain(path: &str) -> bool {
+pub(super) fn is_normalized(path: &str) -> bool {
     !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
@@ -40,6 +40,6 @@ pub(super) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-fn bad(path: &str, why: &'static str) -> FileError {
-    FileError::BadName { path: shown(path), why }
+fn bad_name(path: &str, why: &'static str) -> FileError {
+    FileError::BadName { path: display_path(path), why }
 }

@@ -5,58 +5,58 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::Surroundings;
-use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, Variable};
+use super::EnvSource;
+use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
-use crate::notation::{Named, Scalar, is_identifier};
-use crate::redact::{SAFE, SHORTEST};
-use crate::template::{EnvValue, Fixed, Names, Scope};
-use crate::yaml::{At, Spanned};
+use crate::notation::{NamedMap, Scalar, is_identifier};
+use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
+use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
+use crate::yaml::{Location, Spanned};
 
 /// The variables, and the names of those that are required and not set.
-pub(super) struct Variables {
+pub(super) struct DeclaredVariables {
     pub(super) environment: Environment,
     pub(super) unset: Vec<String>,
 }
 
 /// Finds the value of every variable that the manifest declares.
-pub(super) fn variables(
+pub(super) fn resolve_variables(
     manifest: &Manifest,
-    (values, secrets): (&Surroundings, &[String]),
+    (values, secrets): (&EnvSource, &[String]),
     findings: &mut Findings,
-) -> Variables {
-    let mut found = Variables { environment: Environment::default(), unset: Vec::new() };
+) -> DeclaredVariables {
+    let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
     for (name, entry) in &manifest.env {
         if !is_identifier(name) {
             findings
                 .report
-                .error(Code::BadName, name.at.span(), format!("`{}` is no name of a variable", name.value))
+                .error(Code::BadName, name.location.span(), format!("`{}` is no name of a variable", name.value))
                 .help("use letters, digits and `_`");
         }
         let declared = match &entry.value {
             EnvEntry::Keys(variable) => variable.clone(),
-            EnvEntry::Nothing(()) => EnvVariable::default(),
+            EnvEntry::Null(()) => EnvVariable::default(),
             EnvEntry::Bare(Scalar(value)) => {
                 findings
                     .report
                     .error(
                         Code::WrongType,
-                        entry.at.span(),
+                        entry.location.span(),
                         format!("`env` says which variables may be read, not what `{}` is", name.value),
                     )
                     .help(format!("for a default, write `{{ default: {value:?} }}`"));
                 EnvVariable::default()
             }
         };
-        let mut variable = variable(name, &declared, values, findings);
+        let mut variable = resolve_variable(name, &declared, values, findings);
         variable.secret |= secrets.contains(&name.value);
-        check_length(name, &variable, findings);
+        check_secret_length(name, &variable, findings);
         if variable.value.is_none() && declared.required == Some(true) {
             found.unset.push(name.value.clone());
             findings
                 .report
-                .note(Code::Unset, name.at.span(), format!("`{}` is required and not set", name.value))
+                .note(Code::Unset, name.location.span(), format!("`{}` is required and not set", name.value))
                 .help("set it where the server is started; `serve` refuses to start without it")
                 .forbid(Purpose::Use);
         }
@@ -71,26 +71,26 @@ pub(crate) fn is_unexpanded(value: &str) -> bool {
 }
 
 /// A short secret cannot be told from innocent text: hidden wherever it stands, it would spoil that.
-fn check_length(name: &Spanned<String>, variable: &Variable, findings: &mut Findings) {
+fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
     let words = format!("the value of the secret `{}` is only {length} characters long", name.value);
-    let place = name.at.span();
-    if length < SHORTEST {
-        let help = format!("it cannot be hidden: set a secret of {SAFE} characters or more");
+    let place = name.location.span();
+    if length < MIN_SECRET_CHARS {
+        let help = format!("it cannot be hidden: set a secret of {SAFE_SECRET_CHARS} characters or more");
         findings.report.error(Code::Secret, place, words).help(help);
-    } else if length < SAFE {
-        let help = format!("it is hidden in innocent text too: set one of {SAFE} characters or more");
+    } else if length < SAFE_SECRET_CHARS {
+        let help = format!("it is hidden in innocent text too: set one of {SAFE_SECRET_CHARS} characters or more");
         findings.report.warning(Code::Secret, place, words).help(help);
     }
 }
 
-fn variable(
+fn resolve_variable(
     name: &Spanned<String>,
     declared: &EnvVariable,
-    values: &Surroundings,
+    values: &EnvSource,
     findings: &mut Findings,
-) -> Variable {
+) -> PackVariable {
     let secret = declared.secret == Some(true);
     let default = declared.default.as_ref().map(|default| default.value.0.clone());
     if let (true, Some(default)) = (secret, &declared.default) {
@@ -98,7 +98,7 @@ fn variable(
             .report
             .warning(
                 Code::Secret,
-                default.at.span(),
+                default.location.span(),
                 format!("the default of the secret `{}` stands here in clear", name.value),
             )
             .help("leave the default out, and set the variable");
@@ -108,28 +108,29 @@ fn variable(
     if unexpanded {
         let words =
             format!("the value of `{}` still looks like `${{…}}`: whoever started folio did not expand it", name.value);
-        findings.report.warning(Code::Unset, name.at.span(), words).help("it counts as not set");
+        findings.report.warning(Code::Unset, name.location.span(), words).help("it counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let (value, given) = (given.clone().or_else(|| default.clone()), given.is_some());
-    Variable { value, secret, default, given }
+    PackVariable { value, secret, default, is_external: given }
 }
 
 /// What an importer hands to a pack: its templates filled from its own variables.
-pub(super) fn handed(
-    written: &Named<Spanned<Scalar>>,
+pub(super) fn pack_env(
+    written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
     findings: &mut Findings,
-) -> (Surroundings, Vec<String>) {
+) -> (EnvSource, Vec<String>) {
     let mut compiler = Compiler::new(findings, importer, std::path::Path::new(""));
-    compiler.names = Names::new().with("env", importer.env.shape());
-    let scope = Scope::new(Map::new(), Arc::new(Fixed { env: importer.env.values(), server: Value::Null }));
+    compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
+    let scope = Scope::new(Map::new(), Arc::new(ScopeConstants { env: importer.env.values(), server: Value::Null }));
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
     for (name, value) in written {
-        let text = Spanned::new(value.value.0.clone(), value.at);
+        let text = Spanned::new(value.value.0.clone(), value.location);
         let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Variable) else { continue };
-        let secret = template.reads().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
+        let secret =
+            template.read_paths().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&scope) {
             values.insert(name.value.clone(), rendered.text);
         }
@@ -137,37 +138,37 @@ pub(super) fn handed(
             secrets.push(name.value.clone());
         }
     }
-    (Surroundings::Fixed(values), secrets)
+    (EnvSource::Fixed(values), secrets)
 }
 
 /// Warns of variables that are handed to a pack which does not declare them.
-pub(super) fn warn_of_undeclared(
-    written: &Named<Spanned<Scalar>>,
+pub(super) fn warn_undeclared(
+    written: &NamedMap<Spanned<Scalar>>,
     pack: &Environment,
-    at: At,
+    at: Location,
     findings: &mut Findings,
 ) {
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
         findings
             .report
-            .warning(Code::Unused, name.at.span(), format!("the pack declares no variable `{}`", name.value))
+            .warning(Code::Unused, name.location.span(), format!("the pack declares no variable `{}`", name.value))
             .note(at.span(), "the pack's manifest");
     }
 }
 
 /// Says which variables a pack asks for that are set where the server is started, and that its importer does not hand it.
-pub(super) fn note_not_handed(
+pub(super) fn note_not_passed(
     reference: &Spanned<PackRef>,
     (key, pack): (&Spanned<String>, &Environment),
-    exported: &Surroundings,
+    process_env: &EnvSource,
     findings: &mut Findings,
 ) {
     for name in pack.variables.keys().filter(|name| !reference.env.contains_key(name.as_str())) {
-        if exported.get(name).is_none_or(|value| value.is_empty()) {
+        if process_env.get(name).is_none_or(|value| value.is_empty()) {
             continue;
         }
         let words = format!("`{name}` is set, and the pack `{}` is not handed it", key.value);
-        findings.report.note(Code::Unset, key.at.span(), words).help(format!(
+        findings.report.note(Code::Unset, key.location.span(), words).help(format!(
             "a pack reads only what it is handed: declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"
         ));
     }

@@ -4,11 +4,11 @@
 //! the entries mean (catalog/), and when to load again (reload/).
 
 mod environment;
-mod fragment;
+mod include;
 mod pack;
 mod paths;
-mod place;
-mod secrets;
+mod location;
+mod secret_scan;
 #[cfg(test)]
 mod tests;
 
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 
 use crate::compile::{Findings, Pack};
 use crate::manifest::{Http, Prompt, Resource, Server, Skills, Test, Tool};
-use crate::notation::Named;
-use crate::yaml::{At, Spanned};
+use crate::notation::NamedMap;
+use crate::yaml::{Location, Spanned};
 
 pub(crate) use environment::is_unexpanded;
-pub use place::{OpenError, Place};
+pub use location::{LocationError, ManifestLocation};
 
 /// Everything that one load has found.
-pub struct Loaded {
+pub struct LoadedPacks {
     /// Faults, trees, and the files that were read.
     pub findings: Findings,
     /// The packs, the served one first; empty where not even its manifest could be read.
@@ -37,7 +37,7 @@ pub struct LoadedPack {
     /// What its names begin with.
     pub prefix: String,
     /// The root of its manifest.
-    pub at: At,
+    pub at: Location,
     /// What the server is called and says of itself.
     pub server: Option<Spanned<Server>>,
     /// How it listens.
@@ -45,63 +45,63 @@ pub struct LoadedPack {
     /// Its skills.
     pub skills: Option<Spanned<Skills>>,
     /// Its entries, file by file: the manifest's own, then what it includes, in the order written.
-    pub files: Vec<Written>,
+    pub entry_files: Vec<EntryFile>,
     /// The number of the pack that takes it in, where one does.
     pub importer: Option<usize>,
     /// Required variables that are not set.
-    pub unset: Vec<String>,
+    pub unset_variables: Vec<String>,
 }
 
 /// The entries of one file.
 #[derive(Default)]
-pub struct Written {
+pub struct EntryFile {
     /// The folder of the file, relative to the pack's.
     pub base: std::path::PathBuf,
     /// Its prompts.
-    pub prompts: Named<Spanned<Prompt>>,
+    pub prompts: NamedMap<Spanned<Prompt>>,
     /// Its resources.
-    pub resources: Named<Spanned<Resource>>,
+    pub resources: NamedMap<Spanned<Resource>>,
     /// Its tools.
-    pub tools: Named<Spanned<Tool>>,
+    pub tools: NamedMap<Spanned<Tool>>,
     /// Its tests.
-    pub tests: Named<Spanned<Test>>,
+    pub tests: NamedMap<Spanned<Test>>,
 }
 
 /// Where the variables that a manifest may ask for come from.
 #[derive(Debug, Clone)]
-pub enum Surroundings {
+pub enum EnvSource {
     /// Those of this process, as they are when they are asked for.
     Process,
     /// These and no others.
     Fixed(BTreeMap<String, String>),
 }
 
-impl Surroundings {
+impl EnvSource {
     /// The value of a variable; one that is no UTF-8 counts as not set.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
-            Surroundings::Process => std::env::var(name).ok(),
-            Surroundings::Fixed(variables) => variables.get(name).cloned(),
+            EnvSource::Process => std::env::var(name).ok(),
+            EnvSource::Fixed(variables) => variables.get(name).cloned(),
         }
     }
 }
 
-impl Default for Surroundings {
-    fn default() -> Surroundings {
-        Surroundings::Fixed(BTreeMap::new())
+impl Default for EnvSource {
+    fn default() -> EnvSource {
+        EnvSource::Fixed(BTreeMap::new())
     }
 }
 
-impl FromIterator<(String, String)> for Surroundings {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Surroundings {
-        Surroundings::Fixed(variables.into_iter().collect())
+impl FromIterator<(String, String)> for EnvSource {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> EnvSource {
+        EnvSource::Fixed(variables.into_iter().collect())
     }
 }
 
 /// Loads what stands at `place`, with the variables of `environment`.
-pub fn load(place: &Place, environment: &Surroundings) -> Loaded {
+pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     let mut findings = Findings::default();
-    let packs = pack::load(place, environment, &mut findings);
-    secrets::warn(&mut findings);
-    Loaded { findings, packs }
+    let packs = pack::load_packs(place, environment, &mut findings);
+    secret_scan::warn_secrets_in_clear(&mut findings);
+    LoadedPacks { findings, packs }
 }

@@ -5,44 +5,48 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::environment::{self, Variables};
-use super::{LoadedPack, Place, Surroundings, Written, fragment, paths};
-use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE, Pack};
+use super::environment::{self, DeclaredVariables};
+use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
+use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
 use crate::manifest::{Manifest, PackRef};
-use crate::notation::Named;
-use crate::template::{Engine, Fault, Place as TemplatePlace};
-use crate::yaml::{At, Spanned, parse, read};
+use crate::notation::NamedMap;
+use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
+use crate::yaml::{Location, Spanned, from_document, parse};
 
 /// How deep packs may take in packs.
-const DEPTH: usize = 16;
+const MAX_PACK_DEPTH: usize = 16;
 
 /// A pack that is about to be read.
-struct Request<'a> {
+struct PackRequest<'a> {
     folder: Folder,
-    names: Vec<&'a str>,
+    manifest_names: Vec<&'a str>,
     shown: String,
     prefix: String,
     grants: Grants,
     /// The variables that it may read, and those of them that are secrets whatever it says.
-    values: &'a Surroundings,
+    env: &'a EnvSource,
     secrets: &'a [String],
     search_path: Option<String>,
     /// The variables of the process, for what to say of those that are not handed over.
-    exported: &'a Surroundings,
+    process_env: &'a EnvSource,
     /// The number of the pack that takes it in, where one does.
     importer: Option<usize>,
     /// What took it in, where something did.
-    taken_in: Option<Span>,
+    referenced_at: Option<Span>,
     /// The folders that are being read around it, outermost first.
-    around: Vec<PathBuf>,
+    outer_folders: Vec<PathBuf>,
 }
 
 /// Loads the served pack and all that it takes in.
-pub(super) fn load(place: &Place, environment: &Surroundings, findings: &mut Findings) -> Vec<LoadedPack> {
-    for name in place.names() {
-        findings.reads.file(place.path().join(name));
+pub(super) fn load_packs(
+    place: &ManifestLocation,
+    environment: &EnvSource,
+    findings: &mut Findings,
+) -> Vec<LoadedPack> {
+    for name in place.manifest_names() {
+        findings.dependencies.add_file(place.path().join(name));
     }
     let folder = match place.open() {
         Ok(folder) => folder,
@@ -51,37 +55,37 @@ pub(super) fn load(place: &Place, environment: &Surroundings, findings: &mut Fin
             return Vec::new();
         }
     };
-    let request = Request {
+    let request = PackRequest {
         folder,
-        names: place.names(),
-        shown: place.shown().to_owned(),
+        manifest_names: place.manifest_names(),
+        shown: place.display_prefix().to_owned(),
         prefix: String::new(),
         grants: Grants::All,
-        values: environment,
+        env: environment,
         secrets: &[],
         search_path: environment.get("PATH"),
-        exported: environment,
+        process_env: environment,
         importer: None,
-        taken_in: None,
-        around: Vec::new(),
+        referenced_at: None,
+        outer_folders: Vec::new(),
     };
     let mut packs = Vec::new();
     load_pack(request, findings, &mut packs);
     packs
 }
 
-fn load_pack(request: Request<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<At> {
-    let file = manifest_file(&request, findings)?;
+fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<Location> {
+    let file = read_manifest_file(&request, findings)?;
     let document = parse(file, &mut findings.report)?;
-    let mut manifest: Manifest = read(&document, &mut findings.report)?;
+    let mut manifest: Manifest = from_document(&document, &mut findings.report)?;
     let at = findings.documents.add(document);
     check_version(&manifest, file, findings);
-    let Variables { environment, unset } =
-        environment::variables(&manifest, (request.values, request.secrets), findings);
-    let mut pack = new_pack(&request, &manifest, environment);
+    let DeclaredVariables { environment, unset } =
+        environment::resolve_variables(&manifest, (request.env, request.secrets), findings);
+    let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, findings);
-    let mut files = vec![own_entries(&mut manifest)];
-    files.extend(included(&manifest, &pack, &request, findings));
+    let mut files = vec![take_entries(&mut manifest)];
+    files.extend(load_includes(&manifest, &pack, &request, findings));
     let inner = std::mem::take(&mut manifest.packs);
     packs.push(LoadedPack {
         pack,
@@ -90,31 +94,32 @@ fn load_pack(request: Request<'_>, findings: &mut Findings, packs: &mut Vec<Load
         server: manifest.server,
         http: manifest.http,
         skills: manifest.skills,
-        files,
+        entry_files: files,
         importer: request.importer,
-        unset,
+        unset_variables: unset,
     });
-    load_inner(&inner, packs.len() - 1, &request, findings, packs);
+    load_nested(&inner, packs.len() - 1, &request, findings, packs);
     Some(at)
 }
 
 /// Reads the manifest of a pack under the first of its names that is there.
-fn manifest_file(request: &Request<'_>, findings: &mut Findings) -> Option<FileId> {
+fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Option<FileId> {
     let mut missing = None;
-    for name in &request.names {
-        findings.reads.file(request.folder.path().join(name));
+    for name in &request.manifest_names {
+        findings.dependencies.add_file(request.folder.path().join(name));
         let shown = format!("{}{name}", request.shown);
-        match request.folder.read(Path::new(name), MAX_FILE) {
+        match request.folder.read(Path::new(name), MAX_FILE_BYTES) {
             Ok(bytes) => return findings.decode(&bytes, &shown),
             Err(error @ FileError::NotFound { .. }) => missing = missing.or(Some(error)),
             Err(error) => {
-                findings.report.error(Code::Unreadable, request.taken_in, format!("{shown}: {error}"));
+                findings.report.error(Code::Unreadable, request.referenced_at, format!("{shown}: {error}"));
                 return None;
             }
         }
     }
-    let words = format!("there is no {} in `{}`", request.names.join(" or "), request.shown.trim_end_matches('/'));
-    findings.report.error(Code::NotFound, request.taken_in, words);
+    let words =
+        format!("there is no {} in `{}`", request.manifest_names.join(" or "), request.shown.trim_end_matches('/'));
+    findings.report.error(Code::NotFound, request.referenced_at, words);
     None
 }
 
@@ -129,19 +134,23 @@ fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
         Some(version) if version.value != 1 => {
             findings
                 .report
-                .error(Code::Version, version.at.span(), format!("this folio reads version 1, not {}", version.value))
+                .error(
+                    Code::Version,
+                    version.location.span(),
+                    format!("this folio reads version 1, not {}", version.value),
+                )
                 .help("a newer folio may read it");
         }
         Some(_) => {}
     }
 }
 
-fn new_pack(request: &Request<'_>, manifest: &Manifest, env: Environment) -> Pack {
+fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) -> Pack {
     let server = manifest.server.as_ref();
     let text = |value: Option<&str>| value.map_or(Value::Null, Value::from);
     Pack {
         folder: request.folder.clone(),
-        shown: request.shown.clone(),
+        display_prefix: request.shown.clone(),
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
@@ -156,8 +165,8 @@ fn new_pack(request: &Request<'_>, manifest: &Manifest, env: Environment) -> Pac
     }
 }
 
-fn own_entries(manifest: &mut Manifest) -> Written {
-    Written {
+fn take_entries(manifest: &mut Manifest) -> EntryFile {
+    EntryFile {
         base: PathBuf::new(),
         prompts: std::mem::take(&mut manifest.prompts),
         resources: std::mem::take(&mut manifest.resources),
@@ -166,13 +175,18 @@ fn own_entries(manifest: &mut Manifest) -> Written {
     }
 }
 
-fn included(manifest: &Manifest, pack: &Pack, request: &Request<'_>, findings: &mut Findings) -> Vec<Written> {
+fn load_includes(
+    manifest: &Manifest,
+    pack: &Pack,
+    request: &PackRequest<'_>,
+    findings: &mut Findings,
+) -> Vec<EntryFile> {
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
     let include = manifest.include.as_ref();
-    include.iter().flat_map(|paths| paths.items()).for_each(|path| fragment::refuse_readme(path, &mut compiler));
-    let files = paths::files(include, &mut compiler);
-    let own = |path: &Path| request.names.iter().any(|name| Path::new(name) == path);
-    files.iter().filter(|file| !own(&file.value)).filter_map(|file| fragment::load(file, &mut compiler)).collect()
+    include.iter().flat_map(|paths| paths.items()).for_each(|path| include::refuse_readme(path, &mut compiler));
+    let files = paths::resolve_files(include, &mut compiler);
+    let own = |path: &Path| request.manifest_names.iter().any(|name| Path::new(name) == path);
+    files.iter().filter(|file| !own(&file.value)).filter_map(|file| include::load_file(file, &mut compiler)).collect()
 }
 
 /// Reads the partials, which every template of the pack may then use.
@@ -183,27 +197,31 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
     let mut texts: Vec<(String, String)> = Vec::new();
     let mut partials: BTreeMap<String, FileId> = BTreeMap::new();
     let mut compiler = Compiler::new(findings, pack, Path::new(""));
-    for file in paths::files(manifest.partials.as_ref(), &mut compiler) {
-        let name = paths::stem(&file.value);
+    for file in paths::resolve_files(manifest.partials.as_ref(), &mut compiler) {
+        let name = paths::file_stem(&file.value);
         let shown = file.value.to_string_lossy().into_owned();
-        let Some(text) = compiler.text_file(&Spanned::new(shown, file.at)) else { continue };
+        let Some(text) = compiler.read_text_file(&Spanned::new(shown, file.location)) else { continue };
         if let Some(first) = partials.get(&name) {
             let first = Span::start_of(*first);
             compiler
-                .error(Code::Duplicate, Span::start_of(text.at.file()), format!("a second partial is named `{name}`"))
+                .error(
+                    Code::Duplicate,
+                    Span::start_of(text.location.file()),
+                    format!("a second partial is named `{name}`"),
+                )
                 .note(first, "the first");
             continue;
         }
-        partials.insert(name.clone(), text.at.file());
+        partials.insert(name.clone(), text.location.file());
         texts.push((name, text.value));
     }
     let (engine, faults) = Engine::new(texts);
-    for fault in one_of_each_circle(faults) {
-        let span = match &fault.place {
+    for fault in dedup_cycles(faults) {
+        let span = match &fault.span {
             TemplatePlace::Partial { name, range, .. } => {
                 partials.get(name).map(|file| Span::new(*file, range.start, range.end))
             }
-            TemplatePlace::Here(_) => None,
+            TemplatePlace::Template(_) => None,
         };
         let diagnostic = findings.report.error(fault.code, span, fault.message);
         if let Some(help) = fault.help {
@@ -215,10 +233,10 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
 }
 
 /// A circle is found from each of its partials, and is one mistake.
-fn one_of_each_circle(mut faults: Vec<Fault>) -> Vec<Fault> {
+fn dedup_cycles(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
     let mut circles: Vec<String> = Vec::new();
     faults.retain(|fault| {
-        let TemplatePlace::Partial { name, .. } = &fault.place else { return true };
+        let TemplatePlace::Partial { name, .. } = &fault.span else { return true };
         let known = fault.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
         if fault.code == Code::Cycle && !known {
             circles.push(fault.message.clone());
@@ -228,50 +246,53 @@ fn one_of_each_circle(mut faults: Vec<Fault>) -> Vec<Fault> {
     faults
 }
 
-fn load_inner(
-    inner: &Named<Spanned<PackRef>>,
+fn load_nested(
+    inner: &NamedMap<Spanned<PackRef>>,
     outer: usize,
-    request: &Request<'_>,
+    request: &PackRequest<'_>,
     findings: &mut Findings,
     packs: &mut Vec<LoadedPack>,
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
-        let Some((path, folder)) = open_inner(reference, &importer.pack, findings) else { continue };
-        let mut around = request.around.clone();
+        let Some((path, folder)) = open_nested(reference, &importer.pack, findings) else { continue };
+        let mut around = request.outer_folders.clone();
         around.push(request.folder.path().to_owned());
-        if around.iter().any(|outer| outer == folder.path()) || around.len() > DEPTH {
-            findings.report.error(Code::Cycle, path.at.span(), "this pack takes in itself, directly or around");
+        if around.iter().any(|outer| outer == folder.path()) || around.len() > MAX_PACK_DEPTH {
+            findings.report.error(Code::Cycle, path.location.span(), "this pack takes in itself, directly or around");
             continue;
         }
-        let exported = request.exported;
-        let (values, secrets) = environment::handed(&reference.env, &importer.pack, findings);
+        let exported = request.process_env;
+        let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let wanted: BTreeSet<String> =
             reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
-        let request = Request {
+        let request = PackRequest {
             shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
-            names: super::place::NAMES.to_vec(),
-            prefix: join(&request.prefix, reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value)),
-            grants: importer.pack.grants.narrowed(wanted),
-            values: &values,
+            manifest_names: super::location::MANIFEST_NAMES.to_vec(),
+            prefix: join_prefixes(
+                &request.prefix,
+                reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value),
+            ),
+            grants: importer.pack.grants.restrict(wanted),
+            env: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
-            exported: request.exported,
+            process_env: request.process_env,
             importer: Some(outer),
-            taken_in: Some(path.at.span()),
-            around,
+            referenced_at: Some(path.location.span()),
+            outer_folders: around,
             folder,
         };
         let at = packs.len();
         let manifest = load_pack(request, findings, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
-            environment::warn_of_undeclared(&reference.env, &pack.pack.env, manifest, findings);
-            environment::note_not_handed(reference, (key, &pack.pack.env), exported, findings);
+            environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, findings);
+            environment::note_not_passed(reference, (key, &pack.pack.env), exported, findings);
         }
     }
 }
 
-fn open_inner(
+fn open_nested(
     reference: &Spanned<PackRef>,
     importer: &Pack,
     findings: &mut Findings,
@@ -279,23 +300,23 @@ fn open_inner(
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
-            .error(Code::MissingKey, reference.at, "a pack needs a `path`")
+            .error(Code::MissingKey, reference.location, "a pack needs a `path`")
             .help("the folder that holds its folio.yaml");
         return None;
     };
-    let relative = compiler.path(path, path.at)?;
-    compiler.findings.reads.file(importer.folder.path().join(&relative));
+    let relative = compiler.resolve_path(path, path.location)?;
+    compiler.findings.dependencies.add_file(importer.folder.path().join(&relative));
     match importer.folder.subfolder(&relative) {
         Ok(folder) => Some((path.clone(), folder)),
         Err(error) => {
-            compiler.error(Code::NotFound, path.at, error.to_string());
+            compiler.error(Code::NotFound, path.location, error.to_string());
             None
         }
     }
 }
 
 /// Prefixes are joined to names, and to one another, with `-`.
-fn join(outer: &str, inner: &str) -> String {
+fn join_prefixes(outer: &str, inner: &str) -> String {
     match (outer, inner) {
         ("", inner) => inner.to_owned(),
         (outer, "") => outer.to_owned(),

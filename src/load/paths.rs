@@ -10,61 +10,62 @@ use crate::manifest::OneOrManyPaths;
 use crate::yaml::Spanned;
 
 /// How many files one glob may name.
-const MANY: usize = 200_000;
+const MAX_GLOB_FILES: usize = 200_000;
 
 /// The files that paths and globs name, relative to the pack's folder, each once, with the path that named it.
-pub(super) fn files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
+pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
     let mut found: Vec<Spanned<PathBuf>> = Vec::new();
     let mut known: HashSet<PathBuf> = HashSet::new();
     for written in paths.map(OneOrManyPaths::items).unwrap_or_default() {
-        let named = if Globs::is_glob(written) { by_glob(written, compiler) } else { by_path(written, compiler) };
+        let named =
+            if Globs::is_glob(written) { files_by_glob(written, compiler) } else { files_by_path(written, compiler) };
         for path in named {
             if known.insert(path.clone()) {
-                found.push(Spanned::new(path, written.at));
+                found.push(Spanned::new(path, written.location));
             }
         }
     }
     found
 }
 
-fn by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
-    compiler.file(written, written.at).into_iter().collect()
+fn files_by_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
+    compiler.resolve_file(written, written.location).into_iter().collect()
 }
 
-fn by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
-    if compiler.path(written, written.at).is_none() {
+fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<PathBuf> {
+    if compiler.resolve_path(written, written.location).is_none() {
         return Vec::new();
     }
     let globs = match Globs::new(&[written.as_str()], &[]) {
         Ok(globs) => globs,
         Err(error) => {
-            compiler.error(Code::Glob, written.at, error.message);
+            compiler.error(Code::Glob, written.location, error.message);
             return Vec::new();
         }
     };
     let folder = compiler.pack.folder.clone();
-    watch(&globs, compiler);
-    match folder.walk(&globs, MANY) {
+    watch_folders(&globs, compiler);
+    match folder.walk(&globs, MAX_GLOB_FILES) {
         Ok(entries) if entries.is_empty() => {
-            compiler.warning(Code::Glob, written.at, format!("`{}` matches no file", written.value));
+            compiler.warning(Code::Glob, written.location, format!("`{}` matches no file", written.value));
             Vec::new()
         }
         Ok(entries) => entries.into_iter().map(|entry| PathBuf::from(entry.path)).collect(),
         Err(error) => {
-            compiler.error(Code::Unreadable, written.at, error.to_string());
+            compiler.error(Code::Unreadable, written.location, error.to_string());
             Vec::new()
         }
     }
 }
 
 /// Watches the folders in which a file could appear that the globs match.
-pub(super) fn watch(globs: &Globs, compiler: &mut Compiler<'_>) {
-    for folder in compiler.pack.folder.folders_under(globs).unwrap_or_default() {
-        compiler.findings.reads.folder(folder);
+pub(super) fn watch_folders(globs: &Globs, compiler: &mut Compiler<'_>) {
+    for folder in compiler.pack.folder.folders_to_watch(globs).unwrap_or_default() {
+        compiler.findings.dependencies.add_folder(folder);
     }
 }
 
 /// The name that a file's stem gives to a prompt or a partial.
-pub(super) fn stem(path: &Path) -> String {
+pub(super) fn file_stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

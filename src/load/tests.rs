@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Loaded, Place, Surroundings, load};
-use crate::diagnostic::{Code, lines};
+use super::{EnvSource, LoadedPacks, ManifestLocation, load};
+use crate::diagnostic::{Code, render_lines};
 use crate::files::Folder;
 
-fn loaded(files: &[(&str, &str)], environment: &[(&str, &str)]) -> Loaded {
+fn load_files(files: &[(&str, &str)], environment: &[(&str, &str)]) -> LoadedPacks {
     let files: BTreeMap<String, Vec<u8>> =
         files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
-    let environment: Surroundings =
+    let environment: EnvSource =
         environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    load(&Place::in_memory(Folder::in_memory(files)), &environment)
+    load(&ManifestLocation::in_memory(Folder::in_memory(files)), &environment)
 }
 
 const HEAD: &str = "folio: 1\nserver: { name: t }\n";
@@ -22,17 +22,17 @@ fn with_head(rest: &str) -> String {
 }
 
 /// The names of the prompts of all packs, in the order in which they are listed.
-fn prompts(loaded: &Loaded) -> Vec<String> {
-    let files = loaded.packs.iter().flat_map(|pack| &pack.files);
+fn prompt_names(loaded: &LoadedPacks) -> Vec<String> {
+    let files = loaded.packs.iter().flat_map(|pack| &pack.entry_files);
     files.flat_map(|file| file.prompts.keys()).map(|name| name.value.clone()).collect()
 }
 
 #[test]
-fn lists_are_in_the_order_of_the_file_then_of_what_it_includes_then_of_its_packs() {
+fn lists_order_is_manifest_then_includes_then_packs() {
     let manifest = with_head(
         "packs: { p: { path: p } }\ninclude: [z.yaml, \"prompts/**/*.md\", a.yaml]\nprompts: { own: { text: x } }\n",
     );
-    let found = loaded(
+    let found = load_files(
         &[
             ("folio.yaml", &manifest),
             ("z.yaml", "prompts: { z: { text: x } }"),
@@ -46,71 +46,72 @@ fn lists_are_in_the_order_of_the_file_then_of_what_it_includes_then_of_its_packs
         ],
         &[],
     );
-    assert_eq!(lines(&found.findings.report), "");
-    assert_eq!(prompts(&found), ["own", "z", "c", "d", "a", "packed"]);
+    assert_eq!(render_lines(&found.findings.report), "");
+    assert_eq!(prompt_names(&found), ["own", "z", "c", "d", "a", "packed"]);
 }
 
 #[test]
 fn a_file_that_two_patterns_name_is_included_once() {
     let manifest = with_head("include: [\"*.md\", p.md, \"./p.md\"]\n");
-    let found = loaded(&[("folio.yaml", &manifest), ("p.md", "p")], &[]);
-    assert_eq!(prompts(&found), ["p"]);
-    assert_eq!(lines(&found.findings.report), "");
+    let found = load_files(&[("folio.yaml", &manifest), ("p.md", "p")], &[]);
+    assert_eq!(prompt_names(&found), ["p"]);
+    assert_eq!(render_lines(&found.findings.report), "");
 }
 
 #[test]
 fn the_manifest_does_not_include_itself() {
     let manifest = with_head("include: \"*.yaml\"\nprompts: { p: { text: x } }\n");
-    let found = loaded(&[("folio.yaml", &manifest), ("q.yaml", "prompts: { q: { text: x } }")], &[]);
-    assert_eq!(prompts(&found), ["p", "q"]);
-    assert_eq!(lines(&found.findings.report), "");
+    let found = load_files(&[("folio.yaml", &manifest), ("q.yaml", "prompts: { q: { text: x } }")], &[]);
+    assert_eq!(prompt_names(&found), ["p", "q"]);
+    assert_eq!(render_lines(&found.findings.report), "");
 }
 
 #[test]
-fn prefixes_are_joined_and_may_be_nothing() {
+fn nested_prefixes_are_joined_and_may_be_empty() {
     let outer =
         with_head("packs:\n  a: { path: p }\n  b: { path: p, prefix: \"\" }\n  c: { path: p, prefix: long-one }\n");
     let inner = with_head("packs: { q: { path: q } }\n");
-    let found = loaded(&[("folio.yaml", &outer), ("p/folio.yaml", &inner), ("p/q/folio.yml", HEAD)], &[]);
+    let found = load_files(&[("folio.yaml", &outer), ("p/folio.yaml", &inner), ("p/q/folio.yml", HEAD)], &[]);
     let prefixes: Vec<&str> = found.packs.iter().map(|pack| pack.prefix.as_str()).collect();
     assert_eq!(prefixes, ["", "a", "a-q", "", "q", "long-one", "long-one-q"]);
 }
 
 #[test]
-fn a_nested_pack_never_gets_more_than_the_one_around_it() {
+fn nested_pack_has_no_more_grants_than_its_importer() {
     let outer = with_head("packs: { p: { path: p, allow: [exec, http] } }\n");
     let inner = with_head("packs: { q: { path: q, allow: [exec, script, ask] } }\n");
-    let found = loaded(&[("folio.yaml", &outer), ("p/folio.yaml", &inner), ("p/q/folio.yaml", HEAD)], &[]);
+    let found = load_files(&[("folio.yaml", &outer), ("p/folio.yaml", &inner), ("p/q/folio.yaml", HEAD)], &[]);
     let grants =
-        |nth: usize| ["exec", "script", "http", "ask"].map(|action| found.packs[nth].pack.grants.allow(action));
+        |nth: usize| ["exec", "script", "http", "ask"].map(|action| found.packs[nth].pack.grants.allows(action));
     assert_eq!(grants(0), [true; 4]);
     assert_eq!(grants(1), [true, false, true, false]);
     assert_eq!(grants(2), [true, false, false, false]);
 }
 
 #[test]
-fn a_variable_is_what_is_set_or_its_default_and_an_empty_or_unexpanded_one_is_unset() {
+fn empty_and_unexpanded_variables_count_as_unset() {
     let manifest = with_head(
         "env:\n  A: { default: a }\n  B: { default: b }\n  C: { default: c }\n  D:\n  E: { required: true }\n",
     );
-    let found = loaded(&[("folio.yaml", &manifest)], &[("A", "set"), ("B", ""), ("C", "${C}"), ("X", "not declared")]);
+    let found =
+        load_files(&[("folio.yaml", &manifest)], &[("A", "set"), ("B", ""), ("C", "${C}"), ("X", "not declared")]);
     let variables = &found.packs[0].pack.env.variables;
     let value = |name: &str| variables[name].value.clone();
     assert_eq!([value("A"), value("B"), value("C")].map(Option::unwrap), ["set", "b", "c"]);
     assert_eq!(value("D"), None);
     assert!(!variables.contains_key("X"));
-    assert_eq!(found.packs[0].unset, ["E"]);
+    assert_eq!(found.packs[0].unset_variables, ["E"]);
     let codes: Vec<Code> = found.findings.report.diagnostics().iter().map(|fault| fault.code).collect();
     assert_eq!(codes, [Code::Unset, Code::Unset]);
 }
 
 #[test]
-fn whatever_was_read_or_looked_for_in_vain_is_watched() {
+fn read_and_missing_paths_are_watched() {
     let manifest = with_head(
         "include: [gone.yaml, \"p/*.md\", \"new/**/*.md\"]\npartials: parts/x.hbs\npacks: { q: { path: q } }\n",
     );
-    let found = loaded(&[("folio.yaml", &manifest), ("p/a.md", "a"), ("parts/x.hbs", "x")], &[]);
-    let reads = &found.findings.reads;
+    let found = load_files(&[("folio.yaml", &manifest), ("p/a.md", "a"), ("parts/x.hbs", "x")], &[]);
+    let reads = &found.findings.dependencies;
     for file in ["folio.yaml", "gone.yaml", "p/a.md", "parts/x.hbs", "q"] {
         assert!(reads.files.contains(&Path::new("/").join(file)), "{file}: {reads:?}");
     }
@@ -123,14 +124,14 @@ fn whatever_was_read_or_looked_for_in_vain_is_watched() {
 }
 
 #[test]
-fn a_prompt_file_without_front_matter_is_its_text() {
+fn prompt_file_without_front_matter_is_all_text() {
     let manifest = with_head("include: \"*.md\"\n");
-    let found = loaded(
+    let found = load_files(
         &[("folio.yaml", &manifest), ("a.md", "\n\nJust {{text}}.\n"), ("b.md", "---\ntitle: B\n---\n\n---\nrest\n")],
         &[],
     );
-    assert_eq!(lines(&found.findings.report), "");
-    let files: Vec<_> = found.packs[0].files.iter().flat_map(|file| file.prompts.values()).collect();
+    assert_eq!(render_lines(&found.findings.report), "");
+    let files: Vec<_> = found.packs[0].entry_files.iter().flat_map(|file| file.prompts.values()).collect();
     let text = |nth: usize| match &files[nth].text.as_ref().unwrap().value {
         crate::notation::TextOrFile::Text(text) => text.clone(),
         crate::notation::TextOrFile::File(_) => panic!("a file"),

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::action::Run;
-use crate::notation::{Duration, Named, Scalar, Size, by_kind};
+use crate::notation::{Duration, NamedMap, Scalar, Size, kind_enum};
 use crate::yaml::Spanned;
 
 /// Arguments by name.
-pub type Arguments = Named<Spanned<Argument>>;
+pub type Arguments = NamedMap<Spanned<Argument>>;
 
 /// The keys of an argument that are not JSON Schema.
-pub const KEYWORDS: &[&str] = &["required", "complete", "allowDash", "within"];
+pub const ARGUMENT_KEYWORDS: &[&str] = &["required", "complete", "allowDash", "within"];
 
 /// An argument: a JSON Schema (2020-12), with `required`, `complete` and `allowDash` beside it. No `type` means text.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -185,7 +185,7 @@ pub enum TypeName {
     Null,
 }
 
-by_kind! {
+kind_enum! {
     /// A list of values, or where they come from. What the argument would not take is left out.
     pub enum Complete {
         "list" => List(Vec<Spanned<Scalar>>),

@@ -18,16 +18,16 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, Named, Scalar, by_kind};
+use crate::notation::{Connection, NamedMap, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
-pub use argument::{Argument, Arguments, Complete, CompleteBody, KEYWORDS, Within};
+pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
 pub use http::Http;
 pub use prompt::{Message, Prompt};
 pub use resource::Resource;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
-pub use tool::{ContentResult, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
+pub use tool::{RateLimit, ResultBlock, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub struct Manifest {
     pub server: Option<Spanned<Server>>,
     /// Every environment variable that the manifest may read, as `{{env.NAME}}`.
     #[schemars(with = "IndexMap<String, EnvVariable>")]
-    pub env: Named<Spanned<EnvEntry>>,
+    pub env: NamedMap<Spanned<EnvEntry>>,
     /// More of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob. A glob passes over README.md.
     #[schemars(with = "OneOrManyPaths")]
     pub include: Option<OneOrManyPaths>,
@@ -50,36 +50,36 @@ pub struct Manifest {
     pub partials: Option<OneOrManyPaths>,
     /// Other folders with a manifest, and what they may do here.
     #[schemars(with = "IndexMap<String, PackRef>")]
-    pub packs: Named<Spanned<PackRef>>,
+    pub packs: NamedMap<Spanned<PackRef>>,
     /// Shared bases of HTTP requests: `http: { use: NAME, url: /path }`.
     #[schemars(with = "IndexMap<String, Connection>")]
-    pub connections: Named<Spanned<Connection>>,
+    pub connections: NamedMap<Spanned<Connection>>,
     /// Prompts, by name.
     #[schemars(with = "IndexMap<String, Prompt>")]
-    pub prompts: Named<Spanned<Prompt>>,
+    pub prompts: NamedMap<Spanned<Prompt>>,
     /// Resources, by name.
     #[schemars(with = "IndexMap<String, Resource>")]
-    pub resources: Named<Spanned<Resource>>,
+    pub resources: NamedMap<Spanned<Resource>>,
     /// Tools, by name.
     #[schemars(with = "IndexMap<String, Tool>")]
-    pub tools: Named<Spanned<Tool>>,
+    pub tools: NamedMap<Spanned<Tool>>,
     /// A folder of agent skills.
     pub skills: Option<Spanned<Skills>>,
     /// How it listens when it is served over HTTP; flags override it.
     pub http: Option<Spanned<Http>>,
     /// Tests of the entries, by name.
     #[schemars(with = "IndexMap<String, Test>")]
-    pub tests: Named<Spanned<Test>>,
+    pub tests: NamedMap<Spanned<Test>>,
 }
 
 /// The JSON Schema of the manifest, as editors take it: draft 2020-12, pretty, with a final newline.
 pub fn schema() -> String {
-    schema::text()
+    schema::manifest_schema()
 }
 
 /// The reference of the language, as Markdown with a final newline.
 pub fn reference() -> String {
-    reference::text(&serde_json::from_str(&schema()).unwrap_or_default())
+    reference::render(&serde_json::from_str(&schema()).unwrap_or_default())
 }
 
 /// A fragment: more entries of the manifest that includes it.
@@ -91,19 +91,19 @@ pub struct Fragment {
     pub folio: Option<Spanned<i64>>,
     /// Prompts, by name.
     #[schemars(with = "IndexMap<String, Prompt>")]
-    pub prompts: Named<Spanned<Prompt>>,
+    pub prompts: NamedMap<Spanned<Prompt>>,
     /// Resources, by name.
     #[schemars(with = "IndexMap<String, Resource>")]
-    pub resources: Named<Spanned<Resource>>,
+    pub resources: NamedMap<Spanned<Resource>>,
     /// Tools, by name.
     #[schemars(with = "IndexMap<String, Tool>")]
-    pub tools: Named<Spanned<Tool>>,
+    pub tools: NamedMap<Spanned<Tool>>,
     /// Tests of the entries, by name.
     #[schemars(with = "IndexMap<String, Test>")]
-    pub tests: Named<Spanned<Test>>,
+    pub tests: NamedMap<Spanned<Test>>,
 }
 
-by_kind! {
+kind_enum! {
     /// A path or a glob, or several.
     pub enum OneOrManyPaths {
         "text" => One(Spanned<String>),
@@ -134,7 +134,7 @@ pub struct PackRef {
     pub allow: Option<Vec<Spanned<Grant>>>,
     /// The variables that it may read: templates by name, `{ TOKEN: "{{env.MY_TOKEN}}" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
-    pub env: Named<Spanned<Scalar>>,
+    pub env: NamedMap<Spanned<Scalar>>,
 }
 
 /// A right to act.

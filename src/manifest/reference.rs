@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::action::TABLE;
+use crate::action::ACTIONS;
 use crate::diagnostic::Code;
 use crate::template::helpers;
 
-const HEAD: &str = "\
+const MAX_INITIALIZE_BYTES: &str = "\
 # Reference of the manifest language
 
 Everything that a `folio.yaml` may say. This page is made from the types that read a manifest, and a test holds it to \
@@ -26,7 +26,7 @@ with `x-` are the author's own, wherever they stand.
 ";
 
 /// What templates see; held by the checks of templates themselves.
-const SCOPE: &str = "
+const SCOPE_SECTION: &str = "
 ## Scope
 
 Templates are texts, messages and blocks, and every text inside `run` and `result`. A `title`, a `description` and \
@@ -46,7 +46,7 @@ A text that is exactly one `{{…}}` keeps the value's type where the result is 
 ";
 
 /// The severities, above the codes.
-const DIAGNOSTICS: &str = "
+const DIAGNOSTICS_SECTION: &str = "
 ## Diagnostics
 
 An error means that the manifest cannot be served; a warning that it can, and probably not as meant; a note is something \
@@ -57,95 +57,108 @@ to know, such as a variable that is not set here. `folio check --strict` fails f
 ";
 
 /// How values are written that JSON has no type for.
-const VALUES: &str = "\
+const VALUES_NOTE: &str = "\
 **Durations** are written `250ms`, `10s`, `5m` or `1h`; **sizes** `64KiB` or `1MiB`. A text in which `{{…}}` may stand \
 is called a template; a **scalar** is a text, a number, `true` or `false`, taken as the text that was written.
 ";
 
 /// What these are called, by how their patterns end.
-const QUANTITIES: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB)$", "size")];
+const QUANTITY_PATTERNS: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB)$", "size")];
 
 /// The whole page.
-pub(super) fn text(schema: &Value) -> String {
+pub(super) fn render(schema: &Value) -> String {
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    let mut page = [HEAD, SCOPE].concat();
-    actions(&mut page);
-    helper_table(&mut page);
-    codes(&mut page);
-    let _ = write!(page, "\n## Tables\n\n{VALUES}");
+    let mut page = [MAX_INITIALIZE_BYTES, SCOPE_SECTION].concat();
+    write_actions(&mut page);
+    write_helpers(&mut page);
+    write_codes(&mut page);
+    let _ = write!(page, "\n## Tables\n\n{VALUES_NOTE}");
     for (name, definition) in &definitions {
         if let Some(properties) = definition.get("properties").and_then(Value::as_object) {
-            table(&mut page, name, definition, properties, &Types { definitions: &definitions });
+            write_table(&mut page, name, definition, properties, &TypeFormatter { definitions: &definitions });
         }
     }
     page
 }
 
-fn actions(page: &mut String) {
+fn write_actions(page: &mut String) {
     page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | fields of its outcome |\n|---|---|---|\n");
-    for row in TABLE {
-        let fields: Vec<String> = row.fields().iter().map(|field| format!("`{field}`")).collect();
+    for row in ACTIONS {
+        let fields: Vec<String> = row.outcome_fields().iter().map(|field| format!("`{field}`")).collect();
         let fields = match row.key {
             "ask" => "the keys of its questions".to_owned(),
             _ => fields.join(" "),
         };
-        let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, cell(row.description));
+        let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, table_cell(row.description));
     }
 }
 
-fn helper_table(page: &mut String) {
+fn write_helpers(page: &mut String) {
     page.push_str("\n## Helpers\n\n| helper | written | does |\n|---|---|---|\n");
     for helper in helpers() {
-        let _ = writeln!(page, "| `{}` | `{}` | {} |", helper.name, bar(helper.usage), cell(helper.description));
+        let _ = writeln!(
+            page,
+            "| `{}` | `{}` | {} |",
+            helper.name,
+            escape_pipes(helper.usage),
+            table_cell(helper.description)
+        );
     }
 }
 
-fn codes(page: &mut String) {
-    page.push_str(DIAGNOSTICS);
+fn write_codes(page: &mut String) {
+    page.push_str(DIAGNOSTICS_SECTION);
     for code in Code::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", code.as_str(), cell(code.explanation()));
+        let _ = writeln!(page, "| `{}` | {} |", code.as_str(), table_cell(code.explanation()));
     }
 }
 
-fn table(page: &mut String, name: &str, definition: &Value, properties: &Map<String, Value>, types: &Types<'_>) {
+fn write_table(
+    page: &mut String,
+    name: &str,
+    definition: &Value,
+    properties: &Map<String, Value>,
+    types: &TypeFormatter<'_>,
+) {
     let _ = write!(page, "\n### {name}\n\n");
-    if let Some(description) = words(definition) {
+    if let Some(description) = description(definition) {
         let _ = write!(page, "{description}\n\n");
     }
     let required: Vec<&str> =
         definition.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let (told, plain): (Vec<_>, Vec<_>) = properties.iter().partition(|(_, property)| words(property).is_some());
+    let (described, undescribed): (Vec<_>, Vec<_>) =
+        properties.iter().partition(|(_, property)| description(property).is_some());
     page.push_str("| key | value | |\n|---|---|---|\n");
-    for (key, property) in told {
+    for (key, property) in described {
         let must = if required.contains(&key.as_str()) { "**Required.** " } else { "" };
-        let description = cell(words(property).unwrap_or_default());
-        let _ = writeln!(page, "| `{key}` | {} | {must}{description} |", types.of(property));
+        let description = table_cell(description(property).unwrap_or_default());
+        let _ = writeln!(page, "| `{key}` | {} | {must}{description} |", types.describe(property));
     }
-    if !plain.is_empty() {
-        let keys: Vec<String> = plain.iter().map(|(key, _)| format!("`{key}`")).collect();
+    if !undescribed.is_empty() {
+        let keys: Vec<String> = undescribed.iter().map(|(key, _)| format!("`{key}`")).collect();
         let _ = write!(page, "\nAs in JSON Schema: {}.\n", keys.join(", "));
     }
 }
 
-fn words(schema: &Value) -> Option<&str> {
+fn description(schema: &Value) -> Option<&str> {
     schema.get("description").and_then(Value::as_str)
 }
 
 /// The words that stand for a schema.
-struct Types<'a> {
+struct TypeFormatter<'a> {
     definitions: &'a Map<String, Value>,
 }
 
-impl Types<'_> {
-    fn of(&self, schema: &Value) -> String {
+impl TypeFormatter<'_> {
+    fn describe(&self, schema: &Value) -> String {
         let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
-        if let Some((_, name)) = QUANTITIES.iter().find(|(end, _)| pattern.ends_with(end)) {
+        if let Some((_, name)) = QUANTITY_PATTERNS.iter().find(|(end, _)| pattern.ends_with(end)) {
             return (*name).to_owned();
         }
-        let mut shown = self.kind(schema);
+        let mut shown = self.describe_kind(schema);
         for (key, sign) in [("minimum", "≥"), ("maximum", "≤"), ("pattern", "as")] {
             match schema.get(key) {
-                Some(Value::String(pattern)) => drop(write!(shown, " {sign} `{}`", bar(pattern))),
+                Some(Value::String(pattern)) => drop(write!(shown, " {sign} `{}`", escape_pipes(pattern))),
                 Some(bound) => drop(write!(shown, " {sign} {bound}")),
                 None => {}
             }
@@ -153,12 +166,12 @@ impl Types<'_> {
         shown
     }
 
-    fn kind(&self, schema: &Value) -> String {
+    fn describe_kind(&self, schema: &Value) -> String {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-            return self.named(name.rsplit('/').next().unwrap_or_default());
+            return self.describe_reference(name.rsplit('/').next().unwrap_or_default());
         }
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)).and_then(Value::as_array) {
-            let shown: Vec<String> = choices.iter().map(|choice| self.of(choice)).collect();
+            let shown: Vec<String> = choices.iter().map(|choice| self.describe(choice)).collect();
             return shown.join(" or ");
         }
         if let Some(value) = schema.get("const") {
@@ -168,28 +181,28 @@ impl Types<'_> {
             return values.iter().map(literal).collect::<Vec<_>>().join(" or ");
         }
         match schema.get("type") {
-            Some(Value::String(kind)) => self.simple(kind, schema),
+            Some(Value::String(kind)) => self.describe_simple(kind, schema),
             // What YAML writes without quotes, whatever it would be in JSON.
             Some(Value::Array(kinds)) if kinds.len() == 3 => "scalar".to_owned(),
             Some(Value::Array(kinds)) => {
                 let kinds = kinds.iter().filter_map(Value::as_str);
-                kinds.map(|kind| self.simple(kind, schema)).collect::<Vec<_>>().join(" or ")
+                kinds.map(|kind| self.describe_simple(kind, schema)).collect::<Vec<_>>().join(" or ")
             }
             _ => "anything".to_owned(),
         }
     }
 
-    fn simple(&self, kind: &str, schema: &Value) -> String {
+    fn describe_simple(&self, kind: &str, schema: &Value) -> String {
         match kind {
             "string" => "text".to_owned(),
             "boolean" => "true or false".to_owned(),
-            "array" => match schema.get("items").map(|items| self.of(items)) {
+            "array" => match schema.get("items").map(|items| self.describe(items)) {
                 Some(items) if items.contains(" or ") => format!("list of ({items})"),
                 Some(items) => format!("list of {items}"),
                 None => "list".to_owned(),
             },
             "object" => match schema.get("additionalProperties") {
-                Some(values @ Value::Object(_)) => format!("map of {}", self.of(values)),
+                Some(values @ Value::Object(_)) => format!("map of {}", self.describe(values)),
                 Some(Value::Bool(false)) => "`{}`".to_owned(),
                 _ => "map".to_owned(),
             },
@@ -198,12 +211,12 @@ impl Types<'_> {
     }
 
     /// A link to what has keys of its own; what has none is said in place.
-    fn named(&self, name: &str) -> String {
+    fn describe_reference(&self, name: &str) -> String {
         match self.definitions.get(name) {
             Some(definition) if definition.get("properties").is_some() => {
                 format!("[{name}](#{})", name.to_ascii_lowercase())
             }
-            Some(definition) => self.of(definition),
+            Some(definition) => self.describe(definition),
             None => name.to_owned(),
         }
     }
@@ -214,10 +227,10 @@ fn literal(value: &Value) -> String {
 }
 
 /// One line of a table.
-fn cell(text: &str) -> String {
-    bar(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+fn table_cell(text: &str) -> String {
+    escape_pipes(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn bar(text: &str) -> String {
+fn escape_pipes(text: &str) -> String {
     text.replace('|', "\\|")
 }

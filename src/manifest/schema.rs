@@ -8,22 +8,22 @@ use serde_json::{Map, Value, json};
 use super::{Fragment, Manifest};
 
 /// The schema's text.
-pub(super) fn text() -> String {
+pub(super) fn manifest_schema() -> String {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = root(&mut generator);
-    RecursiveTransform(tidy).transform(&mut schema);
+    let mut schema = root_schema(&mut generator);
+    RecursiveTransform(simplify).transform(&mut schema);
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     format!("{text}\n")
 }
 
-fn root(generator: &mut SchemaGenerator) -> Schema {
+fn root_schema(generator: &mut SchemaGenerator) -> Schema {
     let manifest = generator.subschema_for::<Manifest>();
     let fragment = generator.subschema_for::<Fragment>();
     let definitions: Map<String, Value> = generator.take_definitions(true);
     let mut schema = Schema::default();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("title".to_owned(), json!("folio manifest"));
-    schema.insert("if".to_owned(), entries_alone());
+    schema.insert("if".to_owned(), is_fragment_schema());
     schema.insert("then".to_owned(), fragment.to_value());
     schema.insert("else".to_owned(), manifest.to_value());
     schema.insert("$defs".to_owned(), Value::Object(definitions));
@@ -31,7 +31,7 @@ fn root(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// A file is a fragment where it has entries and neither `folio` nor `server`; else it is, or becomes, a manifest.
-fn entries_alone() -> Value {
+fn is_fragment_schema() -> Value {
     let has = |keys: &[&str]| -> Vec<Value> { keys.iter().map(|key| json!({ "required": [key] })).collect() };
     json!({
         "not": { "anyOf": has(&["folio", "server"]) },
@@ -41,7 +41,7 @@ fn entries_alone() -> Value {
 
 /// Takes out what says nothing to an author: sizes of integers, defaults that are nothing, and the `null` that every
 /// key which may be left out would otherwise take.
-fn tidy(schema: &mut Schema) {
+fn simplify(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let sized =
         |format: &str| format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float");

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::notation::{CacheScope, Icon, Scalar, Size, TextOrFile, by_kind};
+use crate::notation::{CacheScope, Icon, Scalar, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// What the server is called and says of itself.
@@ -72,12 +72,12 @@ pub struct ServerLimits {
     pub calls_per_second: Option<Spanned<u32>>,
 }
 
-by_kind! {
+kind_enum! {
     /// A variable; a bare value is taken only to say how a default is written.
     pub enum EnvEntry {
         "scalar" => Bare(Scalar),
         "map" => Keys(EnvVariable),
-        "null" => Nothing(()),
+        "null" => Null(()),
     }
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::notation::{Json, Named};
+use crate::notation::{Json, NamedMap};
 use crate::yaml::Spanned;
 
 /// A test: exactly one of `prompt`, `tool`, `resource`, and what is expected of it.
@@ -22,10 +22,10 @@ pub struct Test {
     pub uri: Option<Spanned<String>>,
     /// What it is given.
     #[schemars(with = "IndexMap<String, Json>")]
-    pub arguments: Named<Spanned<Json>>,
+    pub arguments: NamedMap<Spanned<Json>>,
     /// What stands in for the outside: by step, or by the action's name where there is one.
     #[schemars(with = "IndexMap<String, Json>")]
-    pub mock: Named<Spanned<Json>>,
+    pub mock: NamedMap<Spanned<Json>>,
     /// Whether the test may act on the world.
     pub live: Option<bool>,
     /// What is expected.
@@ -54,13 +54,13 @@ pub struct Expect {
     /// Whether it is what it was the last time.
     pub snapshot: Option<bool>,
     /// What was sent out: `argv url method headers json`.
-    pub sent: Option<Sent>,
+    pub sent: Option<SentRequest>,
 }
 
 /// What was sent out, as far as it matters.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub struct Sent {
+pub struct SentRequest {
     /// The elements of a program.
     pub argv: Option<Value>,
     /// The URL of a request.

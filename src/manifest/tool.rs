@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments};
 use crate::action::Run;
-use crate::notation::{Block, Duration, Icon, Json, Size, TextOrFile, by_kind};
+use crate::notation::{Block, Duration, Icon, Json, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// A tool: what it takes, what it does, and what it gives.
@@ -80,7 +80,7 @@ pub struct RateLimit {
     pub per: Option<Spanned<Duration>>,
 }
 
-by_kind! {
+kind_enum! {
     /// Whether a tool runs as a task, or from which step on.
     pub enum Task {
         "text" => Support(TaskSupport),
@@ -120,10 +120,10 @@ pub struct ResultSpec {
     /// A text, a template, or `{ file: … }` for the file that holds one.
     pub text: Option<Spanned<TextOrFile>>,
     /// Blocks of content.
-    pub content: Option<Spanned<Vec<Spanned<ContentResult>>>>,
+    pub content: Option<Spanned<Vec<Spanned<ResultBlock>>>>,
     /// A JSON value whose strings are templates; one that is exactly one `{{…}}` keeps the value's type.
     pub structured_content: Option<Spanned<Json>>,
 }
 
 /// A block of content of a result.
-pub type ContentResult = Block;
+pub type ResultBlock = Block;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Icon, by_kind};
+use super::{Icon, kind_enum};
 use crate::yaml::Spanned;
 
 /// Who says a message. MCP has no `system`.
@@ -31,7 +31,7 @@ pub struct Annotations {
     pub last_modified: Option<Spanned<String>>,
 }
 
-by_kind! {
+kind_enum! {
     /// A text (a template), or a block of content.
     pub enum Block {
         /// A template.
@@ -70,7 +70,7 @@ pub struct BlockBody {
     pub meta: Option<Map<String, Value>>,
 }
 
-by_kind! {
+kind_enum! {
     /// The path of a file, or where the bytes come from.
     pub enum Media {
         "text" => Path(String),
@@ -90,7 +90,7 @@ pub struct MediaSource {
     pub mime_type: Option<Spanned<String>>,
 }
 
-by_kind! {
+kind_enum! {
     /// The URI of a resource of this server, or a resource written here.
     pub enum ResourceBody {
         "text" => Uri(String),
@@ -115,7 +115,7 @@ pub struct EmbeddedBody {
     pub file: Option<Spanned<String>>,
 }
 
-by_kind! {
+kind_enum! {
     /// The URI of a resource, or a description of one.
     pub enum ResourceLinkBody {
         "text" => Uri(String),

@@ -23,10 +23,10 @@ pub use reference::{Reference, ReferenceKeys};
 pub use request::{Auth, Basic, Connection, NameValue, OAuth2, Retry};
 
 /// A map keyed by name, in the order written, each name with its place.
-pub type Named<T> = IndexMap<Spanned<String>, T>;
+pub type NamedMap<T> = IndexMap<Spanned<String>, T>;
 
 /// Declares an enum whose variant is chosen by the kind of YAML that stands there, with its JSON Schema.
-macro_rules! by_kind {
+macro_rules! kind_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
         #[allow(missing_docs, reason = "a variant is named for what its kind of YAML holds")]
         $(#[$meta])*
@@ -44,7 +44,7 @@ macro_rules! by_kind {
         }
     };
 }
-pub(crate) use by_kind;
+pub(crate) use kind_enum;
 
 /// The content of a file instead of a value written in place.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub struct FileRef {
     pub file: Option<Spanned<String>>,
 }
 
-by_kind! {
+kind_enum! {
     /// A text, or a file that holds it.
     pub enum TextOrFile {
         "text" => Text(String),
@@ -63,7 +63,7 @@ by_kind! {
     }
 }
 
-by_kind! {
+kind_enum! {
     /// One text, or several.
     pub enum OneOrMany {
         "scalar" => One(Spanned<Scalar>),

@@ -12,7 +12,7 @@ pub struct Duration(u64);
 
 impl Duration {
     /// As the standard library's type.
-    pub fn get(self) -> std::time::Duration {
+    pub fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_millis(self.0)
     }
 }

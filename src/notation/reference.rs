@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Json, Named, by_kind};
-use crate::yaml::{At, Spanned};
+use super::{Json, NamedMap, kind_enum};
+use crate::yaml::{Location, Spanned};
 
-by_kind! {
+kind_enum! {
     /// The name of an entry of this server, or its name with arguments.
     pub enum Reference {
         "text" => Name(String),
@@ -17,7 +17,7 @@ by_kind! {
 
 impl Reference {
     /// The name with its place, where there is one; `at` is that of the reference.
-    pub fn name(&self, at: At) -> Option<Spanned<String>> {
+    pub fn name(&self, at: Location) -> Option<Spanned<String>> {
         match self {
             Reference::Name(name) => Some(Spanned::new(name.clone(), at)),
             Reference::Keys(keys) => keys.name.clone(),
@@ -34,5 +34,5 @@ pub struct ReferenceKeys {
     pub name: Option<Spanned<String>>,
     /// Its arguments. A string that is exactly one `{{…}}` keeps the value's type.
     #[schemars(with = "IndexMap<String, Json>")]
-    pub arguments: Named<Spanned<Json>>,
+    pub arguments: NamedMap<Spanned<Json>>,
 }

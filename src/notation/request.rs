@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Duration, Named, Scalar};
+use super::{Duration, NamedMap, Scalar};
 use crate::yaml::Spanned;
 
 /// How a request says who sends it: exactly one of these.
@@ -86,7 +86,7 @@ pub struct Connection {
     pub url: Option<Spanned<String>>,
     /// Headers for every request.
     #[schemars(with = "IndexMap<String, Scalar>")]
-    pub headers: Named<Spanned<Scalar>>,
+    pub headers: NamedMap<Spanned<Scalar>>,
     /// How requests say who sends them.
     pub auth: Option<Spanned<Auth>>,
     /// When to try again.

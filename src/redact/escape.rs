@@ -1,29 +1,29 @@
 //! Escapes: in URLs, in JSON and its kin, in HTML; and one in another, as JSON in JSON or in a URL.
 
 /// How deep escapes may stand in one another.
-const NESTED: usize = 4;
+const MAX_ESCAPE_DEPTH: usize = 4;
 /// The longest run of backslashes that is looked at: so many stand before a quote in JSON six deep.
-const BACKSLASHES: usize = 64;
+const MAX_BACKSLASHES: usize = 64;
 /// How much is read ahead: the longest escape behind its first character, as `#x1F600;`.
-const AHEAD: usize = 12;
+const LOOKAHEAD_BYTES: usize = 12;
 
 /// What an escape stands for, and where it ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unit {
+pub(super) struct DecodedEscape {
     bytes: [u8; 4],
     length: usize,
     pub(super) end: usize,
 }
 
-impl Unit {
-    fn byte(byte: u8, end: usize) -> Unit {
-        Unit { bytes: [byte, 0, 0, 0], length: 1, end }
+impl DecodedEscape {
+    fn from_byte(byte: u8, end: usize) -> DecodedEscape {
+        DecodedEscape { bytes: [byte, 0, 0, 0], length: 1, end }
     }
 
-    fn character(number: u32, end: usize) -> Option<Unit> {
+    fn from_code_point(number: u32, end: usize) -> Option<DecodedEscape> {
         let mut bytes = [0; 4];
         let length = char::from_u32(number)?.encode_utf8(&mut bytes).len();
-        Some(Unit { bytes, length, end })
+        Some(DecodedEscape { bytes, length, end })
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -33,12 +33,12 @@ impl Unit {
 
 /// The text ends in the middle of an escape.
 #[derive(Debug)]
-pub(super) struct BreaksOff;
+pub(super) struct IncompleteEscape;
 
-type Read = Result<(), BreaksOff>;
+type EscapeResult = Result<(), IncompleteEscape>;
 
 /// Whether a byte begins an escape.
-pub(super) fn begins(byte: u8) -> bool {
+pub(super) fn starts_escape(byte: u8) -> bool {
     matches!(byte, b'%' | b'\\' | b'&')
 }
 
@@ -48,50 +48,52 @@ pub(super) fn is_special(byte: u8) -> bool {
 }
 
 /// Gives everything that an escape at `at` may stand for.
-pub(super) fn read(text: &[u8], at: usize, mut give: impl FnMut(Unit)) -> Read {
-    if !text.get(at).is_some_and(|byte| begins(*byte)) {
+pub(super) fn decode_escape(text: &[u8], at: usize, mut emit: impl FnMut(DecodedEscape)) -> EscapeResult {
+    if !text.get(at).is_some_and(|byte| starts_escape(*byte)) {
         return Ok(());
     }
-    percent(text, at, &mut give)?;
+    decode_percent(text, at, &mut emit)?;
     // What begins an escape in JSON or HTML may itself be percent-encoded.
-    match plain(text, at)? {
-        Some((b'\\', _)) => backslash(text, at, &mut give),
-        Some((b'&', end)) => entity(text, end, &mut give),
+    match percent_decoded_byte(text, at)? {
+        Some((b'\\', _)) => decode_backslash(text, at, &mut emit),
+        Some((b'&', end)) => decode_html_entity(text, end, &mut emit),
         _ => Ok(()),
     }
 }
 
 /// Whether nothing more stands at `at`, or only the beginning of an escape.
 pub(super) fn is_end(text: &[u8], at: usize) -> bool {
-    at >= text.len() || read(text, at, |_| {}).is_err()
+    at >= text.len() || decode_escape(text, at, |_| {}).is_err()
 }
 
 /// The ends of the backslashes that stand one after the other.
-pub(super) fn backslashes(text: &[u8], at: usize) -> impl Iterator<Item = usize> {
-    let next = move |at: usize| plain(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end);
-    std::iter::successors(next(at), move |end| next(*end)).take(BACKSLASHES)
+pub(super) fn backslash_ends(text: &[u8], at: usize) -> impl Iterator<Item = usize> {
+    let next = move |at: usize| {
+        percent_decoded_byte(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end)
+    };
+    std::iter::successors(next(at), move |end| next(*end)).take(MAX_BACKSLASHES)
 }
 
 /// A byte, as it is or percent-encoded, and where it ends.
-fn plain(text: &[u8], at: usize) -> Result<Option<(u8, usize)>, BreaksOff> {
+fn percent_decoded_byte(text: &[u8], at: usize) -> Result<Option<(u8, usize)>, IncompleteEscape> {
     let Some(byte) = text.get(at) else { return Ok(None) };
     let mut found = (*byte, at + 1);
     if *byte == b'%' {
-        percent(text, at, &mut |unit| found = (unit.bytes().first().copied().unwrap_or_default(), unit.end))?;
+        decode_percent(text, at, &mut |unit| found = (unit.bytes().first().copied().unwrap_or_default(), unit.end))?;
     }
     Ok(Some(found))
 }
 
 /// `%2F`, `%252F` and so on.
-fn percent(text: &[u8], at: usize, give: &mut impl FnMut(Unit)) -> Read {
+fn decode_percent(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     let Some(mut rest) = text.get(at..).and_then(|rest| rest.strip_prefix(b"%")) else { return Ok(()) };
-    for _ in 0..=NESTED {
+    for _ in 0..=MAX_ESCAPE_DEPTH {
         match rest {
             [high, low, ..] => {
-                let Some(byte) = number(&[*high, *low], 16) else { return Ok(()) };
-                give(Unit::byte(u8::try_from(byte).unwrap_or_default(), text.len() - rest.len() + 2));
+                let Some(byte) = parse_digits(&[*high, *low], 16) else { return Ok(()) };
+                emit(DecodedEscape::from_byte(u8::try_from(byte).unwrap_or_default(), text.len() - rest.len() + 2));
             }
-            short if short.iter().all(u8::is_ascii_hexdigit) => return Err(BreaksOff),
+            short if short.iter().all(u8::is_ascii_hexdigit) => return Err(IncompleteEscape),
             _ => return Ok(()),
         }
         let Some(nested) = rest.strip_prefix(b"25") else { return Ok(()) };
@@ -100,24 +102,24 @@ fn percent(text: &[u8], at: usize, give: &mut impl FnMut(Unit)) -> Read {
     Ok(())
 }
 
-fn number(digits: &[u8], radix: u32) -> Option<u32> {
+fn parse_digits(digits: &[u8], radix: u32) -> Option<u32> {
     let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     u32::from_str_radix(digits?, radix).ok()
 }
 
 /// What comes next, without percent-encoding.
-struct Ahead {
-    bytes: [u8; AHEAD],
-    ends: [usize; AHEAD],
+struct Lookahead {
+    bytes: [u8; LOOKAHEAD_BYTES],
+    ends: [usize; LOOKAHEAD_BYTES],
     count: usize,
 }
 
-impl Ahead {
-    fn of(text: &[u8], at: usize) -> Ahead {
-        let mut ahead = Ahead { bytes: [0; AHEAD], ends: [at; AHEAD], count: 0 };
+impl Lookahead {
+    fn new(text: &[u8], at: usize) -> Lookahead {
+        let mut ahead = Lookahead { bytes: [0; LOOKAHEAD_BYTES], ends: [at; LOOKAHEAD_BYTES], count: 0 };
         let mut at = at;
         for (place, end) in ahead.bytes.iter_mut().zip(&mut ahead.ends) {
-            let Ok(Some((byte, behind))) = plain(text, at) else { break };
+            let Ok(Some((byte, behind))) = percent_decoded_byte(text, at) else { break };
             (*place, *end, at) = (byte, behind, behind);
             ahead.count += 1;
         }
@@ -134,80 +136,84 @@ impl Ahead {
     }
 
     /// Whether the text ends before more could be read.
-    fn is_short(&self) -> bool {
-        self.count < AHEAD
+    fn reached_end(&self) -> bool {
+        self.count < LOOKAHEAD_BYTES
     }
 
     /// A number of hexadecimal digits from `from` on.
-    fn digits(&self, from: usize, count: usize) -> Result<Option<u32>, BreaksOff> {
+    fn fixed_hex_number(&self, from: usize, count: usize) -> Result<Option<u32>, IncompleteEscape> {
         let digits = self.bytes().get(from..).unwrap_or_default();
         match digits.get(..count) {
-            Some(digits) => Ok(number(digits, 16)),
-            None if self.is_short() && digits.iter().all(u8::is_ascii_hexdigit) => Err(BreaksOff),
+            Some(digits) => Ok(parse_digits(digits, 16)),
+            None if self.reached_end() && digits.iter().all(u8::is_ascii_hexdigit) => Err(IncompleteEscape),
             None => Ok(None),
         }
     }
 
     /// A byte of three octal digits.
-    fn octal(&self) -> Result<Option<Unit>, BreaksOff> {
+    fn octal(&self) -> Result<Option<DecodedEscape>, IncompleteEscape> {
         let is_octal = |digits: &[u8]| digits.iter().all(|digit| matches!(digit, b'0'..=b'7'));
         match self.bytes().get(..3) {
             Some(digits) if is_octal(digits) => {
-                let byte = number(digits, 8).and_then(|byte| u8::try_from(byte).ok());
-                Ok(byte.map(|byte| Unit::byte(byte, self.end(3))))
+                let byte = parse_digits(digits, 8).and_then(|byte| u8::try_from(byte).ok());
+                Ok(byte.map(|byte| DecodedEscape::from_byte(byte, self.end(3))))
             }
-            None if self.is_short() && is_octal(self.bytes()) => Err(BreaksOff),
+            None if self.reached_end() && is_octal(self.bytes()) => Err(IncompleteEscape),
             _ => Ok(None),
         }
     }
 
     /// A number of any length from `from` on, up to `close`.
-    fn closed(&self, from: usize, (close, radix): (u8, u32)) -> Result<Option<Unit>, BreaksOff> {
+    fn delimited_number(
+        &self,
+        from: usize,
+        (close, radix): (u8, u32),
+    ) -> Result<Option<DecodedEscape>, IncompleteEscape> {
         let rest = self.bytes().get(from..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         match rest.get(count) {
             Some(byte) if *byte == close => {
-                let number = rest.get(..count).and_then(|digits| number(digits, radix));
-                Ok(number.and_then(|number| Unit::character(number, self.end(from + count + 1))))
+                let number = rest.get(..count).and_then(|digits| parse_digits(digits, radix));
+                Ok(number.and_then(|number| DecodedEscape::from_code_point(number, self.end(from + count + 1))))
             }
-            None if self.is_short() => Err(BreaksOff),
+            None if self.reached_end() => Err(IncompleteEscape),
             _ => Ok(None),
         }
     }
 }
 
 /// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\U000000e4`, `\xc3`, `\303`, behind any number of backslashes.
-fn backslash(text: &[u8], at: usize, give: &mut impl FnMut(Unit)) -> Read {
-    let behind = backslashes(text, at).last().unwrap_or(at);
-    let ahead = Ahead::of(text, behind);
+fn decode_backslash(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
+    let behind = backslash_ends(text, at).last().unwrap_or(at);
+    let ahead = Lookahead::new(text, behind);
     let byte = match ahead.bytes().first() {
-        None => return Err(BreaksOff),
-        Some(b'u') => return unicode(text, &ahead, give),
+        None => return Err(IncompleteEscape),
+        Some(b'u') => return decode_unicode(text, &ahead, emit),
         Some(b'x') => {
-            let byte = ahead.digits(1, 2)?.and_then(|byte| u8::try_from(byte).ok());
-            byte.map(|byte| Unit::byte(byte, ahead.end(3)))
+            let byte = ahead.fixed_hex_number(1, 2)?.and_then(|byte| u8::try_from(byte).ok());
+            byte.map(|byte| DecodedEscape::from_byte(byte, ahead.end(3)))
         }
         Some(b'U') => {
             ahead
-                .digits(1, 8)?
-                .and_then(|character| Unit::character(character, ahead.end(9)))
+                .fixed_hex_number(1, 8)?
+                .and_then(|character| DecodedEscape::from_code_point(character, ahead.end(9)))
                 .into_iter()
-                .for_each(give);
+                .for_each(emit);
             return Ok(());
         }
         Some(b'0'..=b'3') => ahead.octal()?,
-        Some(letter) => short(*letter).map(|byte| Unit::byte(byte, ahead.end(1))),
+        Some(letter) => short_escape(*letter).map(|byte| DecodedEscape::from_byte(byte, ahead.end(1))),
     };
-    byte.into_iter().for_each(&mut *give);
+    byte.into_iter().for_each(&mut *emit);
     // A quote may be escaped for HTML, and a backslash before it for JSON.
     match ahead.bytes().first() {
-        Some(b'&') => entity(text, ahead.end(1), give),
+        Some(b'&') => decode_html_entity(text, ahead.end(1), emit),
         _ => Ok(()),
     }
 }
 
 /// What a letter behind a backslash stands for.
-fn short(letter: u8) -> Option<u8> {
+fn short_escape(letter: u8) -> Option<u8> {
     match letter {
         b'n' => Some(b'\n'),
         b'r' => Some(b'\r'),
@@ -220,22 +226,22 @@ fn short(letter: u8) -> Option<u8> {
 }
 
 /// What begins with a `u`: four digits, twice for a pair of surrogates, or any number of them in braces.
-fn unicode(text: &[u8], ahead: &Ahead, give: &mut impl FnMut(Unit)) -> Read {
+fn decode_unicode(text: &[u8], ahead: &Lookahead, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     if ahead.bytes().get(1) == Some(&b'{') {
-        ahead.closed(2, (b'}', 16))?.into_iter().for_each(give);
+        ahead.delimited_number(2, (b'}', 16))?.into_iter().for_each(emit);
         return Ok(());
     }
-    let Some(high) = ahead.digits(1, 4)? else { return Ok(()) };
+    let Some(high) = ahead.fixed_hex_number(1, 4)? else { return Ok(()) };
     let (mut character, mut end) = (Some(high), ahead.end(5));
     if (0xD800..0xDC00).contains(&high) {
-        let behind = backslashes(text, end).last().unwrap_or(end);
-        let ahead = Ahead::of(text, behind);
-        let low = ahead.digits(1, 4)?.filter(|low| (0xDC00..0xE000).contains(low));
+        let behind = backslash_ends(text, end).last().unwrap_or(end);
+        let ahead = Lookahead::new(text, behind);
+        let low = ahead.fixed_hex_number(1, 4)?.filter(|low| (0xDC00..0xE000).contains(low));
         let is_pair = behind > end && ahead.bytes().first() == Some(&b'u');
         character = low.filter(|_| is_pair).map(|low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
         end = ahead.end(5);
     }
-    character.and_then(|character| Unit::character(character, end)).into_iter().for_each(give);
+    character.and_then(|character| DecodedEscape::from_code_point(character, end)).into_iter().for_each(emit);
     Ok(())
 }
 
@@ -251,22 +257,22 @@ const ENTITIES: [(&[u8], u8); 8] = [
 ];
 
 /// What follows `&`: a name, or `#` and a number; behind any number of `amp;`.
-fn entity(text: &[u8], mut at: usize, give: &mut impl FnMut(Unit)) -> Read {
-    for _ in 0..=NESTED {
-        let ahead = Ahead::of(text, at);
+fn decode_html_entity(text: &[u8], mut at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
+    for _ in 0..=MAX_ESCAPE_DEPTH {
+        let ahead = Lookahead::new(text, at);
         let bytes = ahead.bytes();
-        if ahead.is_short() && ENTITIES.iter().any(|(name, _)| bytes.len() < name.len() && name.starts_with(bytes)) {
-            return Err(BreaksOff);
+        if ahead.reached_end() && ENTITIES.iter().any(|(name, _)| bytes.len() < name.len() && name.starts_with(bytes)) {
+            return Err(IncompleteEscape);
         }
         for (name, byte) in ENTITIES.iter().filter(|(name, _)| bytes.starts_with(name)) {
-            give(Unit::byte(*byte, ahead.end(name.len())));
+            emit(DecodedEscape::from_byte(*byte, ahead.end(name.len())));
         }
         let numbered = match bytes {
-            [b'#', b'x' | b'X', ..] => ahead.closed(2, (b';', 16))?,
-            [b'#', ..] => ahead.closed(1, (b';', 10))?,
+            [b'#', b'x' | b'X', ..] => ahead.delimited_number(2, (b';', 16))?,
+            [b'#', ..] => ahead.delimited_number(1, (b';', 10))?,
             _ => None,
         };
-        numbered.into_iter().for_each(&mut *give);
+        numbered.into_iter().for_each(&mut *emit);
         if !bytes.starts_with(b"amp;") {
             return Ok(());
         }
@@ -282,17 +288,17 @@ pub(super) fn is_quote(byte: u8) -> bool {
 
 /// Gives each end of a quote that begins at `at`, as it is written between quotes: twice in CSV and SQL, and in a
 /// shell after the end of one text and before the beginning of another.
-pub(super) fn quote(text: &[u8], at: usize, mut give: impl FnMut(usize)) -> Read {
+pub(super) fn quote(text: &[u8], at: usize, mut emit: impl FnMut(usize)) -> EscapeResult {
     const WAYS: [&[u8]; 4] = [b"''", b"\"\"", b"'\\''", b"'\"'\"'"];
     let rest = text.get(at..).unwrap_or_default();
-    WAYS.iter().filter(|way| rest.starts_with(way)).for_each(|way| give(at + way.len()));
+    WAYS.iter().filter(|way| rest.starts_with(way)).for_each(|way| emit(at + way.len()));
     let breaks_off = WAYS.iter().any(|way| way.len() > rest.len() && way.starts_with(rest));
-    if breaks_off { Err(BreaksOff) } else { Ok(()) }
+    if breaks_off { Err(IncompleteEscape) } else { Ok(()) }
 }
 
 /// Where what is not seen ends: of `byte`, which ends at `end`, a control character or the beginning of the sequence by
 /// which a terminal is told a colour. Nothing where it would be seen.
-pub(super) fn unseen(text: &[u8], byte: u8, end: usize) -> Option<usize> {
+pub(super) fn invisible_end(text: &[u8], byte: u8, end: usize) -> Option<usize> {
     match byte {
         0x1b if text.get(end) == Some(&b'[') => {
             let rest = text.get(end + 1..).unwrap_or_default();

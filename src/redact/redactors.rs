@@ -8,18 +8,18 @@ use super::Redactor;
 /// The redactors of what is served and of what still runs. Clones are handles of the same ones.
 #[derive(Debug, Clone, Default)]
 pub struct Redactors {
-    inner: Arc<Inner>,
+    inner: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Shared {
     /// Whether there is or was anything to hide: without it nothing else is looked at.
-    any: AtomicBool,
-    kept: RwLock<Kept>,
+    has_secrets: AtomicBool,
+    history: RwLock<RedactorHistory>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RedactorHistory {
     current: Arc<Redactor>,
     /// The one before, whose last answers may be on their way.
     previous: Arc<Redactor>,
@@ -29,7 +29,7 @@ struct Kept {
 
 impl Redactors {
     /// Begins with this one.
-    pub fn of(first: Arc<Redactor>) -> Redactors {
+    pub fn new(first: Arc<Redactor>) -> Redactors {
         let redactors = Redactors::default();
         redactors.replace(first);
         redactors
@@ -37,7 +37,7 @@ impl Redactors {
 
     /// Hides what `next` knows from now on, and what the one before knows until what began with it has ended.
     pub fn replace(&self, next: Arc<Redactor>) {
-        let mut kept = self.inner.kept.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.inner.history.write().unwrap_or_else(PoisonError::into_inner);
         if *kept.current == *next {
             return;
         }
@@ -47,43 +47,43 @@ impl Redactors {
         drop(previous);
         kept.older.retain(|older| older.strong_count() > 0);
         let any = !kept.current.is_empty() || !kept.previous.is_empty() || !kept.older.is_empty();
-        self.inner.any.store(any, Ordering::Release);
+        self.inner.has_secrets.store(any, Ordering::Release);
     }
 
     /// Whether there is nothing to hide.
     pub fn is_empty(&self) -> bool {
-        !self.inner.any.load(Ordering::Acquire)
+        !self.inner.has_secrets.load(Ordering::Acquire)
     }
 
     /// Hides the secrets in a text for people.
-    pub fn text(&self, mut text: String) -> String {
-        for redactor in self.in_use() {
-            redactor.replace(&mut text);
+    pub fn redact_text(&self, mut text: String) -> String {
+        for redactor in self.active() {
+            redactor.redact_in_place(&mut text);
         }
         text
     }
 
     /// Hides the secrets in bytes that are written as they are.
-    pub fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for redactor in self.in_use() {
-            redactor.hide(&mut bytes, super::End::Whole);
+    pub fn redact_bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        for redactor in self.active() {
+            redactor.redact_bytes(&mut bytes, super::InputEnd::Complete);
         }
         bytes
     }
 
     /// Hides the secrets in a message, or a list of messages, in JSON.
-    pub fn message(&self, mut message: Vec<u8>) -> Vec<u8> {
-        for redactor in self.in_use() {
-            message = redactor.message(message);
+    pub fn redact_message(&self, mut message: Vec<u8>) -> Vec<u8> {
+        for redactor in self.active() {
+            message = redactor.redact_message(message);
         }
         message
     }
 
-    fn in_use(&self) -> Vec<Arc<Redactor>> {
+    fn active(&self) -> Vec<Arc<Redactor>> {
         if self.is_empty() {
             return Vec::new();
         }
-        let kept = self.inner.kept.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.inner.history.read().unwrap_or_else(PoisonError::into_inner);
         let older = kept.older.iter().filter_map(Weak::upgrade);
         let all = [kept.current.clone(), kept.previous.clone()].into_iter().chain(older);
         all.filter(|redactor| !redactor.is_empty()).collect()
@@ -94,22 +94,22 @@ impl Redactors {
 mod tests {
     use super::*;
 
-    fn hiding(secret: &str) -> Arc<Redactor> {
+    fn redactor_of(secret: &str) -> Arc<Redactor> {
         Arc::new(Redactor::new([secret]))
     }
 
     #[test]
-    fn a_secret_is_hidden_until_nobody_works_with_it() {
+    fn secret_is_redacted_while_its_load_is_in_use() {
         let redactors = Redactors::default();
         assert!(redactors.is_empty());
-        let first = hiding("first-one");
+        let first = redactor_of("first-one");
         redactors.replace(first.clone());
         for next in ["second-one", "third-one", "fourth-one"] {
-            redactors.replace(hiding(next));
+            redactors.replace(redactor_of(next));
         }
         let said = "first-one second-one third-one fourth-one".to_owned();
-        assert_eq!(redactors.text(said.clone()), "[secret] second-one [secret] [secret]");
+        assert_eq!(redactors.redact_text(said.clone()), "[secret] second-one [secret] [secret]");
         drop(first);
-        assert_eq!(redactors.text(said), "first-one second-one [secret] [secret]");
+        assert_eq!(redactors.redact_text(said), "first-one second-one [secret] [secret]");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::escape;
-use super::form::sextet;
+use super::pattern::base64_sextet;
 
 /// The alignments in which a run can be read: what stands before it may look like base64, too.
 const ALIGNMENTS: usize = 4;
@@ -44,11 +44,11 @@ impl<'a> Run<'a> {
     /// The next run from `at` on.
     fn from(text: &'a [u8], at: usize) -> Run<'a> {
         let rest = text.get(at..).unwrap_or_default();
-        let may_begin = |byte: &u8| sextet(*byte).is_some() || escape::begins(*byte);
-        let start = at + rest.iter().position(may_begin).unwrap_or(rest.len());
+        let may_match_at = |byte: &u8| base64_sextet(*byte).is_some() || escape::starts_escape(*byte);
+        let start = at + rest.iter().position(may_match_at).unwrap_or(rest.len());
         // Most are words, which one look at each character tells apart.
         let rest = text.get(start..).unwrap_or_default();
-        let length = rest.iter().take_while(|byte| sextet(**byte).is_some()).count();
+        let length = rest.iter().take_while(|byte| base64_sextet(**byte).is_some()).count();
         let mut run = Run { text, start, end: start + length, length };
         for (item, end) in items(text, run.end) {
             match item {
@@ -146,9 +146,9 @@ fn items(text: &[u8], at: usize) -> impl Iterator<Item = (Item, usize)> {
 
 fn item(text: &[u8], at: usize) -> Option<(Item, usize)> {
     let byte = *text.get(at)?;
-    match sextet(byte) {
+    match base64_sextet(byte) {
         Some(bits) => Some((Item::Sextet(bits), at + 1)),
-        None if escape::begins(byte) => escaped(text, at),
+        None if escape::starts_escape(byte) => escaped(text, at),
         None => nothing(text, byte, at + 1),
     }
 }
@@ -156,16 +156,16 @@ fn item(text: &[u8], at: usize) -> Option<(Item, usize)> {
 /// What an escape stands for: of escapes in one another the innermost, which comes last.
 fn escaped(text: &[u8], at: usize) -> Option<(Item, usize)> {
     let mut found = None;
-    let _ = escape::read(text, at, |unit| {
+    let _ = escape::decode_escape(text, at, |unit| {
         let [byte] = *unit.bytes() else { return };
-        let item = sextet(byte).map(|bits| (Item::Sextet(bits), unit.end));
+        let item = base64_sextet(byte).map(|bits| (Item::Sextet(bits), unit.end));
         found = item.or_else(|| nothing(text, byte, unit.end)).or(found.take());
     });
     found
 }
 
 fn nothing(text: &[u8], byte: u8, end: usize) -> Option<(Item, usize)> {
-    let end = if byte == b'\n' { Some(end + indentation(text, end)) } else { escape::unseen(text, byte, end) };
+    let end = if byte == b'\n' { Some(end + indentation(text, end)) } else { escape::invisible_end(text, byte, end) };
     end.map(|end| (Item::Nothing, end))
 }
 

@@ -6,12 +6,12 @@ use serde_json::json;
 
 mod properties;
 
-fn hidden(secret: &str, text: &str) -> String {
-    Redactor::new([secret]).text(text).into_owned()
+fn redacted(secret: &str, text: &str) -> String {
+    Redactor::new([secret]).redact_text(text).into_owned()
 }
 
 #[test]
-fn a_secret_is_hidden_in_every_form() {
+fn secret_is_redacted_in_every_encoding() {
     for said in [
         "pä\"ss/wo rd+",
         "PÄ\"SS/WO RD+",
@@ -46,7 +46,7 @@ fn a_secret_is_hidden_in_every_form() {
         "pä\u{1b}[1;31m\"ss/wo\u{1b}[0m rd+",
         "pä\\u001b[31m\"ss/wo\\u001b[0m rd+",
     ] {
-        let text = hidden("pä\"ss/wo rd+", &format!("<{said}>"));
+        let text = redacted("pä\"ss/wo rd+", &format!("<{said}>"));
         assert!(text.contains("[secret]"), "{said} became {text}");
         let left = text.replace("[secret]", "");
         let rest = said.len().min(16);
@@ -55,15 +55,15 @@ fn a_secret_is_hidden_in_every_form() {
 }
 
 /// So many letters and digits without a pattern.
-fn noise(length: usize) -> String {
+fn random_alphanumeric(length: usize) -> String {
     let next = |number: &u32| Some(number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
     let numbers = std::iter::successors(Some(7), next).map(|number| number >> 16);
     numbers.filter_map(|number| char::from_digit(number % 36, 36)).take(length).collect()
 }
 
 #[test]
-fn a_long_secret_with_what_looks_like_escapes_is_hidden() {
-    let body = noise(420);
+fn long_secret_that_contains_escapes_is_redacted() {
+    let body = random_alphanumeric(420);
     let key = format!("-----BEGIN PRIVATE KEY-----\\n{}\\n{}", &body[..64], &body[64..]);
     let account = format!(r#"{{"type":"service_account","private_key":"{key}\n","client_email":"x@y"}}"#);
     for beginning in ["ab\\n", "ab%25", "ab\rcd", "ab&amp;", "a&b=c&d=", "DOMAIN\\user:", "\\\\\\\\", &account] {
@@ -72,18 +72,18 @@ fn a_long_secret_with_what_looks_like_escapes_is_hidden() {
         let json = json!({ "a": secret }).to_string();
         let base64 = base64::engine::general_purpose::STANDARD.encode(&secret);
         for said in [secret.clone(), json.clone(), json!({ "b": json }).to_string(), base64] {
-            let left = redactor.text(&said);
+            let left = redactor.redact_text(&said);
             assert!(left.contains("[secret]") && left.len() < 40, "{beginning:?}: {said} became {left}");
         }
     }
 }
 
 #[test]
-fn base64_of_what_holds_a_secret_is_hidden_at_each_alignment() {
+fn base64_is_redacted_at_each_alignment() {
     let secret = "hunter2-hunter2";
     for before in ["user:", "users:", "admin2:"] {
         let text = base64::engine::general_purpose::STANDARD.encode(format!("{before}{secret} and more"));
-        let hidden = hidden(secret, &text);
+        let hidden = redacted(secret, &text);
         assert!(hidden.contains("[secret]"), "{hidden}");
         let inner = base64::engine::general_purpose::STANDARD.encode(secret);
         assert!(!hidden.contains(&inner[4..10]), "{hidden}");
@@ -114,12 +114,12 @@ fn what_base64_in_a_text_is_of_is_searched() {
             format!("data: |\n    {}\n", lines.join("\n    ")),
             format!(r#"{{"a":"{}"}}"#, lines.join("\\r\\n")),
         ] {
-            let left = hidden(secret, &said);
+            let left = redacted(secret, &said);
             assert!(left.contains("[secret]"), "{said} became {left}");
         }
     }
     let untouched = base64("{\"password\": \"something else\"} and more");
-    assert_eq!(hidden(secret, &untouched), untouched);
+    assert_eq!(redacted(secret, &untouched), untouched);
 }
 
 #[test]
@@ -141,46 +141,46 @@ fn work_on_base64_grows_with_the_text_alone() {
 #[test]
 fn a_quote_is_found_however_it_is_written_between_quotes() {
     for said in ["'it''s-a-secret'", "'it'\\''s-a-secret'", "'it'\"'\"'s-a-secret'", "it\\'s-a-secret"] {
-        let left = hidden("it's-a-secret", said);
+        let left = redacted("it's-a-secret", said);
         assert!(left.contains("[secret]") && !left.contains("-a-"), "{said} became {left}");
     }
 }
 
 #[test]
-fn innocent_text_stays() {
+fn text_without_secrets_is_unchanged() {
     let redactor = Redactor::new(["hunter2-hunter2", "s3cr"]);
     for text in ["", "hunter", "hunter2-hunter", "&amp; %2F \\u0073", "c2VjcmV0cw==", "100% \\\\ & +", "s 3 c r"] {
-        assert_eq!(redactor.text(text), text);
+        assert_eq!(redactor.redact_text(text), text);
     }
 }
 
 #[test]
-fn a_secret_that_ends_with_a_quote_is_hidden_to_its_end() {
-    assert_eq!(hidden("hunter\"", r#"{"a":"hunter\"","b":1}"#), r#"{"a":"[secret]","b":1}"#);
-    assert_eq!(hidden("hunter\\", r#"{"a":"hunter\\","b":1}"#), r#"{"a":"[secret]","b":1}"#);
+fn secret_with_final_quote_is_redacted_whole() {
+    assert_eq!(redacted("hunter\"", r#"{"a":"hunter\"","b":1}"#), r#"{"a":"[secret]","b":1}"#);
+    assert_eq!(redacted("hunter\\", r#"{"a":"hunter\\","b":1}"#), r#"{"a":"[secret]","b":1}"#);
 }
 
 #[test]
-fn a_secret_is_hidden_in_whole_even_where_another_begins_like_it() {
+fn overlapping_secrets_are_redacted_whole() {
     let redactor = Redactor::new(["hunter2", "hunter2-longer", "2-longer-still"]);
-    assert_eq!(redactor.text("x hunter2-longer y hunter2hunter2"), "x [secret] y [secret][secret]");
-    assert_eq!(redactor.text("hunter2-longer-still"), "[secret]");
+    assert_eq!(redactor.redact_text("x hunter2-longer y hunter2hunter2"), "x [secret] y [secret][secret]");
+    assert_eq!(redactor.redact_text("hunter2-longer-still"), "[secret]");
 }
 
 #[test]
-fn each_line_of_a_secret_is_hidden_and_the_frame_of_a_key_is_not() {
+fn each_line_of_a_pem_key_is_redacted_but_not_its_frame() {
     let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASC\nshort\n-----END PRIVATE KEY-----";
     let redactor = Redactor::new([key]);
-    assert_eq!(redactor.text(key), "[secret]");
-    assert_eq!(redactor.text(&key.replace('\n', "\r\n")), "[secret]");
+    assert_eq!(redactor.redact_text(key), "[secret]");
+    assert_eq!(redactor.redact_text(&key.replace('\n', "\r\n")), "[secret]");
     assert_eq!(
-        redactor.text("-----BEGIN PRIVATE KEY-----\n9w0BAQEFAASC\nshort"),
+        redactor.redact_text("-----BEGIN PRIVATE KEY-----\n9w0BAQEFAASC\nshort"),
         "-----BEGIN PRIVATE KEY-----\n[secret]\nshort"
     );
 }
 
 #[test]
-fn what_was_cut_ends_before_the_beginning_of_a_secret() {
+fn truncated_input_drops_a_partial_secret() {
     let redactor = Redactor::new(["hunter2-hunter2"]);
     for (text, left) in [
         ("a hunter2-hunter2 b", "a [secret] b"),
@@ -192,40 +192,40 @@ fn what_was_cut_ends_before_the_beginning_of_a_secret() {
         ("a aHVudGVyMi1od", "a "),
     ] {
         let mut bytes = text.as_bytes().to_vec();
-        redactor.hide(&mut bytes, End::Cut);
+        redactor.redact_bytes(&mut bytes, InputEnd::Truncated);
         assert_eq!(String::from_utf8(bytes).unwrap(), left, "{text}");
     }
 }
 
 #[test]
-fn what_broke_off_in_a_secret_ends_with_it_hidden() {
+fn interrupted_input_redacts_a_partial_secret() {
     let redactor = Redactor::new(["hunter2-hunter2"]);
     for (text, left) in [("a hunter2-hun", "a [secret]"), ("a hun", "a hun"), ("such as h", "such as h")] {
         let mut bytes = text.as_bytes().to_vec();
-        assert_eq!(redactor.hide(&mut bytes, End::Broken), 0);
+        assert_eq!(redactor.redact_bytes(&mut bytes, InputEnd::Interrupted), 0);
         assert_eq!(String::from_utf8(bytes).unwrap(), left, "{text}");
     }
 }
 
 #[test]
-fn numbers_become_texts_and_json_stays_json() {
-    assert_eq!(hidden("12345678", r#"{"a": 12345678, "b":[9123456780]}"#), r#"{"a": "[secret]", "b":["[secret]"]}"#);
-    assert_eq!(hidden("12345678", "12345678 and 9123456780"), "[secret] and 9[secret]0");
+fn secret_number_becomes_a_json_string() {
+    assert_eq!(redacted("12345678", r#"{"a": 12345678, "b":[9123456780]}"#), r#"{"a": "[secret]", "b":["[secret]"]}"#);
+    assert_eq!(redacted("12345678", "12345678 and 9123456780"), "[secret] and 9[secret]0");
 }
 
 #[test]
-fn bytes_keep_their_length() {
+fn binary_data_keeps_its_length() {
     let mut bytes = b"\x89PNG\xff\0tEXthunter22\0\xfe".to_vec();
-    Redactor::new(["hunter22"]).hide(&mut bytes, End::Whole);
+    Redactor::new(["hunter22"]).redact_bytes(&mut bytes, InputEnd::Complete);
     assert_eq!(bytes, b"\x89PNG\xff\0tEXt********\0\xfe");
 }
 
-fn message(redactor: &Redactor, value: &serde_json::Value) -> serde_json::Value {
-    serde_json::from_slice(&redactor.message(serde_json::to_vec(value).unwrap())).unwrap()
+fn redact_json(redactor: &Redactor, value: &serde_json::Value) -> serde_json::Value {
+    serde_json::from_slice(&redactor.redact_message(serde_json::to_vec(value).unwrap())).unwrap()
 }
 
 #[test]
-fn nothing_in_a_message_escapes() {
+fn every_field_of_a_message_is_redacted() {
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let redactor = Redactor::new(["hunter22", "12345678"]);
     let inner = base64(b"a text with hunt\\u0065r22 in it");
@@ -238,7 +238,7 @@ fn nothing_in_a_message_escapes() {
         "requestState": base64(b"hunter22"),
         "someNewField": {"deep": ["hunter22", base64(b"hunter22")]},
     }});
-    let after = message(&redactor, &before);
+    let after = redact_json(&redactor, &before);
     let expected = json!({"jsonrpc": "2.0", "id": "hunter22", "result": {
         "structuredContent": {"a": "[secret]", "[secret]": [{"b": "x [secret]"}], "n": "-1.[secret]"},
         "content": [
@@ -252,8 +252,8 @@ fn nothing_in_a_message_escapes() {
 }
 
 #[test]
-fn a_secret_that_is_a_word_of_the_protocol_breaks_no_message() {
-    let redactor = Redactor::new(["text", "root", "3000", "postgres"]).sparing(["postgres-query".to_owned()]);
+fn protocol_words_are_not_redacted() {
+    let redactor = Redactor::new(["text", "root", "3000", "postgres"]).with_public_names(["postgres-query".to_owned()]);
     let before = json!({"jsonrpc": "2.0", "id": 3000, "method": "roots/list", "result": {
         "ttlMs": 3000,
         "tools": [{"name": "postgres-query", "description": "asks postgres"}],
@@ -266,17 +266,17 @@ fn a_secret_that_is_a_word_of_the_protocol_breaks_no_message() {
         "content": [{"type": "text", "text": "the [secret] is [secret]"}],
         "structuredContent": {"[secret]": "[secret]", "name": "[secret]-query"},
     }});
-    assert_eq!(message(&redactor, &before), expected);
+    assert_eq!(redact_json(&redactor, &before), expected);
 }
 
 #[test]
-fn what_is_no_json_is_hidden_as_text() {
-    assert_eq!(Redactor::new(["hunter22"]).message(b"no {hunter22".to_vec()), b"no {[secret]");
+fn invalid_json_is_redacted_as_text() {
+    assert_eq!(Redactor::new(["hunter22"]).redact_message(b"no {hunter22".to_vec()), b"no {[secret]");
 }
 
 #[test]
-fn what_is_too_ambiguous_is_hidden() {
+fn ambiguous_match_is_redacted() {
     let secret = "\\".repeat(200) + "end-of-it";
-    let left = hidden(&secret, &format!("<{}>", secret.replace('\\', "\\\\")));
+    let left = redacted(&secret, &format!("<{}>", secret.replace('\\', "\\\\")));
     assert!(left.contains("[secret]") && !left.contains("end-of-it"), "{left}");
 }

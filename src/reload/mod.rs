@@ -5,12 +5,12 @@
 //! What is not here: how a manifest is read (load/), what a catalog is (catalog/), who is told about a new one
 //! (server/). This room is generic over a [`Load`].
 
-mod bell;
-mod keeper;
-mod plan;
-mod poll;
-mod run;
-mod stamp;
+mod watcher;
+mod reloader;
+mod watch_plan;
+mod poller;
+mod watch_task;
+mod file_stamps;
 
 #[cfg(test)]
 mod tests;
@@ -24,27 +24,27 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use bell::Listen;
+use watcher::OpenBackend;
 
 /// What is loaded anew after each change. Both functions run on a blocking thread, never two at once; one that
 /// panics is logged, and the watch goes on.
-pub trait Load: Send + 'static {
+pub trait ReloadSource: Send + 'static {
     /// What a load yields: a new catalog, or the report why there is none.
     type Outcome: Send + 'static;
 
     /// Reads everything anew, touching nothing that is served. A load that fails names what it looked at all the
     /// same, and the files that were watched before where it did not get as far as them: that is how the mending
     /// is noticed.
-    fn load(&mut self) -> Loaded<Self::Outcome>;
+    fn load(&mut self) -> LoadOutput<Self::Outcome>;
 
     /// Hands the outcome over: one pointer, or one report. Called only if no file changed while it was read, or if
     /// they would not stand still within [`Options::at_most`].
-    fn publish(&mut self, outcome: Self::Outcome, round: Round);
+    fn publish(&mut self, outcome: Self::Outcome, round: ReloadInfo);
 }
 
 /// What a load came to, and where to look from now on.
 #[derive(Debug)]
-pub struct Loaded<T> {
+pub struct LoadOutput<T> {
     /// What will be published.
     pub outcome: T,
     /// Everything that it was made of.
@@ -53,11 +53,11 @@ pub struct Loaded<T> {
 
 /// How a load came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Somebody asked for it, by [`Watching::reload_now`] or SIGHUP: they await an answer even if nothing changed.
-    pub asked: bool,
+pub struct ReloadInfo {
+    /// Somebody asked for it, by [`WatchHandle::reload_now`] or SIGHUP: they await an answer even if nothing changed.
+    pub requested: bool,
     /// How long the load took.
-    pub took: Duration,
+    pub elapsed: Duration,
 }
 
 /// Everything that was looked at: absolute paths, written as they were opened, through whatever links. Paths that
@@ -72,71 +72,71 @@ pub struct WatchSet {
 
 /// The load that was done before there was a watch.
 #[derive(Debug, Clone)]
-pub struct First {
+pub struct InitialLoad {
     /// When it began to read. What changed since is loaded again at once, so that nothing written meanwhile is lost.
-    pub began: SystemTime,
+    pub started_at: SystemTime,
     /// What it looked at.
     pub watch: WatchSet,
 }
 
 /// How to watch.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WatchOptions {
     /// Look at the files this often, rather than be told by the system.
-    pub poll: Option<Duration>,
+    pub poll_interval: Option<Duration>,
     /// How long nothing may have moved before a load.
-    pub quiet: Duration,
+    pub quiet_period: Duration,
     /// How long a load may be put off while files keep moving.
-    pub at_most: Duration,
+    pub max_delay: Duration,
     /// Whether SIGHUP asks for a load. Where it does not, it ends the process as usual.
-    pub hangup: bool,
+    pub reload_on_sighup: bool,
     /// How long others go first before the watch begins. Nothing is lost by it: what changed meanwhile since the
     /// [`First`] load is loaded when it begins, and who asked meanwhile is answered then.
-    pub delay: Duration,
+    pub start_delay: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            poll: None,
-            quiet: Duration::from_millis(100),
-            at_most: Duration::from_secs(1),
-            hangup: true,
-            delay: Duration::ZERO,
+impl Default for WatchOptions {
+    fn default() -> WatchOptions {
+        WatchOptions {
+            poll_interval: None,
+            quiet_period: Duration::from_millis(100),
+            max_delay: Duration::from_secs(1),
+            reload_on_sighup: true,
+            start_delay: Duration::ZERO,
         }
     }
 }
 
 /// How often a watch has done what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReloadCounts {
     /// How often the files were compared with what is served, whatever came of it.
     pub checks: u64,
     /// How often a load was published.
-    pub loads: u64,
+    pub published: u64,
 }
 
 /// A watch under way. It goes on, even when this is dropped, until its token is cancelled.
 #[derive(Debug)]
-pub struct Watching {
-    asked: Arc<Notify>,
-    tally: watch::Receiver<Tally>,
+pub struct WatchHandle {
+    reload_requests: Arc<Notify>,
+    counts: watch::Receiver<ReloadCounts>,
     task: JoinHandle<()>,
 }
 
-impl Watching {
+impl WatchHandle {
     /// Asks for a load now, whether or not a file has changed. Several requests during one load are one.
     pub fn reload_now(&self) {
-        self.asked.notify_one();
+        self.reload_requests.notify_one();
     }
 
     /// Counts what has been done; it wakes those who wait for more.
-    pub fn tally(&self) -> watch::Receiver<Tally> {
-        self.tally.clone()
+    pub fn counts(&self) -> watch::Receiver<ReloadCounts> {
+        self.counts.clone()
     }
 
     /// Waits until the watch has stopped, after its token was cancelled.
-    pub async fn stopped(self) {
+    pub async fn join(self) {
         // Failing means that the runtime is going down, and the task with it.
         let _ = self.task.await;
     }
@@ -144,7 +144,12 @@ impl Watching {
 
 /// Begins to watch what `first` looked at, and loads anew with `load` whenever it changes. To be called within a
 /// tokio runtime; returns at once. Where the system cannot tell about changes, says so in one line and polls.
-pub fn watch<L: Load>(load: L, first: First, options: Options, shutdown: CancellationToken) -> Watching {
-    let listen: Listen = Box::new(bell::listen);
-    run::start(load, first, run::Means { options, shutdown, listen })
+pub fn watch<L: ReloadSource>(
+    load: L,
+    first: InitialLoad,
+    options: WatchOptions,
+    shutdown: CancellationToken,
+) -> WatchHandle {
+    let listen: OpenBackend = Box::new(watcher::open_backend);
+    watch_task::spawn_watch_task(load, first, watch_task::WatchTaskParts { options, shutdown, open_backend: listen })
 }

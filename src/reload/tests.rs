@@ -12,24 +12,24 @@ use tokio::time::timeout;
 
 use super::*;
 
-mod saving;
+mod save_methods;
 
 /// The texts of all files beneath a folder.
 type Texts = BTreeMap<String, String>;
 
 /// What happens in the midst of a load, between two files.
-type Amidst = Box<dyn FnMut() + Send>;
+type MidLoadHook = Box<dyn FnMut() + Send>;
 
 /// Reads everything beneath a folder, as a manifest with `**` would.
-struct Reader {
+struct FolderSourceLoad {
     root: PathBuf,
-    seen: watch::Sender<Vec<Texts>>,
-    rounds: Arc<Mutex<Vec<Round>>>,
-    amidst: Amidst,
+    published: watch::Sender<Vec<Texts>>,
+    infos: Arc<Mutex<Vec<ReloadInfo>>>,
+    amidst: MidLoadHook,
 }
 
-impl Reader {
-    fn read(&mut self, folder: &Path, loaded: &mut Loaded<Texts>) {
+impl FolderSourceLoad {
+    fn read(&mut self, folder: &Path, loaded: &mut LoadOutput<Texts>) {
         loaded.watch.folders.insert(folder.to_path_buf());
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -50,174 +50,184 @@ impl Reader {
     }
 }
 
-impl Load for Reader {
+impl ReloadSource for FolderSourceLoad {
     type Outcome = Texts;
 
-    fn load(&mut self) -> Loaded<Texts> {
-        let mut loaded = Loaded { outcome: Texts::new(), watch: WatchSet::default() };
+    fn load(&mut self) -> LoadOutput<Texts> {
+        let mut loaded = LoadOutput { outcome: Texts::new(), watch: WatchSet::default() };
         loaded.watch.files.insert(self.root.join("folio.yaml"));
         self.read(&self.root.clone(), &mut loaded);
         loaded
     }
 
-    fn publish(&mut self, texts: Texts, round: Round) {
-        self.rounds.lock().unwrap().push(round);
-        self.seen.send_modify(|seen| seen.push(texts));
+    fn publish(&mut self, texts: Texts, round: ReloadInfo) {
+        self.infos.lock().unwrap().push(round);
+        self.published.send_modify(|seen| seen.push(texts));
     }
 }
 
 /// A folder that is watched.
-struct Scene {
+struct WatchTest {
     temporary: TempDir,
     root: PathBuf,
-    options: Options,
-    listen: Option<Listen>,
-    amidst: Option<Amidst>,
+    options: WatchOptions,
+    listen: Option<OpenBackend>,
+    mid_load: Option<MidLoadHook>,
 }
 
-struct Played {
+struct RunningWatch {
     _temporary: TempDir,
     root: PathBuf,
     seen: watch::Receiver<Vec<Texts>>,
-    rounds: Arc<Mutex<Vec<Round>>>,
-    watching: Watching,
+    rounds: Arc<Mutex<Vec<ReloadInfo>>>,
+    watching: WatchHandle,
     shutdown: CancellationToken,
 }
 
-impl Scene {
+impl WatchTest {
     /// A folder `served` with `folio.yaml` and `prompts/a.md`, in a folder of its own.
-    fn new() -> Scene {
+    fn new() -> WatchTest {
         let temporary = tempfile::tempdir().unwrap();
         let root = temporary.path().canonicalize().unwrap().join("served");
         fs::create_dir_all(root.join("prompts")).unwrap();
         fs::write(root.join("folio.yaml"), "one").unwrap();
         fs::write(root.join("prompts/a.md"), "one").unwrap();
-        let options = Options { quiet: Duration::from_millis(30), hangup: false, ..Options::default() };
-        Scene { temporary, root, options, listen: None, amidst: None }
+        let options = WatchOptions {
+            quiet_period: Duration::from_millis(30),
+            reload_on_sighup: false,
+            ..WatchOptions::default()
+        };
+        WatchTest { temporary, root, options, listen: None, mid_load: None }
     }
 
-    fn polling(mut self) -> Scene {
-        self.options.poll = Some(Duration::from_millis(20));
+    fn polling(mut self) -> WatchTest {
+        self.options.poll_interval = Some(Duration::from_millis(20));
         self
     }
 
-    fn amidst(mut self, amidst: impl FnMut() + Send + 'static) -> Scene {
-        self.amidst = Some(Box::new(amidst));
+    fn mid_load(mut self, amidst: impl FnMut() + Send + 'static) -> WatchTest {
+        self.mid_load = Some(Box::new(amidst));
         self
     }
 
     /// Loads for the first time and watches.
-    fn play(self) -> Played {
+    fn start(self) -> RunningWatch {
         let (seen, receiver) = watch::channel(Vec::new());
         let rounds = Arc::default();
-        let mut reader = Reader { root: self.root.clone(), seen, rounds: Arc::clone(&rounds), amidst: Box::new(|| ()) };
+        let mut reader = FolderSourceLoad {
+            root: self.root.clone(),
+            published: seen,
+            infos: Arc::clone(&rounds),
+            amidst: Box::new(|| ()),
+        };
         let began = SystemTime::now();
-        let first = First { began, watch: reader.load().watch };
-        reader.amidst = self.amidst.unwrap_or_else(|| Box::new(|| ()));
+        let first = InitialLoad { started_at: began, watch: reader.load().watch };
+        reader.amidst = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
         let shutdown = CancellationToken::new();
-        let listen = self.listen.unwrap_or_else(|| Box::new(bell::listen));
-        let means = run::Means { options: self.options, shutdown: shutdown.clone(), listen };
-        let watching = run::start(reader, first, means);
-        Played { _temporary: self.temporary, root: self.root, seen: receiver, rounds, watching, shutdown }
+        let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));
+        let means =
+            watch_task::WatchTaskParts { options: self.options, shutdown: shutdown.clone(), open_backend: listen };
+        let watching = watch_task::spawn_watch_task(reader, first, means);
+        RunningWatch { _temporary: self.temporary, root: self.root, seen: receiver, rounds, watching, shutdown }
     }
 
-    /// As `play`, once the files are beyond doubt; done when the watch stands, with nothing rung.
-    async fn play_settled(self) -> Played {
+    /// As `start`, once the files are beyond doubt; done when the watch stands, with nothing rung.
+    async fn start_settled(self) -> RunningWatch {
         let files = ["folio.yaml", "prompts/a.md"].map(|name| self.root.join(name));
         let set = WatchSet { files: files.into(), ..WatchSet::default() };
-        while stamp::Stamps::of(&set).are_fresh() {
+        while file_stamps::FileStamps::read(&set).are_ambiguous() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let played = self.play();
+        let played = self.start();
         played.reload().await;
         played
     }
 }
 
-impl Played {
-    async fn until(&mut self, what: &str, found: impl Fn(&Texts) -> bool) {
+impl RunningWatch {
+    async fn wait_until(&mut self, what: &str, found: impl Fn(&Texts) -> bool) {
         let done = self.seen.wait_for(|seen| seen.last().is_some_and(&found));
         if timeout(Duration::from_secs(10), done).await.is_err() {
             panic!("{what}: {:?}", self.seen.borrow().last());
         }
     }
 
-    async fn until_text(&mut self, what: &str, name: &str, text: &str) {
-        self.until(what, |texts| texts.get(name).is_some_and(|found| found == text)).await;
+    async fn wait_for_text(&mut self, what: &str, name: &str, text: &str) {
+        self.wait_until(what, |texts| texts.get(name).is_some_and(|found| found == text)).await;
     }
 
-    async fn tallied(&self, enough: impl Fn(&Tally) -> bool) -> Tally {
-        let mut tally = self.watching.tally();
+    async fn wait_for_counts(&self, enough: impl Fn(&ReloadCounts) -> bool) -> ReloadCounts {
+        let mut tally = self.watching.counts();
         *timeout(Duration::from_secs(10), tally.wait_for(|tally| enough(tally))).await.unwrap().unwrap()
     }
 
     async fn reload(&self) {
-        let before = self.watching.tally().borrow().loads;
+        let before = self.watching.counts().borrow().published;
         self.watching.reload_now();
-        self.tallied(|tally| tally.loads > before).await;
+        self.wait_for_counts(|tally| tally.published > before).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_deleted_is_missed_and_noticed_when_it_is_back() {
-    let mut played = Scene::new().play();
+async fn deleted_and_restored_files_are_noticed() {
+    let mut played = WatchTest::new().start();
     for _ in 0..2 {
         fs::remove_file(played.root.join("folio.yaml")).unwrap();
-        played.until("file gone", |texts| !texts.contains_key("folio.yaml")).await;
+        played.wait_until("file gone", |texts| !texts.contains_key("folio.yaml")).await;
         fs::write(played.root.join("folio.yaml"), "back").unwrap();
-        played.until_text("file back", "folio.yaml", "back").await;
+        played.wait_for_text("file back", "folio.yaml", "back").await;
         fs::remove_dir_all(&played.root).unwrap();
-        played.until("folder gone", Texts::is_empty).await;
+        played.wait_until("folder gone", Texts::is_empty).await;
         fs::create_dir_all(played.root.join("prompts")).unwrap();
         fs::write(played.root.join("prompts/b.md"), "back").unwrap();
-        played.until_text("folder back", "prompts/b.md", "back").await;
+        played.wait_for_text("folder back", "prompts/b.md", "back").await;
         fs::write(played.root.join("folio.yaml"), "again").unwrap();
-        played.until_text("file again", "folio.yaml", "again").await;
+        played.wait_for_text("file again", "folio.yaml", "again").await;
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_far_above_may_be_moved_away_and_back() {
-    let mut scene = Scene::new();
+async fn ancestor_folder_may_be_moved_away_and_back() {
+    let mut scene = WatchTest::new();
     let top = scene.root.join("top");
     fs::create_dir_all(top.join("middle/served")).unwrap();
     scene.root = top.join("middle/served");
     fs::write(scene.root.join("folio.yaml"), "one").unwrap();
-    let mut played = scene.play();
+    let mut played = scene.start();
     for text in ["two", "three"] {
         fs::rename(&top, top.with_extension("away")).unwrap();
-        played.until("gone", Texts::is_empty).await;
+        played.wait_until("gone", Texts::is_empty).await;
         fs::write(top.with_extension("away").join("middle/served/folio.yaml"), text).unwrap();
         fs::rename(top.with_extension("away"), &top).unwrap();
-        played.until_text("back", "folio.yaml", text).await;
+        played.wait_for_text("back", "folio.yaml", text).await;
         fs::write(played.root.join("folio.yaml"), "still heard").unwrap();
-        played.until_text("still heard", "folio.yaml", "still heard").await;
+        played.wait_for_text("still heard", "folio.yaml", "still heard").await;
     }
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_far_above_may_be_swapped_at_a_stroke() {
-    let mut scene = Scene::new();
+async fn ancestor_folder_may_be_swapped() {
+    let mut scene = WatchTest::new();
     let [top, other] = ["top", "other"].map(|name| scene.root.join(name));
     for (folder, text) in [(&top, "one"), (&other, "two")] {
         fs::create_dir_all(folder.join("middle/served")).unwrap();
         fs::write(folder.join("middle/served/folio.yaml"), text).unwrap();
     }
     scene.root = top.join("middle/served");
-    let mut played = scene.play_settled().await;
+    let mut played = scene.start_settled().await;
     fs::rename(&top, top.with_extension("away")).unwrap();
     fs::rename(&other, &top).unwrap();
-    played.until_text("swapped", "folio.yaml", "two").await;
+    played.wait_for_text("swapped", "folio.yaml", "two").await;
     fs::write(played.root.join("folio.yaml"), "still heard").unwrap();
-    played.until_text("still heard", "folio.yaml", "still heard").await;
+    played.wait_for_text("still heard", "folio.yaml", "still heard").await;
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_is_made_current_by_a_link_above_the_folder() {
-    let mut scene = Scene::new();
+async fn swapped_ancestor_symlink_is_noticed() {
+    let mut scene = WatchTest::new();
     let releases = scene.root.join("releases");
     for release in ["one", "two", "three"] {
         fs::create_dir_all(releases.join(release).join("served")).unwrap();
@@ -226,26 +236,29 @@ async fn a_release_is_made_current_by_a_link_above_the_folder() {
     let current = scene.root.join("current");
     std::os::unix::fs::symlink("releases/one", &current).unwrap();
     scene.root = current.join("served");
-    let mut played = scene.play();
+    let mut played = scene.start();
     for release in ["two", "three"] {
         let fresh = current.with_extension("new");
         std::os::unix::fs::symlink(releases.join(release), &fresh).unwrap();
         fs::rename(fresh, &current).unwrap();
-        played.until_text("link swapped", "folio.yaml", release).await;
+        played.wait_for_text("link swapped", "folio.yaml", release).await;
         fs::write(releases.join(release).join("served/folio.yaml"), "edited").unwrap();
-        played.until_text("edited behind the link", "folio.yaml", "edited").await;
+        played.wait_for_text("edited behind the link", "folio.yaml", "edited").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_changed_between_the_first_load_and_the_watch_is_not_lost() {
-    let scene = Scene::new();
+async fn change_between_initial_load_and_watch_is_noticed() {
+    let scene = WatchTest::new();
     let file = scene.root.join("folio.yaml");
-    let first =
-        First { began: SystemTime::now(), watch: WatchSet { files: [file.clone()].into(), ..WatchSet::default() } };
+    let first = InitialLoad {
+        started_at: SystemTime::now(),
+        watch: WatchSet { files: [file.clone()].into(), ..WatchSet::default() },
+    };
     fs::write(&file, "two").unwrap();
     let (seen, mut receiver) = watch::channel(Vec::new());
-    let reader = Reader { root: scene.root.clone(), seen, rounds: Arc::default(), amidst: Box::new(|| ()) };
+    let reader =
+        FolderSourceLoad { root: scene.root.clone(), published: seen, infos: Arc::default(), amidst: Box::new(|| ()) };
     let shutdown = CancellationToken::new();
     let _watching = watch(reader, first, scene.options, shutdown.clone());
     let found = receiver.wait_for(|seen| seen.last().is_some_and(|texts| texts["folio.yaml"] == "two"));
@@ -254,70 +267,70 @@ async fn what_changed_between_the_first_load_and_the_watch_is_not_lost() {
 }
 
 /// Long enough that what a test does at once is done before the watch begins.
-const PUT_OFF: Duration = Duration::from_millis(300);
+const START_DELAY: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edit_before_a_watch_that_is_put_off_is_seen_when_it_begins() {
-    let mut scene = Scene::new();
-    scene.options.delay = PUT_OFF;
-    let mut played = scene.play();
+async fn edit_during_start_delay_is_noticed() {
+    let mut scene = WatchTest::new();
+    scene.options.start_delay = START_DELAY;
+    let mut played = scene.start();
     fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.until_text("before the watch", "folio.yaml", "two").await;
+    played.wait_for_text("before the watch", "folio.yaml", "two").await;
     fs::write(played.root.join("folio.yaml"), "three").unwrap();
-    played.until_text("under the watch", "folio.yaml", "three").await;
+    played.wait_for_text("under the watch", "folio.yaml", "three").await;
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hangup_before_a_watch_that_is_put_off_is_answered_when_it_begins() {
-    let mut scene = Scene::new();
-    scene.options.delay = PUT_OFF;
-    scene.options.hangup = true;
-    let played = scene.play();
+async fn sighup_during_start_delay_is_answered() {
+    let mut scene = WatchTest::new();
+    scene.options.start_delay = START_DELAY;
+    scene.options.reload_on_sighup = true;
+    let played = scene.start();
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
-    played.tallied(|tally| tally.loads > 0).await;
-    assert!(played.rounds.lock().unwrap()[0].asked);
+    played.wait_for_counts(|tally| tally.published > 0).await;
+    assert!(played.rounds.lock().unwrap()[0].requested);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shutdown_does_not_wait_for_a_watch_that_is_put_off() {
-    let mut scene = Scene::new();
-    scene.options.delay = Duration::from_secs(3600);
-    let played = scene.play();
+async fn shutdown_does_not_wait_for_start_delay() {
+    let mut scene = WatchTest::new();
+    scene.options.start_delay = Duration::from_secs(3600);
+    let played = scene.start();
     played.shutdown.cancel();
-    timeout(Duration::from_secs(20), played.watching.stopped()).await.unwrap();
+    timeout(Duration::from_secs(20), played.watching.join()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bell_rung_for_nothing_loads_nothing() {
-    let mut scene = Scene::new();
+async fn wakeup_without_change_does_not_reload() {
+    let mut scene = WatchTest::new();
     // Long enough for the file to come and go within one quiet, however slow the machine.
-    scene.options.quiet = Duration::from_millis(200);
-    let played = scene.play_settled().await;
-    let before = *played.watching.tally().borrow();
+    scene.options.quiet_period = Duration::from_millis(200);
+    let played = scene.start_settled().await;
+    let before = *played.watching.counts().borrow();
     fs::write(played.root.join("prompts/passing.md"), "").unwrap();
     fs::remove_file(played.root.join("prompts/passing.md")).unwrap();
-    let after = played.tallied(|tally| tally.checks > before.checks).await;
-    assert_eq!(after.loads, before.loads);
+    let after = played.wait_for_counts(|tally| tally.checks > before.checks).await;
+    assert_eq!(after.published, before.published);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_that_came_back_just_as_it_was_is_listened_to_again() {
-    let scene = Scene::new();
+async fn recreated_folder_is_watched_again() {
+    let scene = WatchTest::new();
     let folder = scene.root.join("empty");
     fs::create_dir(&folder).unwrap();
-    let mut played = scene.play_settled().await;
-    let before = *played.watching.tally().borrow();
+    let mut played = scene.start_settled().await;
+    let before = *played.watching.counts().borrow();
     fs::remove_dir(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
-    played.tallied(|tally| tally.checks > before.checks).await;
+    played.wait_for_counts(|tally| tally.checks > before.checks).await;
     fs::write(folder.join("a.md"), "new").unwrap();
-    played.until_text("heard again", "empty/a.md", "new").await;
+    played.wait_for_text("heard again", "empty/a.md", "new").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_change_while_they_are_read_are_never_published_half() {
-    let scene = Scene::new();
+async fn raced_load_is_not_published() {
+    let scene = WatchTest::new();
     let root = scene.root.clone();
     let mut torn = 0;
     let amidst = move || {
@@ -329,32 +342,32 @@ async fn files_that_change_while_they_are_read_are_never_published_half() {
             fs::write(&prompt, "three").unwrap();
         }
     };
-    let mut played = scene.amidst(amidst).play_settled().await;
+    let mut played = scene.mid_load(amidst).start_settled().await;
     fs::write(played.root.join("folio.yaml"), "two").unwrap();
     fs::write(played.root.join("prompts/a.md"), "two").unwrap();
-    played.until("three", |texts| texts["folio.yaml"] == "three" && texts["prompts/a.md"] == "three").await;
+    played.wait_until("three", |texts| texts["folio.yaml"] == "three" && texts["prompts/a.md"] == "three").await;
     let mixed = played.seen.borrow().iter().any(|texts| texts["folio.yaml"] != texts["prompts/a.md"]);
     assert!(!mixed, "{:?}", played.seen.borrow());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_never_stand_still_are_published_all_the_same() {
-    let mut scene = Scene::new();
-    scene.options.at_most = Duration::from_millis(200);
+async fn constantly_changing_files_are_published() {
+    let mut scene = WatchTest::new();
+    scene.options.max_delay = Duration::from_millis(200);
     let root = scene.root.clone();
     let mut count = 0;
     let amidst = move || {
         count += 1;
         fs::write(root.join("growing.log"), "x".repeat(count)).unwrap();
     };
-    let mut played = scene.amidst(amidst).play();
+    let mut played = scene.mid_load(amidst).start();
     fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.until_text("amid constant writing", "folio.yaml", "two").await;
+    played.wait_for_text("amid constant writing", "folio.yaml", "two").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn loads_do_not_pile_up_behind_a_slow_one() {
-    let scene = Scene::new();
+async fn slow_load_does_not_queue_reloads() {
+    let scene = WatchTest::new();
     let (begun, beginnings) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
     let mut slow = true;
@@ -364,7 +377,7 @@ async fn loads_do_not_pile_up_behind_a_slow_one() {
             gate.recv().unwrap();
         }
     };
-    let mut played = scene.amidst(amidst).play();
+    let mut played = scene.mid_load(amidst).start();
     played.watching.reload_now();
     tokio::task::spawn_blocking(move || beginnings.recv_timeout(Duration::from_secs(10)).unwrap()).await.unwrap();
     for number in 0..50 {
@@ -373,24 +386,24 @@ async fn loads_do_not_pile_up_behind_a_slow_one() {
     }
     fs::write(played.root.join("folio.yaml"), "last").unwrap();
     go.send(()).unwrap();
-    played.until_text("after the slow one", "folio.yaml", "last").await;
-    assert!(played.watching.tally().borrow().checks <= 4, "{:?}", played.watching.tally().borrow());
+    played.wait_for_text("after the slow one", "folio.yaml", "last").await;
+    assert!(played.watching.counts().borrow().checks <= 4, "{:?}", played.watching.counts().borrow());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shutdown_waits_for_no_load_and_hears_nothing_of_it() {
-    let scene = Scene::new();
+async fn shutdown_discards_a_running_load() {
+    let scene = WatchTest::new();
     let (begun, beginnings) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
     let amidst = move || {
         let _ = begun.send(());
         let _ = gate.recv();
     };
-    let played = scene.amidst(amidst).play();
+    let played = scene.mid_load(amidst).start();
     played.watching.reload_now();
     tokio::task::spawn_blocking(move || beginnings.recv_timeout(Duration::from_secs(10)).unwrap()).await.unwrap();
     played.shutdown.cancel();
-    timeout(Duration::from_secs(20), played.watching.stopped()).await.unwrap();
+    timeout(Duration::from_secs(20), played.watching.join()).await.unwrap();
     drop(go);
     // The reader drops its end once the load has ended unheard.
     let mut seen = played.seen;
@@ -399,50 +412,50 @@ async fn a_shutdown_waits_for_no_load_and_hears_nothing_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_load_that_panics_leaves_the_watch_standing() {
-    let scene = Scene::new();
+async fn watch_survives_a_panicking_load() {
+    let scene = WatchTest::new();
     let root = scene.root.clone();
     let amidst = move || assert_ne!(fs::read_to_string(root.join("folio.yaml")).unwrap(), "a trap");
-    let mut played = scene.amidst(amidst).play_settled().await;
-    let before = *played.watching.tally().borrow();
+    let mut played = scene.mid_load(amidst).start_settled().await;
+    let before = *played.watching.counts().borrow();
     fs::write(played.root.join("folio.yaml"), "a trap").unwrap();
-    let after = played.tallied(|tally| tally.checks > before.checks).await;
-    assert_eq!(after.loads, before.loads);
+    let after = played.wait_for_counts(|tally| tally.checks > before.checks).await;
+    assert_eq!(after.published, before.published);
     fs::write(played.root.join("folio.yaml"), "no trap").unwrap();
-    played.until_text("after the panic", "folio.yaml", "no trap").await;
+    played.wait_for_text("after the panic", "folio.yaml", "no trap").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_asks_is_answered_though_nothing_changed() {
-    let mut played = Scene::new().play_settled().await;
+async fn requested_reload_is_published_without_change() {
+    let mut played = WatchTest::new().start_settled().await;
     played.reload().await;
-    assert!(played.rounds.lock().unwrap().last().unwrap().asked);
+    assert!(played.rounds.lock().unwrap().last().unwrap().requested);
     fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.until_text("not asked", "folio.yaml", "two").await;
-    assert!(!played.rounds.lock().unwrap().last().unwrap().asked);
+    played.wait_for_text("not asked", "folio.yaml", "two").await;
+    assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hangup_asks_for_a_load() {
-    let mut scene = Scene::new();
-    scene.options.hangup = true;
-    let played = scene.play_settled().await;
-    let before = *played.watching.tally().borrow();
+async fn sighup_requests_a_reload() {
+    let mut scene = WatchTest::new();
+    scene.options.reload_on_sighup = true;
+    let played = scene.start_settled().await;
+    let before = *played.watching.counts().borrow();
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
-    played.tallied(|tally| tally.loads > before.loads).await;
-    assert!(played.rounds.lock().unwrap().last().unwrap().asked);
+    played.wait_for_counts(|tally| tally.published > before.published).await;
+    assert!(played.rounds.lock().unwrap().last().unwrap().requested);
 }
 
 /// A watcher whose system allows `left` more watches.
-struct Limited {
+struct LimitedBackend {
     left: usize,
-    inner: bell::Ear,
+    inner: watcher::Backend,
 }
 
-impl Watcher for Limited {
-    fn new<F: notify::EventHandler>(handler: F, config: notify::Config) -> notify::Result<Limited> {
-        Ok(Limited { left: 0, inner: Box::new(notify::RecommendedWatcher::new(handler, config)?) })
+impl Watcher for LimitedBackend {
+    fn new<F: notify::EventHandler>(handler: F, config: notify::Config) -> notify::Result<LimitedBackend> {
+        Ok(LimitedBackend { left: 0, inner: Box::new(notify::RecommendedWatcher::new(handler, config)?) })
     }
 
     fn watch(&mut self, path: &Path, mode: RecursiveMode) -> notify::Result<()> {
@@ -463,24 +476,25 @@ impl Watcher for Limited {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_polled_where_the_system_allows_no_more_watches() {
+async fn files_are_polled_at_the_watch_limit() {
     for left in [0, 2] {
-        let mut scene = Scene::new();
-        scene.listen = Some(Box::new(move |ring| Ok(Box::new(Limited { left, inner: bell::listen(ring)? }))));
-        let mut played = scene.play();
+        let mut scene = WatchTest::new();
+        scene.listen =
+            Some(Box::new(move |ring| Ok(Box::new(LimitedBackend { left, inner: watcher::open_backend(ring)? }))));
+        let mut played = scene.start();
         for text in ["two", "three"] {
             fs::create_dir_all(played.root.join("new/sub")).unwrap();
             fs::write(played.root.join("new/sub/a.md"), text).unwrap();
-            played.until_text("polled", "new/sub/a.md", text).await;
+            played.wait_for_text("polled", "new/sub/a.md", text).await;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_polled_where_there_is_no_watcher_at_all() {
-    let mut scene = Scene::new();
+async fn files_are_polled_without_a_backend() {
+    let mut scene = WatchTest::new();
     scene.listen = Some(Box::new(|_| Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))));
-    let mut played = scene.play();
+    let mut played = scene.start();
     fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.until_text("polled", "folio.yaml", "two").await;
+    played.wait_for_text("polled", "folio.yaml", "two").await;
 }

@@ -2,32 +2,35 @@
 
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 
-use super::{explain, words};
+use super::{describe, explain};
 
 /// The errors of the best branch of an `anyOf` or `oneOf`: one where the kind of the value and its fixed fields are
 /// right, before others; then the one with the fewest errors; then the first.
-pub(super) fn best<'c>(context: &'c [Vec<ValidationError<'static>>]) -> &'c [ValidationError<'static>] {
+pub(super) fn best_branch<'c>(context: &'c [Vec<ValidationError<'static>>]) -> &'c [ValidationError<'static>] {
     let depth = context.iter().flatten().map(|error| error.instance_path().as_str().len()).min().unwrap_or(0);
-    context.iter().min_by_key(|branch| weight(branch, depth)).map(Vec::as_slice).unwrap_or_default()
+    context.iter().min_by_key(|branch| mismatch_rank(branch, depth)).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// How far a branch is off: wrong kind of value, wrong fixed fields, all errors.
-fn weight(branch: &[ValidationError<'static>], depth: usize) -> (usize, usize, usize) {
+fn mismatch_rank(branch: &[ValidationError<'static>], depth: usize) -> (usize, usize, usize) {
     let is_root = |error: &&ValidationError<'static>| error.instance_path().as_str().len() <= depth;
-    let wrong_kind = branch.iter().filter(is_root).filter(|error| is_kind(error.kind())).count();
+    let wrong_kind = branch.iter().filter(is_root).filter(|error| is_type_error(error.kind())).count();
     let fixed = branch.iter().filter(|error| matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. })).count();
     (wrong_kind, fixed, branch.len())
 }
 
-fn is_kind(kind: &Kind) -> bool {
+fn is_type_error(kind: &Kind) -> bool {
     matches!(kind, Kind::Type { .. } | Kind::FalseSchema)
 }
 
 /// What is allowed, where all branches say it of the value itself: types, or fixed values.
-pub(super) fn merged(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> Option<String> {
+pub(super) fn merged_expectation(
+    error: &ValidationError<'_>,
+    context: &[Vec<ValidationError<'static>>],
+) -> Option<String> {
     let here = error.instance_path().as_str();
     let only = |branch: &'_ Vec<ValidationError<'static>>| match branch.as_slice() {
-        [one] if one.instance_path().as_str() == here => words_of(one),
+        [one] if one.instance_path().as_str() == here => branch_expectation(one),
         _ => None,
     };
     let mut words: Vec<String> = Vec::new();
@@ -37,15 +40,17 @@ pub(super) fn merged(error: &ValidationError<'_>, context: &[Vec<ValidationError
             words.push(word);
         }
     }
-    (!words.is_empty()).then(|| format!("must be {}", words::either(&words)))
+    (!words.is_empty()).then(|| format!("must be {}", describe::join_or(&words)))
 }
 
-fn words_of(error: &ValidationError<'_>) -> Option<String> {
+fn branch_expectation(error: &ValidationError<'_>) -> Option<String> {
     match error.kind() {
-        Kind::Type { kind } => Some(explain::types(kind)),
-        Kind::Constant { expected_value } => Some(words::choice(expected_value)),
-        Kind::Enum { options } => Some(format!("one of {}", words::choices(options.as_array().map(Vec::as_slice)?))),
-        Kind::Format { format } => Some(words::a_format(format)),
+        Kind::Type { kind } => Some(explain::type_names(kind)),
+        Kind::Constant { expected_value } => Some(describe::describe_choice(expected_value)),
+        Kind::Enum { options } => {
+            Some(format!("one of {}", describe::join_choices(options.as_array().map(Vec::as_slice)?)))
+        }
+        Kind::Format { format } => Some(describe::describe_format(format)),
         _ => None,
     }
 }

@@ -14,69 +14,69 @@ use serde_json::{Map, Value};
 use crate::diagnostic::nearest;
 
 use super::check::{self, MAX_DEPTH, MAX_SUBSCHEMAS};
-use super::cycle::Edges;
-use super::{Refs, SchemaFault, keyword, pattern, pointer, words};
+use super::cycle::InPlaceGraph;
+use super::{ReferenceLoader, SchemaError, describe, keyword, pattern, pointer};
 
 /// Gives a schema that needs no other document: what clients are sent, and what [`super::Schema`] compiles.
 ///
 /// # Errors
 /// All mistakes of the schema and of what it refers to.
-pub fn bundle(json: &Value, refs: &Refs<'_>) -> Result<Value, Vec<SchemaFault>> {
-    gather(json, refs).map(|bundled| bundled.json)
+pub fn bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<Value, Vec<SchemaError>> {
+    build_bundle(json, refs).map(|bundled| bundled.json)
 }
 
 /// A schema that was found right, but for what only the compiler of its patterns can tell.
-pub(super) struct Bundled {
+pub(super) struct SchemaBundle {
     pub(super) json: Value,
     pub(super) draft: Draft,
     /// Whether nothing stands in it that the compiler could still refuse: it may be compiled when it is needed.
-    pub(super) plain: bool,
+    pub(super) compile_lazily: bool,
 }
 
 /// A schema in one of the documents: the document's index, and the pointer there.
-pub(super) type Node = (usize, String);
+pub(super) type SchemaLocation = (usize, String);
 
-struct Document {
+struct SchemaDocument {
     /// The path, relative to the file of the root; empty for the root.
     path: String,
     json: Arc<Value>,
 }
 
-struct Visit {
-    node: Node,
+struct PendingSchema {
+    node: SchemaLocation,
     depth: usize,
     /// The pointer of the schema with the nearest `$id`, to which `#/…` is relative.
     base: String,
     /// Where in the root document its mistakes are reported, and as what.
-    blame: Option<String>,
+    report_at: Option<String>,
 }
 
 /// A reference that has to be written anew.
-struct Link {
-    from: Node,
+struct FileReference {
+    from: SchemaLocation,
     keyword: &'static str,
-    to: Node,
+    to: SchemaLocation,
 }
 
-struct Gathering<'r> {
-    refs: &'r Refs<'r>,
+struct Bundler<'r> {
+    refs: &'r ReferenceLoader<'r>,
     draft: Draft,
-    documents: Vec<Document>,
-    seen: HashSet<Node>,
-    queue: VecDeque<Visit>,
-    faults: Vec<SchemaFault>,
-    links: Vec<Link>,
-    edges: Edges,
-    plain: bool,
+    documents: Vec<SchemaDocument>,
+    seen: HashSet<SchemaLocation>,
+    queue: VecDeque<PendingSchema>,
+    faults: Vec<SchemaError>,
+    links: Vec<FileReference>,
+    edges: InPlaceGraph,
+    compile_lazily: bool,
 }
 
-pub(super) fn gather(json: &Value, refs: &Refs<'_>) -> Result<Bundled, Vec<SchemaFault>> {
-    let fault = |message: String| vec![SchemaFault { pointer: String::new(), message, help: None }];
-    if !check::nests_within(json, 2 * MAX_DEPTH) {
+pub(super) fn build_bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<SchemaBundle, Vec<SchemaError>> {
+    let fault = |message: String| vec![SchemaError { pointer: String::new(), message, help: None }];
+    if !check::has_depth_within(json, 2 * MAX_DEPTH) {
         return Err(fault(format!("the schema nests deeper than {MAX_DEPTH} levels")));
     }
-    let root = Document { path: String::new(), json: Arc::new(json.clone()) };
-    let mut gathering = Gathering {
+    let root = SchemaDocument { path: String::new(), json: Arc::new(json.clone()) };
+    let mut gathering = Bundler {
         refs,
         draft: keyword::draft_of(json),
         documents: vec![root],
@@ -84,16 +84,16 @@ pub(super) fn gather(json: &Value, refs: &Refs<'_>) -> Result<Bundled, Vec<Schem
         queue: VecDeque::new(),
         faults: Vec::new(),
         links: Vec::new(),
-        edges: Edges::default(),
-        plain: true,
+        edges: InPlaceGraph::default(),
+        compile_lazily: true,
     };
-    gathering.enqueue(Visit { node: (0, String::new()), depth: 0, base: String::new(), blame: None });
+    gathering.enqueue(PendingSchema { node: (0, String::new()), depth: 0, base: String::new(), report_at: None });
     gathering.visit_all();
     gathering.finish()
 }
 
-impl Gathering<'_> {
-    fn enqueue(&mut self, visit: Visit) {
+impl Bundler<'_> {
+    fn enqueue(&mut self, visit: PendingSchema) {
         if self.seen.insert(visit.node.clone()) {
             self.queue.push_back(visit);
         }
@@ -102,163 +102,170 @@ impl Gathering<'_> {
     fn visit_all(&mut self) {
         while let Some(visit) = self.queue.pop_front() {
             if visit.depth > MAX_DEPTH {
-                self.fault(&visit, "", format!("schemas nest deeper than {MAX_DEPTH} levels"), None);
+                self.push_error(&visit, "", format!("schemas nest deeper than {MAX_DEPTH} levels"), None);
                 return;
             }
             if self.seen.len() > MAX_SUBSCHEMAS {
-                self.fault(&visit, "", format!("there are more than {MAX_SUBSCHEMAS} schemas in it"), None);
+                self.push_error(&visit, "", format!("there are more than {MAX_SUBSCHEMAS} schemas in it"), None);
                 return;
             }
             self.visit(&visit);
         }
     }
 
-    fn visit(&mut self, visit: &Visit) {
+    fn visit(&mut self, visit: &PendingSchema) {
         let Some(json) = self.documents.get(visit.node.0).map(|document| Arc::clone(&document.json)) else { return };
         let Some(value) = pointer::get(&json, &visit.node.1) else { return };
-        for mistake in check::mistakes(value, self.draft) {
-            self.fault(visit, &mistake.tail, mistake.message, mistake.help);
+        for mistake in check::keyword_errors(value, self.draft) {
+            self.push_error(visit, &mistake.tail, mistake.message, mistake.help);
         }
         let Some(schema) = value.as_object() else { return };
-        self.note_peculiarities(schema);
+        self.note_compiler_keywords(schema);
         let has_id = schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
         let base = if has_id { visit.node.1.clone() } else { visit.base.clone() };
-        let visit = &Visit { node: visit.node.clone(), depth: visit.depth, base, blame: visit.blame.clone() };
-        for child in keyword::children(schema, self.draft) {
+        let visit =
+            &PendingSchema { node: visit.node.clone(), depth: visit.depth, base, report_at: visit.report_at.clone() };
+        for child in keyword::direct_subschemas(schema, self.draft) {
             let node = (visit.node.0, format!("{}{}", visit.node.1, child.tail));
-            if child.applies == keyword::Applies::Here {
-                let at = self.place(visit, &child.tail);
+            if child.applies == keyword::Applicator::InPlace {
+                let at = self.report_pointer(visit, &child.tail);
                 self.edges.add(&visit.node, &node, at);
             }
-            let (base, blame) = (visit.base.clone(), visit.blame.clone());
-            self.enqueue(Visit { node, depth: visit.depth + 1, base, blame });
+            let (base, blame) = (visit.base.clone(), visit.report_at.clone());
+            self.enqueue(PendingSchema { node, depth: visit.depth + 1, base, report_at: blame });
         }
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
-                self.follow(visit, keyword, reference);
+                self.follow_reference(visit, keyword, reference);
             }
         }
     }
 
     /// Remembers whether only the compiler can tell if this schema is right.
-    fn note_peculiarities(&mut self, schema: &Map<String, Value>) {
+    fn note_compiler_keywords(&mut self, schema: &Map<String, Value>) {
         const PECULIAR: &[&str] = &["$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$schema"];
         let peculiar = schema.keys().any(|name| PECULIAR.contains(&name.as_str()) || name.ends_with("Ref"))
             || schema.contains_key("$ref")
-            || pattern::has_any(schema);
-        self.plain &= !peculiar;
+            || pattern::has_patterns(schema);
+        self.compile_lazily &= !peculiar;
     }
 
-    fn follow(&mut self, visit: &Visit, keyword: &'static str, reference: &str) {
-        let found = match self.target(visit, reference) {
+    fn follow_reference(&mut self, visit: &PendingSchema, keyword: &'static str, reference: &str) {
+        let found = match self.resolve_reference(visit, reference) {
             Ok(found) => found,
             Err((message, help)) => {
-                return self.fault(visit, &format!("/{keyword}"), message, help);
+                return self.push_error(visit, &format!("/{keyword}"), message, help);
             }
         };
         let Some((to, base)) = found else { return };
-        let at = self.place(visit, &format!("/{keyword}"));
+        let at = self.report_pointer(visit, &format!("/{keyword}"));
         self.edges.add(&visit.node, &to, at.clone());
         if to.0 != 0 {
             if visit.node.0 == 0 && !visit.base.is_empty() {
                 let message = "a file cannot be referred to from inside a schema with an `$id` of its own".to_owned();
-                return self.fault(visit, &format!("/{keyword}"), message, None);
+                return self.push_error(visit, &format!("/{keyword}"), message, None);
             }
-            self.links.push(Link { from: visit.node.clone(), keyword, to: to.clone() });
+            self.links.push(FileReference { from: visit.node.clone(), keyword, to: to.clone() });
         }
         let blame = (to.0 != 0).then_some(at);
-        self.enqueue(Visit { node: to, depth: 0, base, blame });
+        self.enqueue(PendingSchema { node: to, depth: 0, base, report_at: blame });
     }
 
     /// What a reference leads to, and to what `#/…` is relative there. `None` for a meta-schema, which every
     /// validator has.
-    fn target(&mut self, visit: &Visit, reference: &str) -> Result<Option<(Node, String)>, Problem> {
+    fn resolve_reference(
+        &mut self,
+        visit: &PendingSchema,
+        reference: &str,
+    ) -> Result<Option<(SchemaLocation, String)>, MessageAndHelp> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        if keyword::draft_named(uri).is_some() {
+        if keyword::draft_from_uri(uri).is_some() {
             return Ok(None);
         }
         let (document, base) = if uri.is_empty() {
             (visit.node.0, visit.base.clone())
-        } else if let Some(inside) = self.identified(visit.node.0, uri) {
+        } else if let Some(inside) = self.find_by_id(visit.node.0, uri) {
             (visit.node.0, inside)
         } else {
-            (self.load(visit.node.0, uri)?, String::new())
+            (self.load_document(visit.node.0, uri)?, String::new())
         };
         let Some(json) = self.documents.get(document).map(|document| &document.json) else { return Ok(None) };
-        let pointer = resolve(json, &base, fragment).ok_or_else(|| nowhere(json, reference, fragment))?;
+        let pointer =
+            resolve_fragment(json, &base, fragment).ok_or_else(|| unresolved_reference(json, reference, fragment))?;
         Ok(Some(((document, pointer), base)))
     }
 
     /// The place in a document whose `$id` is `uri`, as written.
-    fn identified(&self, document: usize, uri: &str) -> Option<String> {
+    fn find_by_id(&self, document: usize, uri: &str) -> Option<String> {
         let json = &self.documents.get(document)?.json;
         let is_it = |schema: &Map<String, Value>| {
             let id = schema.get("$id").or_else(|| schema.get("id")).and_then(Value::as_str);
             id.is_some_and(|id| id.trim_end_matches('#') == uri)
         };
-        search(json, &is_it)
+        find_object(json, &is_it)
     }
 
-    fn load(&mut self, from: usize, uri: &str) -> Result<usize, Problem> {
+    fn load_document(&mut self, from: usize, uri: &str) -> Result<usize, MessageAndHelp> {
         let base = self.documents.get(from).map_or("", |document| document.path.as_str());
         let path = relative_to(base, uri);
         if let Some(known) = self.documents.iter().skip(1).position(|document| document.path == path) {
             return Ok(known + 1);
         }
-        let Some(json) = (self.refs)(&path) else { return Err(absent(&path)) };
-        if !check::nests_within(&json, 2 * MAX_DEPTH) {
-            return Err((format!("{} nests deeper than {MAX_DEPTH} levels", words::name(&path)), None));
+        let Some(json) = (self.refs)(&path) else { return Err(missing_document(&path)) };
+        if !check::has_depth_within(&json, 2 * MAX_DEPTH) {
+            return Err((format!("{} nests deeper than {MAX_DEPTH} levels", describe::quote_name(&path)), None));
         }
         if let Some(draft) = json.get("$schema").and_then(Value::as_str)
-            && keyword::draft_named(draft) != Some(self.draft)
+            && keyword::draft_from_uri(draft) != Some(self.draft)
         {
-            let message = format!("{} is of another draft: {}", words::name(&path), words::name(draft));
+            let message =
+                format!("{} is of another draft: {}", describe::quote_name(&path), describe::quote_name(draft));
             return Err((message, Some("give both the same `$schema`".to_owned())));
         }
-        self.documents.push(Document { path, json: Arc::new(json) });
+        self.documents.push(SchemaDocument { path, json: Arc::new(json) });
         Ok(self.documents.len() - 1)
     }
 
-    fn place(&self, visit: &Visit, tail: &str) -> String {
-        visit.blame.clone().unwrap_or_else(|| format!("{}{tail}", visit.node.1))
+    fn report_pointer(&self, visit: &PendingSchema, tail: &str) -> String {
+        visit.report_at.clone().unwrap_or_else(|| format!("{}{tail}", visit.node.1))
     }
 
-    fn fault(&mut self, visit: &Visit, tail: &str, message: String, help: Option<String>) {
-        let pointer = self.place(visit, tail);
+    fn push_error(&mut self, visit: &PendingSchema, tail: &str, message: String, help: Option<String>) {
+        let pointer = self.report_pointer(visit, tail);
         let message = match self.documents.get(visit.node.0).filter(|_| visit.node.0 != 0) {
             Some(document) => format!("in `{}` at `{}{tail}`: {message}", document.path, visit.node.1),
             None => message,
         };
-        self.faults.push(SchemaFault { pointer, message, help });
+        self.faults.push(SchemaError { pointer, message, help });
     }
 
-    fn finish(mut self) -> Result<Bundled, Vec<SchemaFault>> {
-        self.faults.extend(self.edges.faults());
+    fn finish(mut self) -> Result<SchemaBundle, Vec<SchemaError>> {
+        self.faults.extend(self.edges.errors());
         if !self.faults.is_empty() {
-            let patterns = self.documents.first().map(|root| pattern::faults(&root.json, self.draft));
+            let patterns = self.documents.first().map(|root| pattern::pattern_errors(&root.json, self.draft));
             self.faults.extend(patterns.unwrap_or_default());
             return Err(self.faults);
         }
         let Some(root) = self.documents.first().map(|root| root.json.as_ref().clone()) else { return Err(self.faults) };
-        Ok(Bundled { json: self.gathered(root), draft: self.draft, plain: self.plain })
+        Ok(SchemaBundle { json: self.embed_documents(root), draft: self.draft, compile_lazily: self.compile_lazily })
     }
 
     /// The root with every schema of a file that is referred to under `$defs`.
-    fn gathered(&self, mut root: Value) -> Value {
+    fn embed_documents(&self, mut root: Value) -> Value {
         if self.links.is_empty() {
             return root;
         }
         let key = if self.draft <= Draft::Draft7 { "definitions" } else { "$defs" };
-        let names = self.names(root.get(key).and_then(Value::as_object));
-        let references: BTreeMap<&Node, String> =
+        let names = self.definition_names(root.get(key).and_then(Value::as_object));
+        let references: BTreeMap<&SchemaLocation, String> =
             names.iter().map(|(node, name)| (*node, pointer::join(&format!("#/{key}"), name))).collect();
-        self.relink(&mut root, 0, "", &references);
+        self.rewrite_references(&mut root, 0, "", &references);
         let mut entries = Map::new();
         for (node, name) in names {
             let Some(document) = self.documents.get(node.0) else { continue };
             let mut entry = pointer::get(&document.json, &node.1).cloned().unwrap_or_default();
-            self.relink(&mut entry, node.0, &node.1, &references);
-            strip(&mut entry, self.draft);
+            self.rewrite_references(&mut entry, node.0, &node.1, &references);
+            strip_identifiers(&mut entry, self.draft);
             entries.insert(name, entry);
         }
         if let Value::Object(map) = &mut root
@@ -269,17 +276,17 @@ impl Gathering<'_> {
         root
     }
 
-    fn names(&self, taken: Option<&Map<String, Value>>) -> Vec<(&Node, String)> {
-        let mut named: BTreeMap<&Node, String> = BTreeMap::new();
+    fn definition_names(&self, taken: Option<&Map<String, Value>>) -> Vec<(&SchemaLocation, String)> {
+        let mut named: BTreeMap<&SchemaLocation, String> = BTreeMap::new();
         let mut used: HashSet<String> = taken.into_iter().flat_map(Map::keys).cloned().collect();
         let mut order = Vec::new();
-        for Link { to, .. } in &self.links {
+        for FileReference { to, .. } in &self.links {
             if named.contains_key(to) {
                 continue;
             }
-            let stem = self.documents.get(to.0).map_or("", |document| stem(&document.path));
+            let stem = self.documents.get(to.0).map_or("", |document| file_stem(&document.path));
             let wanted = pointer::segments(&to.1).last().unwrap_or_else(|| stem.to_owned());
-            let name = free_name(&wanted, &used);
+            let name = unused_name(&wanted, &used);
             used.insert(name.clone());
             named.insert(to, name.clone());
             order.push((to, name));
@@ -287,7 +294,13 @@ impl Gathering<'_> {
         order
     }
 
-    fn relink(&self, json: &mut Value, document: usize, within: &str, references: &BTreeMap<&Node, String>) {
+    fn rewrite_references(
+        &self,
+        json: &mut Value,
+        document: usize,
+        within: &str,
+        references: &BTreeMap<&SchemaLocation, String>,
+    ) {
         for link in self.links.iter().filter(|link| link.from.0 == document) {
             let place = link.from.1.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let schema = place.and_then(|place| json.pointer_mut(place)).and_then(Value::as_object_mut);
@@ -302,23 +315,23 @@ impl Gathering<'_> {
 }
 
 /// A message and what to do.
-type Problem = (String, Option<String>);
+type MessageAndHelp = (String, Option<String>);
 
-fn resolve(json: &Value, base: &str, fragment: &str) -> Option<String> {
-    let fragment = pointer::percent_decoded(fragment);
+fn resolve_fragment(json: &Value, base: &str, fragment: &str) -> Option<String> {
+    let fragment = pointer::percent_decode_lossy(fragment);
     if fragment.is_empty() || fragment.starts_with('/') {
         let pointer = format!("{base}{fragment}");
         return pointer::get(json, &pointer).is_some().then_some(pointer);
     }
     let hashed = format!("#{fragment}");
-    search(json, &|schema| {
+    find_object(json, &|schema| {
         let is = |key: &str, wanted: &str| schema.get(key).and_then(Value::as_str) == Some(wanted);
         is("$anchor", &fragment) || is("$dynamicAnchor", &fragment) || is("$id", &hashed) || is("id", &hashed)
     })
 }
 
 /// The pointer of the first object for which `is_it` holds.
-fn search(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
+fn find_object(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
     let mut queue = VecDeque::from([(String::new(), json)]);
     while let Some((place, value)) = queue.pop_front() {
         match value {
@@ -333,17 +346,17 @@ fn search(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Option<S
     None
 }
 
-fn nowhere(json: &Value, reference: &str, fragment: &str) -> Problem {
-    let fragment = pointer::percent_decoded(fragment);
+fn unresolved_reference(json: &Value, reference: &str, fragment: &str) -> MessageAndHelp {
+    let fragment = pointer::percent_decode_lossy(fragment);
     let wanted = pointer::segments(&fragment).last().unwrap_or_default();
     let beside = pointer::get(json, pointer::parent(&fragment)).and_then(Value::as_object);
     let near = beside.and_then(|map| nearest(&wanted, map.keys().map(String::as_str)));
     let help = near.map(|near| format!("did you mean `{}`?", pointer::join(pointer::parent(&fragment), near)));
-    (format!("{} leads nowhere", words::name(reference)), help)
+    (format!("{} leads nowhere", describe::quote_name(reference)), help)
 }
 
-fn absent(path: &str) -> Problem {
-    let name = words::name(path);
+fn missing_document(path: &str) -> MessageAndHelp {
+    let name = describe::quote_name(path);
     if has_scheme(path) {
         let help = "save it as a file of the pack, and refer to it by its path".to_owned();
         return (format!("{name} would have to be fetched, and schemas are never fetched"), Some(help));
@@ -378,12 +391,12 @@ fn relative_to(base: &str, uri: &str) -> String {
     parts.join("/")
 }
 
-fn stem(path: &str) -> &str {
+fn file_stem(path: &str) -> &str {
     let file = path.rsplit_once('/').map_or(path, |(_, file)| file);
     file.split_once('.').map_or(file, |(stem, _)| stem)
 }
 
-fn free_name(wanted: &str, used: &HashSet<String>) -> String {
+fn unused_name(wanted: &str, used: &HashSet<String>) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
     let base: String = wanted.chars().map(plain).collect();
     let base = if base.is_empty() { "schema".to_owned() } else { base };
@@ -392,7 +405,7 @@ fn free_name(wanted: &str, used: &HashSet<String>) -> String {
 }
 
 /// Takes out what would give an embedded schema another base or a second anchor.
-fn strip(entry: &mut Value, draft: Draft) {
+fn strip_identifiers(entry: &mut Value, draft: Draft) {
     let places: Vec<String> = keyword::subschemas(entry, draft).into_iter().map(|(place, _)| place).collect();
     for place in places {
         if let Some(schema) = entry.pointer_mut(&place).and_then(Value::as_object_mut) {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::nearest;
 
-use super::keyword::{Takes, draft_named, find};
-use super::{pointer, words};
+use super::keyword::{KeywordValue, draft_from_uri, find_keyword};
+use super::{describe, pointer};
 
 /// How deeply schemas may nest.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -18,25 +18,25 @@ pub(super) const MAX_SUBSCHEMAS: usize = 10_000;
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// A mistake at a place from the schema on that was checked.
-pub(super) struct Mistake {
+pub(super) struct KeywordError {
     pub(super) tail: String,
     pub(super) message: String,
     pub(super) help: Option<String>,
 }
 
-impl Mistake {
-    fn new(tail: impl Into<String>, message: impl Into<String>) -> Mistake {
-        Mistake { tail: tail.into(), message: message.into(), help: None }
+impl KeywordError {
+    fn new(tail: impl Into<String>, message: impl Into<String>) -> KeywordError {
+        KeywordError { tail: tail.into(), message: message.into(), help: None }
     }
 
-    fn help(mut self, help: Option<String>) -> Mistake {
+    fn help(mut self, help: Option<String>) -> KeywordError {
         self.help = help;
         self
     }
 }
 
 /// Whether a value nests no deeper than `limit`; without recursion, as it guards what recurses.
-pub(super) fn nests_within(value: &Value, limit: usize) -> bool {
+pub(super) fn has_depth_within(value: &Value, limit: usize) -> bool {
     let mut stack = vec![(value, 0)];
     while let Some((value, depth)) = stack.pop() {
         if depth > limit {
@@ -52,97 +52,109 @@ pub(super) fn nests_within(value: &Value, limit: usize) -> bool {
 }
 
 /// The mistakes of one schema itself; not of those that stand in it, nor of its patterns.
-pub(super) fn mistakes(schema: &Value, draft: Draft) -> Vec<Mistake> {
+pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<KeywordError> {
     match schema {
         Value::Bool(_) => Vec::new(),
         Value::Object(schema) => {
-            let known = schema.iter().filter_map(|(name, value)| Some((name, value, find(name, draft)?)));
+            let known = schema.iter().filter_map(|(name, value)| Some((name, value, find_keyword(name, draft)?)));
             known
                 .flat_map(|(name, value, keyword)| {
                     let tail = pointer::join("", name);
-                    Checked { name, value, tail, draft }.mistakes(keyword.takes)
+                    KeywordCheck { name, value, tail, draft }.errors(keyword.takes)
                 })
                 .collect()
         }
         other => {
-            vec![Mistake::new("", format!("a schema is an object, or true or false, not {}", words::shown(other)))]
+            vec![KeywordError::new(
+                "",
+                format!("a schema is an object, or true or false, not {}", describe::describe_value(other)),
+            )]
         }
     }
 }
 
-struct Checked<'v> {
+struct KeywordCheck<'v> {
     name: &'v str,
     value: &'v Value,
     tail: String,
     draft: Draft,
 }
 
-impl Checked<'_> {
-    fn mistakes(&self, takes: Takes) -> Vec<Mistake> {
+impl KeywordCheck<'_> {
+    fn errors(&self, takes: KeywordValue) -> Vec<KeywordError> {
         match takes {
-            Takes::Anything => Vec::new(),
-            Takes::Schema => self.schema(),
-            Takes::SchemaOrList => self.schema_or_list(),
-            Takes::Schemas => self.schemas(),
-            Takes::SchemaMap | Takes::PatternMap => self.map("a map of names to schemas", |_, _| Vec::new()),
-            Takes::Dependencies => self.map("a map of names to schemas or lists of names", |tail, value| {
+            KeywordValue::Anything => Vec::new(),
+            KeywordValue::Schema => self.schema(),
+            KeywordValue::SchemaOrList => self.schema_or_list(),
+            KeywordValue::Schemas => self.schemas(),
+            KeywordValue::SchemaMap | KeywordValue::PatternMap => {
+                self.map("a map of names to schemas", |_, _| Vec::new())
+            }
+            KeywordValue::Dependencies => self.map("a map of names to schemas or lists of names", |tail, value| {
                 if value.is_array() { self.names(tail, value) } else { Vec::new() }
             }),
-            Takes::Types => self.types(),
-            Takes::Count => self.unless(is_count(self.value), "a whole number of 0 or more"),
-            Takes::Limit if self.draft == Draft::Draft4 => self.unless(self.value.is_boolean(), "true or false"),
-            Takes::Number | Takes::Limit => self.number(),
-            Takes::Positive => {
-                self.unless(self.value.as_f64().is_some_and(|number| number > 0.0), "a number greater than 0")
+            KeywordValue::Types => self.types(),
+            KeywordValue::Count => self.error_unless(is_count(self.value), "a whole number of 0 or more"),
+            KeywordValue::Limit if self.draft == Draft::Draft4 => {
+                self.error_unless(self.value.is_boolean(), "true or false")
             }
-            Takes::Text => self.text(),
-            Takes::Pattern => self.unless(self.value.is_string(), "a regular expression"),
-            Takes::Flag => self.unless(self.value.is_boolean(), "true or false"),
-            Takes::Names => self.names(self.tail.clone(), self.value),
-            Takes::NamesMap => self.map("a map of names to lists of names", |tail, value| self.names(tail, value)),
-            Takes::Choices => self.choices(),
-            Takes::List => self.unless(self.value.is_array(), "a list"),
+            KeywordValue::Number | KeywordValue::Limit => self.number(),
+            KeywordValue::Positive => {
+                self.error_unless(self.value.as_f64().is_some_and(|number| number > 0.0), "a number greater than 0")
+            }
+            KeywordValue::Text => self.text(),
+            KeywordValue::Pattern => self.error_unless(self.value.is_string(), "a regular expression"),
+            KeywordValue::Flag => self.error_unless(self.value.is_boolean(), "true or false"),
+            KeywordValue::Names => self.names(self.tail.clone(), self.value),
+            KeywordValue::NamesMap => {
+                self.map("a map of names to lists of names", |tail, value| self.names(tail, value))
+            }
+            KeywordValue::Choices => self.choices(),
+            KeywordValue::List => self.error_unless(self.value.is_array(), "a list"),
         }
     }
 
-    fn wrong(&self, takes: &str) -> Mistake {
-        Mistake::new(&self.tail, format!("`{}` takes {takes}, not {}", self.name, words::shown(self.value)))
+    fn unexpected(&self, takes: &str) -> KeywordError {
+        KeywordError::new(
+            &self.tail,
+            format!("`{}` takes {takes}, not {}", self.name, describe::describe_value(self.value)),
+        )
     }
 
-    fn unless(&self, right: bool, takes: &str) -> Vec<Mistake> {
-        if right { Vec::new() } else { vec![self.wrong(takes)] }
+    fn error_unless(&self, right: bool, takes: &str) -> Vec<KeywordError> {
+        if right { Vec::new() } else { vec![self.unexpected(takes)] }
     }
 
-    fn schema(&self) -> Vec<Mistake> {
+    fn schema(&self) -> Vec<KeywordError> {
         if self.value.is_object() || self.value.is_boolean() {
             return Vec::new();
         }
         let help = self.value.as_str().filter(|text| TYPES.contains(text));
-        vec![self.wrong("a schema").help(help.map(|name| format!("write `{{ type: {name} }}`")))]
+        vec![self.unexpected("a schema").help(help.map(|name| format!("write `{{ type: {name} }}`")))]
     }
 
-    fn schema_or_list(&self) -> Vec<Mistake> {
+    fn schema_or_list(&self) -> Vec<KeywordError> {
         match (self.value, self.draft) {
             (Value::Array(_), Draft::Draft202012) => {
                 let help = "schemas by position stand in `prefixItems`; `items` is for all that follow";
-                vec![self.wrong("one schema").help(Some(help.to_owned()))]
+                vec![self.unexpected("one schema").help(Some(help.to_owned()))]
             }
             (Value::Array(_), _) => Vec::new(),
             _ => self.schema(),
         }
     }
 
-    fn schemas(&self) -> Vec<Mistake> {
+    fn schemas(&self) -> Vec<KeywordError> {
         let right = self.value.as_array().is_some_and(|list| !list.is_empty());
-        self.unless(right, "a list of at least one schema")
+        self.error_unless(right, "a list of at least one schema")
     }
 
-    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<Mistake>) -> Vec<Mistake> {
-        let Some(map) = self.value.as_object() else { return vec![self.wrong(takes)] };
+    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<KeywordError>) -> Vec<KeywordError> {
+        let Some(map) = self.value.as_object() else { return vec![self.unexpected(takes)] };
         map.iter().flat_map(|(key, value)| each(pointer::join(&self.tail, key), value)).collect()
     }
 
-    fn types(&self) -> Vec<Mistake> {
+    fn types(&self) -> Vec<KeywordError> {
         match self.value {
             Value::String(name) => unknown_type(&self.tail, name).into_iter().collect(),
             Value::Array(list) if !list.is_empty() => {
@@ -150,7 +162,8 @@ impl Checked<'_> {
                 for (index, value) in list.iter().enumerate() {
                     let tail = format!("{}/{index}", self.tail);
                     if list.iter().take(index).any(|earlier| earlier == value) {
-                        mistakes.push(Mistake::new(tail, format!("{} stands twice", words::shown(value))));
+                        mistakes
+                            .push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(value))));
                     } else if let Value::String(name) = value {
                         mistakes.extend(unknown_type(&tail, name));
                     } else {
@@ -160,30 +173,32 @@ impl Checked<'_> {
                 mistakes
             }
             Value::Null => vec![not_a_type(self.tail.clone(), self.value)],
-            _ => vec![self.wrong("a type or a list of types")],
+            _ => vec![self.unexpected("a type or a list of types")],
         }
     }
 
-    fn number(&self) -> Vec<Mistake> {
+    fn number(&self) -> Vec<KeywordError> {
         let exclusive = self.value.is_boolean() && self.name.starts_with("exclusive");
         let help = exclusive.then(|| format!("write the limit itself: `{}: 10`", self.name));
-        if self.value.is_number() { Vec::new() } else { vec![self.wrong("a number").help(help)] }
+        if self.value.is_number() { Vec::new() } else { vec![self.unexpected("a number").help(help)] }
     }
 
-    fn text(&self) -> Vec<Mistake> {
-        let Some(text) = self.value.as_str() else { return vec![self.wrong("a text")] };
-        if self.name == "$schema" && draft_named(text).is_none() {
-            let message = format!("the draft {} is not supported", words::name(text));
+    fn text(&self) -> Vec<KeywordError> {
+        let Some(text) = self.value.as_str() else { return vec![self.unexpected("a text")] };
+        if self.name == "$schema" && draft_from_uri(text).is_none() {
+            let message = format!("the draft {} is not supported", describe::quote_name(text));
             let help = "leave `$schema` out for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are known";
-            return vec![Mistake::new(&self.tail, message).help(Some(help.to_owned()))];
+            return vec![KeywordError::new(&self.tail, message).help(Some(help.to_owned()))];
         }
         Vec::new()
     }
 
-    fn names(&self, tail: String, value: &Value) -> Vec<Mistake> {
+    fn names(&self, tail: String, value: &Value) -> Vec<KeywordError> {
         let Some(list) = value.as_array() else {
-            let mistake =
-                Mistake::new(tail, format!("`{}` takes a list of names, not {}", self.name, words::shown(value)));
+            let mistake = KeywordError::new(
+                tail,
+                format!("`{}` takes a list of names, not {}", self.name, describe::describe_value(value)),
+            );
             let help = "it stands beside `properties` and lists the names of those that must be there";
             return vec![mistake.help((self.name == "required").then(|| help.to_owned()))];
         };
@@ -191,19 +206,20 @@ impl Checked<'_> {
         for (index, name) in list.iter().enumerate() {
             let tail = format!("{tail}/{index}");
             if !name.is_string() {
-                mistakes.push(Mistake::new(tail, format!("a name is a text, not {}", words::shown(name))));
+                mistakes
+                    .push(KeywordError::new(tail, format!("a name is a text, not {}", describe::describe_value(name))));
             } else if list.iter().take(index).any(|earlier| earlier == name) {
-                mistakes.push(Mistake::new(tail, format!("{} stands twice", words::shown(name))));
+                mistakes.push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(name))));
             }
         }
         mistakes
     }
 
-    fn choices(&self) -> Vec<Mistake> {
+    fn choices(&self) -> Vec<KeywordError> {
         match self.value.as_array() {
-            None => vec![self.wrong("a list of values")],
+            None => vec![self.unexpected("a list of values")],
             Some(list) if list.is_empty() => {
-                vec![Mistake::new(&self.tail, "an empty `enum` allows no value at all")]
+                vec![KeywordError::new(&self.tail, "an empty `enum` allows no value at all")]
             }
             Some(_) => Vec::new(),
         }
@@ -215,12 +231,12 @@ fn is_count(value: &Value) -> bool {
     value.as_u64().is_some() || (value.is_f64() && value.as_f64().is_some_and(exact))
 }
 
-fn not_a_type(tail: String, value: &Value) -> Mistake {
+fn not_a_type(tail: String, value: &Value) -> KeywordError {
     let help = value.is_null().then(|| "write the type in quotes: `\"null\"`".to_owned());
-    Mistake::new(tail, format!("{} is not the name of a type", words::shown(value))).help(help)
+    KeywordError::new(tail, format!("{} is not the name of a type", describe::describe_value(value))).help(help)
 }
 
-fn unknown_type(tail: &str, name: &str) -> Option<Mistake> {
+fn unknown_type(tail: &str, name: &str) -> Option<KeywordError> {
     if TYPES.contains(&name) {
         return None;
     }
@@ -234,8 +250,8 @@ fn unknown_type(tail: &str, name: &str) -> Option<Mistake> {
         "none" | "nil" => Some("null"),
         _ => nearest(name, TYPES.iter().copied()),
     };
-    let message = format!("{} is not a type; the types are {}", words::name(name), TYPES.join(", "));
-    Some(Mistake::new(tail, message).help(meant.map(|meant| format!("did you mean `{meant}`?"))))
+    let message = format!("{} is not a type; the types are {}", describe::quote_name(name), TYPES.join(", "));
+    Some(KeywordError::new(tail, message).help(meant.map(|meant| format!("did you mean `{meant}`?"))))
 }
 
 /// Whether `schema` is one that says which values of a type it takes.

@@ -5,11 +5,11 @@ use serde_json::{Map, Number, Value};
 use super::{check, property, secret};
 
 /// How many references and branches are followed to find a type.
-const MOST_STEPS: usize = 64;
+const MAX_REFERENCE_STEPS: usize = 64;
 
 /// What a text was taken for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Coerced {
+pub enum Coercion {
     /// A value. A text that does not spell its type stays a text, so that validation says what is wrong with it.
     Value(Value),
     /// Nothing: an empty text where a text is not allowed.
@@ -23,17 +23,17 @@ pub enum Coerced {
 /// text. Of several types the first that takes the text: boolean, integer, number, array and object as JSON, text;
 /// and, where a text is not allowed, null and a list with commas. Without a type, an `enum` or `const` gives the value
 /// that is spelt so, and `anyOf`, `oneOf` and `allOf` give the types of their branches.
-pub fn coerce(schema: &Value, text: &str) -> Coerced {
-    coerce_within(schema, schema, text)
+pub fn coerce(schema: &Value, text: &str) -> Coercion {
+    coerce_with_root(schema, schema, text)
 }
 
 /// The same, with references that reach into `root`.
-pub(super) fn coerce_within(root: &Value, schema: &Value, text: &str) -> Coerced {
-    let known = declared(root, schema);
-    if text.is_empty() && !known.takes_text() {
-        return Coerced::Absent;
+pub(super) fn coerce_with_root(root: &Value, schema: &Value, text: &str) -> Coercion {
+    let known = collect_declared(root, schema);
+    if text.is_empty() && !known.accepts_string() {
+        return Coercion::Absent;
     }
-    Coerced::Value(known.value(root, text))
+    Coercion::Value(known.value(root, text))
 }
 
 /// Fills in the defaults of the top-level properties that are absent.
@@ -41,7 +41,7 @@ pub fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, written) in properties.into_iter().flatten() {
         if !arguments.contains_key(name)
-            && let Some(default) = property::said(schema, written, "default")
+            && let Some(default) = property::keyword_value(schema, written, "default")
         {
             arguments.insert(name.clone(), default.clone());
         }
@@ -50,17 +50,17 @@ pub fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
 
 /// What a schema says about the kind of its value, references and branches included.
 #[derive(Default)]
-struct Declared<'v> {
+struct DeclaredTypes<'v> {
     types: Vec<&'v str>,
     choices: Vec<&'v Value>,
     items: Option<&'v Value>,
     positions: &'v [Value],
 }
 
-fn declared<'v>(root: &'v Value, schema: &'v Value) -> Declared<'v> {
-    let mut known = Declared::default();
+fn collect_declared<'v>(root: &'v Value, schema: &'v Value) -> DeclaredTypes<'v> {
+    let mut known = DeclaredTypes::default();
     let mut queue = vec![schema];
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_REFERENCE_STEPS {
         let Some(schema) = queue.pop() else { break };
         let Some(map) = schema.as_object() else { continue };
         known.items = known.items.or_else(|| map.get("items"));
@@ -71,7 +71,7 @@ fn declared<'v>(root: &'v Value, schema: &'v Value) -> Declared<'v> {
         if types.is_empty() {
             known.choices.extend(map.get("const"));
             known.choices.extend(map.get("enum").and_then(Value::as_array).into_iter().flatten());
-            queue.extend(secret::referred(root, map));
+            queue.extend(secret::resolve_local_ref(root, map));
             let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| map.get(*key)?.as_array());
             queue.extend(branches.flatten());
         }
@@ -80,21 +80,22 @@ fn declared<'v>(root: &'v Value, schema: &'v Value) -> Declared<'v> {
     known
 }
 
-impl Declared<'_> {
-    fn is(&self, name: &str) -> bool {
+impl DeclaredTypes<'_> {
+    fn has_type(&self, name: &str) -> bool {
         self.types.contains(&name)
     }
 
-    fn takes_text(&self) -> bool {
-        self.is("string")
+    fn accepts_string(&self) -> bool {
+        self.has_type("string")
             || self.choices.iter().any(|choice| choice.is_string())
             || (self.types.is_empty() && self.choices.is_empty())
     }
 
     fn value(&self, root: &Value, text: &str) -> Value {
         let by_choice = || self.choice(text);
-        let by_type = || self.scalar(text.trim()).or_else(|| self.json(text.trim()));
-        let separated = || (self.is("array") && !self.takes_text()).then(|| self.separated(root, text)).flatten();
+        let by_type = || self.parse_scalar(text.trim()).or_else(|| self.parse_json(text.trim()));
+        let separated =
+            || (self.has_type("array") && !self.accepts_string()).then(|| self.parse_separated(root, text)).flatten();
         by_choice().or_else(by_type).or_else(separated).unwrap_or_else(|| Value::String(text.to_owned()))
     }
 
@@ -108,32 +109,34 @@ impl Declared<'_> {
         exact.or_else(spelt).map(|choice| (*choice).clone())
     }
 
-    fn scalar(&self, text: &str) -> Option<Value> {
-        if self.is("boolean") && text.eq_ignore_ascii_case("true") {
+    fn parse_scalar(&self, text: &str) -> Option<Value> {
+        if self.has_type("boolean") && text.eq_ignore_ascii_case("true") {
             return Some(Value::Bool(true));
         }
-        if self.is("boolean") && text.eq_ignore_ascii_case("false") {
+        if self.has_type("boolean") && text.eq_ignore_ascii_case("false") {
             return Some(Value::Bool(false));
         }
-        if self.is("null") && !self.takes_text() && text == "null" {
+        if self.has_type("null") && !self.accepts_string() && text == "null" {
             return Some(Value::Null);
         }
-        let number = (self.is("integer") || self.is("number")).then(|| serde_json::from_str::<Number>(text).ok());
-        number.flatten().filter(|number| self.is("number") || !number.is_f64()).map(Value::Number)
+        let number =
+            (self.has_type("integer") || self.has_type("number")).then(|| serde_json::from_str::<Number>(text).ok());
+        number.flatten().filter(|number| self.has_type("number") || !number.is_f64()).map(Value::Number)
     }
 
-    fn json(&self, text: &str) -> Option<Value> {
-        let wanted = (self.is("array") && text.starts_with('[')) || (self.is("object") && text.starts_with('{'));
+    fn parse_json(&self, text: &str) -> Option<Value> {
+        let wanted =
+            (self.has_type("array") && text.starts_with('[')) || (self.has_type("object") && text.starts_with('{'));
         if wanted { serde_json::from_str(text).ok() } else { None }
     }
 
     /// A list from texts with commas between them; of lists or objects, from JSON with commas between.
-    fn separated(&self, root: &Value, text: &str) -> Option<Value> {
-        let items = self.items.map(|items| declared(root, items)).unwrap_or_default();
+    fn parse_separated(&self, root: &Value, text: &str) -> Option<Value> {
+        let items = self.items.map(|items| collect_declared(root, items)).unwrap_or_default();
         if text.trim_start().starts_with('[') {
             return None;
         }
-        if items.is("object") || items.is("array") {
+        if items.has_type("object") || items.has_type("array") {
             return serde_json::from_str(&format!("[{text}]")).ok();
         }
         let mut parts: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -141,7 +144,7 @@ impl Declared<'_> {
             parts.pop();
         }
         let each = |(index, part): (usize, &&str)| match self.positions.get(index) {
-            Some(schema) => declared(root, schema).value(root, part),
+            Some(schema) => collect_declared(root, schema).value(root, part),
             None => items.value(root, part),
         };
         Some(Value::Array(parts.iter().enumerate().map(each).collect()))

@@ -8,11 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::{Budget, Exhausted};
 
-use super::coerce::{self, Coerced};
+use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
-use super::meter::Exceeded;
+use super::meter::LimitExceeded;
 use super::pattern::Compiled;
-use super::{Refs, SchemaFault, Violation, bundle, check, meter, pattern, plain, property, secret, words};
+use super::{
+    ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple,
+};
 
 /// How deeply a value may nest; what JSON parsers take at most.
 const MAX_VALUE_DEPTH: usize = 128;
@@ -28,7 +30,7 @@ pub struct Schema {
     secrets: HashSet<String>,
     validator: OnceLock<Option<Box<Compiled>>>,
     /// The same without `required`, once a value is to be held against one property alone.
-    optional: OnceLock<Option<Box<Compiled>>>,
+    validator_without_required: OnceLock<Option<Box<Compiled>>>,
 }
 
 impl Schema {
@@ -36,30 +38,30 @@ impl Schema {
     ///
     /// # Errors
     /// All its mistakes, each with its place.
-    pub fn compile(json: Value, refs: &Refs<'_>) -> Result<Schema, Vec<SchemaFault>> {
-        if plain::is_of_types_alone(&json) {
+    pub fn compile(json: Value, refs: &ReferenceLoader<'_>) -> Result<Schema, Vec<SchemaError>> {
+        if simple::has_only_types(&json) {
             return Ok(Schema {
-                json: Arc::new(into_map(json)),
+                json: Arc::new(schema_object(json)),
                 secrets: HashSet::new(),
                 root: OnceLock::new(),
                 draft: Draft::Draft202012,
                 validator: OnceLock::new(),
-                optional: OnceLock::new(),
+                validator_without_required: OnceLock::new(),
             });
         }
-        let bundled = bundle::gather(&json, refs)?;
+        let bundled = bundle::build_bundle(&json, refs)?;
         let schema = Schema {
-            json: Arc::new(into_map(bundled.json.clone())),
-            secrets: secret::names(&bundled.json, bundled.draft),
+            json: Arc::new(schema_object(bundled.json.clone())),
+            secrets: secret::secret_names(&bundled.json, bundled.draft),
             root: OnceLock::from(bundled.json),
             draft: bundled.draft,
             validator: OnceLock::new(),
-            optional: OnceLock::new(),
+            validator_without_required: OnceLock::new(),
         };
-        if !bundled.plain {
-            let validator = pattern::build(schema.root(), schema.draft).map_err(|error| {
-                let faults = pattern::faults(schema.root(), schema.draft);
-                if faults.is_empty() { vec![explain::fault(&error)] } else { faults }
+        if !bundled.compile_lazily {
+            let validator = pattern::build_validator(schema.root(), schema.draft).map_err(|error| {
+                let faults = pattern::pattern_errors(schema.root(), schema.draft);
+                if faults.is_empty() { vec![explain::compiler_error(&error)] } else { faults }
             })?;
             let _ = schema.validator.set(Some(Box::new(validator)));
         }
@@ -69,7 +71,7 @@ impl Schema {
     /// Never shows the values of properties of these names, besides those that the schema itself marks
     /// (`writeOnly: true`, `format: password`).
     #[must_use]
-    pub fn hiding<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Schema {
+    pub fn with_secret_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Schema {
         self.secrets.extend(names.into_iter().map(str::to_owned));
         self
     }
@@ -81,24 +83,29 @@ impl Schema {
 
     /// Whether a value is as the schema wants it.
     #[cfg(test)]
-    pub(super) fn is_valid(&self, value: &Value) -> bool {
-        check::nests_within(value, MAX_VALUE_DEPTH)
-            && self.validator().is_some_and(|own| matches!(is_valid(own, value, &Budget::default()), Ok(true)))
+    pub(super) fn check_within_limit(&self, value: &Value) -> bool {
+        check::has_depth_within(value, MAX_VALUE_DEPTH)
+            && self
+                .validator()
+                .is_some_and(|own| matches!(check_within_limit(own, value, &Budget::default()), Ok(true)))
     }
 
     /// Whether the top-level property `name` may have a value, whatever the others have; not where that takes more than
     /// the call may use.
-    pub fn allows(&self, name: &str, value: &Value, budget: &Budget) -> bool {
+    pub fn allows_property(&self, name: &str, value: &Value, budget: &Budget) -> bool {
         let property = self.property(name).and_then(Value::as_object);
-        if let Some(fits) = property.and_then(|property| plain::fits(property, value)) {
+        if let Some(fits) = property.and_then(|property| simple::is_valid_simple(property, value)) {
             return fits;
         }
-        if !check::nests_within(value, MAX_VALUE_DEPTH) {
+        if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
             return false;
         }
         let alone = Value::Object(Map::from_iter([(name.to_owned(), value.clone())]));
-        let allowed = || self.optional().is_some_and(|optional| matches!(is_valid(optional, &alone, budget), Ok(true)));
-        budget.run(allowed).unwrap_or(false)
+        let allowed = || {
+            self.validator_without_required()
+                .is_some_and(|optional| matches!(check_within_limit(optional, &alone, budget), Ok(true)))
+        };
+        budget.run_repeatable(allowed).unwrap_or(false)
     }
 
     /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
@@ -106,59 +113,61 @@ impl Schema {
     /// # Errors
     /// It takes more to tell than the call may use.
     pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        if !check::nests_within(value, MAX_VALUE_DEPTH) {
-            return Ok(vec![whole(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))]);
+        if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
+            return Ok(vec![root_violation(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))]);
         }
         let Some(compiled) = self.validator() else {
-            return Ok(vec![whole("the value cannot be checked: its schema could not be compiled".to_owned())]);
+            return Ok(vec![root_violation(
+                "the value cannot be checked: its schema could not be compiled".to_owned(),
+            )]);
         };
-        budget.run(|| self.judged(compiled, value, budget))?
+        budget.run_repeatable(|| self.judged(compiled, value, budget))?
     }
 
     fn judged(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        match is_valid(compiled, value, budget) {
+        match check_within_limit(compiled, value, budget) {
             Ok(true) => Ok(Vec::new()),
-            Ok(false) => self.explained(compiled, value, budget),
-            Err(Exceeded::Budget(why)) => Err(why),
-            Err(Exceeded::Checks) => {
-                Ok(vec![whole("the value takes too much work to check: it nests too deeply for its schema".to_owned())])
-            }
+            Ok(false) => self.explain(compiled, value, budget),
+            Err(LimitExceeded::Budget(why)) => Err(why),
+            Err(LimitExceeded::Checks) => Ok(vec![root_violation(
+                "the value takes too much work to check: it nests too deeply for its schema".to_owned(),
+            )]),
         }
     }
 
-    fn explained(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        let explained = compiled.judge(value, (meter::MAX_EXPLAINED, budget), |validator| {
+    fn explain(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
+        let explained = compiled.judge(value, (meter::MAX_EXPLAIN_CHECKS, budget), |validator| {
             let mut explainer = Explainer::new(self.root(), value, &self.secrets);
             validator.iter_errors(value).for_each(|error| explainer.explain(&error));
             explainer.finish()
         });
         match explained {
             Ok(violations) => Ok(violations),
-            Err(Exceeded::Budget(why)) => Err(why),
-            Err(Exceeded::Checks) => {
-                Ok(vec![whole("the value does not fit its schema, and nests too deeply to say where".to_owned())])
-            }
+            Err(LimitExceeded::Budget(why)) => Err(why),
+            Err(LimitExceeded::Checks) => Ok(vec![root_violation(
+                "the value does not fit its schema, and nests too deeply to say where".to_owned(),
+            )]),
         }
     }
 
     /// The value that a text means, by the type declared for the top-level property `name`.
     /// A property that is not declared is a text.
-    pub fn coerce(&self, name: &str, text: &str) -> Coerced {
+    pub fn coerce_property(&self, name: &str, text: &str) -> Coercion {
         match self.property(name) {
-            Some(property) => coerce::coerce_within(self.root(), property, text),
-            None => Coerced::Value(Value::String(text.to_owned())),
+            Some(property) => coerce::coerce_with_root(self.root(), property, text),
+            None => Coercion::Value(Value::String(text.to_owned())),
         }
     }
 
     /// What stands under a keyword in the schema of the top-level property `name`, or behind its `$ref`.
-    pub fn said(&self, name: &str, keyword: &str) -> Option<&Value> {
-        property::said(self.root(), self.property(name)?, keyword)
+    pub fn property_keyword(&self, name: &str, keyword: &str) -> Option<&Value> {
+        property::keyword_value(self.root(), self.property(name)?, keyword)
     }
 
     /// The values that the top-level property `name` may have, where its schema, or one behind its `$ref`, spells
     /// them out.
-    pub fn choices(&self, name: &str) -> Option<Vec<&Value>> {
-        property::choices(self.root(), self.property(name)?)
+    pub fn property_choices(&self, name: &str) -> Option<Vec<&Value>> {
+        property::allowed_values(self.root(), self.property(name)?)
     }
 
     fn property(&self, name: &str) -> Option<&Value> {
@@ -174,32 +183,32 @@ impl Schema {
         self.root.get_or_init(|| Value::Object(Map::clone(&self.json)))
     }
 
-    fn optional(&self) -> Option<&Compiled> {
+    fn validator_without_required(&self) -> Option<&Compiled> {
         let optional = || {
             let mut schema = Map::clone(&self.json);
             schema.remove("required");
-            pattern::build(&Value::Object(schema), self.draft).ok().map(Box::new)
+            pattern::build_validator(&Value::Object(schema), self.draft).ok().map(Box::new)
         };
-        self.optional.get_or_init(optional).as_deref()
+        self.validator_without_required.get_or_init(optional).as_deref()
     }
 
     fn validator(&self) -> Option<&Compiled> {
-        self.validator.get_or_init(|| pattern::build(self.root(), self.draft).ok().map(Box::new)).as_deref()
+        self.validator.get_or_init(|| pattern::build_validator(self.root(), self.draft).ok().map(Box::new)).as_deref()
     }
 }
 
 impl std::fmt::Debug for Schema {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Schema").field("json", &words::shown(self.root())).finish_non_exhaustive()
+        formatter.debug_struct("Schema").field("json", &describe::describe_value(self.root())).finish_non_exhaustive()
     }
 }
 
 /// Whether a value fits.
-fn is_valid(compiled: &Compiled, value: &Value, budget: &Budget) -> Result<bool, Exceeded> {
+fn check_within_limit(compiled: &Compiled, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
     compiled.judge(value, (meter::MAX_CHECKS, budget), |validator| validator.is_valid(value))
 }
 
-fn into_map(json: Value) -> Map<String, Value> {
+fn schema_object(json: Value) -> Map<String, Value> {
     match json {
         Value::Object(map) => map,
         Value::Bool(false) => Map::from_iter([("not".to_owned(), json!({}))]),
@@ -207,6 +216,6 @@ fn into_map(json: Value) -> Map<String, Value> {
     }
 }
 
-fn whole(message: String) -> Violation {
+fn root_violation(message: String) -> Violation {
     Violation { pointer: String::new(), name: None, message }
 }

@@ -35,12 +35,12 @@ impl Cost {
     /// Charges what a text takes.
     pub(super) fn charge(&self, text: &str, budget: &Budget) -> Result<(), Exhausted> {
         Walk::new(&self.ahead, budget).go(text.as_bytes())?;
-        let Some(back) = &self.back else { return budget.work(self.most(text.len())) };
-        let level = budget.level();
-        budget.hold(text.len())?;
-        let reversed: Vec<u8> = text.bytes().rev().collect();
-        let walked = Walk::new(back, budget).go(&reversed);
-        budget.release(level, 0);
+        let Some(back) = &self.back else { return budget.charge_work(self.most(text.len())) };
+        let level = budget.memory_mark();
+        budget.charge_memory(text.len())?;
+        let reversed_bytes: Vec<u8> = text.bytes().rev().collect();
+        let walked = Walk::new(back, budget).go(&reversed_bytes);
+        budget.release_to(level, 0);
         walked
     }
 }
@@ -84,11 +84,11 @@ impl<'a> Walk<'a> {
             }
             self.steps += active.len();
             if self.steps >= STRIDE {
-                self.budget.work(self.steps)?;
+                self.budget.charge_work(self.steps)?;
                 self.steps = 0;
             }
         }
-        self.budget.work(self.steps)
+        self.budget.charge_work(self.steps)
     }
 
     fn taken(&self, state: StateID, byte: u8) -> Option<StateID> {

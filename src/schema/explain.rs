@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::nearest;
 
-use super::{SchemaFault, Violation, branch, pointer, secret, words};
+use super::{SchemaError, Violation, branch, describe, pointer, secret};
 
 /// How many violations are listed.
-const MOST: usize = 20;
+const MAX_VIOLATIONS: usize = 20;
 /// How many are put into words, to list the first of them in the order of the schema.
-const GATHERED: usize = 200;
+const MAX_EXPLAINED_ERRORS: usize = 200;
 
 /// Turns the errors of one value into violations.
 pub(super) struct Explainer<'v> {
@@ -30,7 +30,7 @@ impl<'v> Explainer<'v> {
 
     /// Adds what one error says.
     pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
-        if self.found.len() >= GATHERED {
+        if self.found.len() >= MAX_EXPLAINED_ERRORS {
             self.more += 1;
             return;
         }
@@ -39,20 +39,20 @@ impl<'v> Explainer<'v> {
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
                 self.unexpected(error, unexpected);
             }
-            Kind::FalseSchema => match self.closed(error) {
+            Kind::FalseSchema => match self.unexpected_keys(error) {
                 Some(unexpected) => self.unexpected(error, &unexpected),
-                None => self.push(error.instance_path().as_str().to_owned(), self.allowed(error)),
+                None => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
             },
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
                 self.push(pointer::join(error.instance_path().as_str(), name), "is required".to_owned());
             }
             Kind::PropertyNames { error: inner } => {
-                let key = words::name(inner.instance().as_str().unwrap_or_default());
+                let key = describe::quote_name(inner.instance().as_str().unwrap_or_default());
                 let at = error.instance_path().as_str().to_owned();
-                self.push(at, format!("has the key {key}, but each key {}", self.allowed(inner)));
+                self.push(at, format!("has the key {key}, but each key {}", self.expectation(inner)));
             }
-            _ => self.push(error.instance_path().as_str().to_owned(), self.allowed(error)),
+            _ => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
         }
     }
 
@@ -64,9 +64,9 @@ impl<'v> Explainer<'v> {
         self.found.sort_by_key(|violation| {
             violation.name.as_deref().map_or(0, |name| order.get(name).copied().unwrap_or(usize::MAX))
         });
-        if self.found.len() > MOST {
-            self.more += self.found.len() - MOST;
-            self.found.truncate(MOST);
+        if self.found.len() > MAX_VIOLATIONS {
+            self.more += self.found.len() - MAX_VIOLATIONS;
+            self.found.truncate(MAX_VIOLATIONS);
         }
         if self.more > 0 {
             let message = format!("and {} more", self.more);
@@ -77,7 +77,7 @@ impl<'v> Explainer<'v> {
 
     fn push(&mut self, pointer: String, what: String) {
         let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
-        let message = format!("{} {what}", self.place(&pointer));
+        let message = format!("{} {what}", self.display_pointer(&pointer));
         let violation = Violation { pointer, name, message };
         if !self.found.contains(&violation) {
             self.found.push(violation);
@@ -85,16 +85,16 @@ impl<'v> Explainer<'v> {
     }
 
     fn branches(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
-        if let Some(allowed) = branch::merged(error, context) {
-            return self.push(error.instance_path().as_str().to_owned(), format!("{allowed}{}", self.got(error)));
+        if let Some(allowed) = branch::merged_expectation(error, context) {
+            return self.push(error.instance_path().as_str().to_owned(), format!("{allowed}{}", self.actual(error)));
         }
-        for inner in branch::best(context) {
+        for inner in branch::best_branch(context) {
             self.explain(inner);
         }
     }
 
     /// The keys of an object that may have none: the compiler gives the path of the object, and its first value.
-    fn closed(&self, error: &ValidationError<'_>) -> Option<Vec<String>> {
+    fn unexpected_keys(&self, error: &ValidationError<'_>) -> Option<Vec<String>> {
         let object = self.value.pointer(error.instance_path().as_str())?;
         let is_outer = error.schema_path().as_str().ends_with("/additionalProperties") && object != &**error.instance();
         let keys = object.as_object().filter(|_| is_outer)?.keys();
@@ -108,43 +108,43 @@ impl<'v> Explainer<'v> {
         // Where other schemas add to what is known, a list of it would not be the whole.
         let is_all = matches!(error.kind(), Kind::AdditionalProperties { .. })
             && beside.is_some_and(|schema| schema.get("patternProperties").is_none());
-        let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MOST);
-        for name in unexpected.iter().take(GATHERED) {
+        let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MAX_VIOLATIONS);
+        for name in unexpected.iter().take(MAX_EXPLAINED_ERRORS) {
             let near = known.and_then(|known| nearest(name, known.keys().map(String::as_str)));
             let hint = match (near, listed) {
-                (Some(near), _) => format!("; did you mean {}?", words::name(near)),
+                (Some(near), _) => format!("; did you mean {}?", describe::quote_name(near)),
                 (None, Some(known)) => {
-                    let names: Vec<String> = known.keys().map(|name| words::name(name)).collect();
+                    let names: Vec<String> = known.keys().map(|name| describe::quote_name(name)).collect();
                     format!("; known are {}", names.join(", "))
                 }
                 (None, None) => String::new(),
             };
             self.push(pointer::join(at, name), format!("is not known here{hint}"));
         }
-        self.more += unexpected.len().saturating_sub(GATHERED);
+        self.more += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
     }
 
     /// What is allowed, as the rest of a sentence that begins with the place.
-    fn allowed(&self, error: &ValidationError<'_>) -> String {
+    fn expectation(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
-            Kind::Type { kind } => format!("must be {}{}", types(kind), self.got(error)),
+            Kind::Type { kind } => format!("must be {}{}", type_names(kind), self.actual(error)),
             Kind::Enum { options } => self.choice(error, options),
             Kind::Constant { expected_value } => {
-                format!("must be {}{}", words::choice(expected_value), self.got(error))
+                format!("must be {}{}", describe::describe_choice(expected_value), self.actual(error))
             }
-            Kind::Minimum { limit } => format!("must be at least {limit}{}", self.got(error)),
-            Kind::Maximum { limit } => format!("must be at most {limit}{}", self.got(error)),
-            Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}{}", self.got(error)),
-            Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}{}", self.got(error)),
-            Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}{}", self.got(error)),
-            Kind::Custom { message, .. } => format!("{message}{}", self.got(error)),
+            Kind::Minimum { limit } => format!("must be at least {limit}{}", self.actual(error)),
+            Kind::Maximum { limit } => format!("must be at most {limit}{}", self.actual(error)),
+            Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}{}", self.actual(error)),
+            Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}{}", self.actual(error)),
+            Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}{}", self.actual(error)),
+            Kind::Custom { message, .. } => format!("{message}{}", self.actual(error)),
             Kind::Pattern { pattern } => {
-                format!("must match the pattern {}{}", words::name(pattern), self.got(error))
+                format!("must match the pattern {}{}", describe::quote_name(pattern), self.actual(error))
             }
-            Kind::Format { format } => format!("must be {}{}", words::a_format(format), self.got(error)),
-            Kind::Not { schema } => not_allowed(schema),
-            Kind::Contains => self.contained(error),
-            kind => size(kind, error.instance()).unwrap_or_else(|| rest(kind)),
+            Kind::Format { format } => format!("must be {}{}", describe::describe_format(format), self.actual(error)),
+            Kind::Not { schema } => not_expectation(schema),
+            Kind::Contains => self.contains_expectation(error),
+            kind => size_expectation(kind, error.instance()).unwrap_or_else(|| other_expectation(kind)),
         }
     }
 
@@ -152,40 +152,40 @@ impl<'v> Explainer<'v> {
         let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
         let near = error.instance().as_str().filter(|_| !self.is_secret(error)).and_then(|wrong| {
             let near = nearest(wrong, options.iter().filter_map(Value::as_str))?;
-            Some(format!("; did you mean {}?", words::choice(&Value::from(near))))
+            Some(format!("; did you mean {}?", describe::describe_choice(&Value::from(near))))
         });
         let one_of = if options.len() == 1 { "must be" } else { "must be one of" };
-        format!("{one_of} {}{}{}", words::choices(options), self.got(error), near.unwrap_or_default())
+        format!("{one_of} {}{}{}", describe::join_choices(options), self.actual(error), near.unwrap_or_default())
     }
 
-    fn contained(&self, error: &ValidationError<'_>) -> String {
+    fn contains_expectation(&self, error: &ValidationError<'_>) -> String {
         let place = error.schema_path().as_str();
         let limit = self.root.pointer(place).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
         match limit.filter(|_| !place.ends_with("/contains")) {
             Some(limit) if place.ends_with("/maxContains") => {
-                format!("must hold at most {} of the form asked for", words::count(limit, "item"))
+                format!("must hold at most {} of the form asked for", describe::count_noun(limit, "item"))
             }
-            Some(limit) => format!("must hold at least {} of the form asked for", words::count(limit, "item")),
+            Some(limit) => format!("must hold at least {} of the form asked for", describe::count_noun(limit, "item")),
             None => "must hold at least one item of the form asked for".to_owned(),
         }
     }
 
-    fn got(&self, error: &ValidationError<'_>) -> String {
+    fn actual(&self, error: &ValidationError<'_>) -> String {
         let value = error.instance();
         if self.is_secret(error) && !value.is_null() && !value.is_array() && !value.is_object() {
             return String::new();
         }
-        format!("; got {}", words::shown(value))
+        format!("; got {}", describe::describe_value(value))
     }
 
     /// Whether the value of an error is secret: by a name on its way, or by a schema on the way to the keyword.
     fn is_secret(&self, error: &ValidationError<'_>) -> bool {
         pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&segment))
-            || secret::on_the_way(self.root, error.schema_path().as_str())
+            || secret::is_secret_path(self.root, error.schema_path().as_str())
     }
 
     /// A place in the value as people write it: `items[2].name`.
-    fn place(&self, place: &str) -> String {
+    fn display_pointer(&self, place: &str) -> String {
         let mut current = Some(self.value);
         let mut written = String::new();
         for segment in pointer::segments(place) {
@@ -203,19 +203,21 @@ impl<'v> Explainer<'v> {
                 None => None,
             };
         }
-        if written.is_empty() { "the value".to_owned() } else { words::name(&written) }
+        if written.is_empty() { "the value".to_owned() } else { describe::quote_name(&written) }
     }
 }
 
 /// What is allowed of sizes; the size that was got tells no more than that.
-fn size(kind: &Kind, value: &Value) -> Option<String> {
-    let plural = |limit: &u64, noun: &str| words::count(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
+fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
+    let plural = |limit: &u64, noun: &str| describe::count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
     let (bound, got) = match kind {
         Kind::MinLength { limit } => (format!("must be at least {} long", plural(limit, "character")), "character"),
         Kind::MaxLength { limit } => (format!("must be at most {} long", plural(limit, "character")), "character"),
         Kind::MinItems { limit } => (format!("must have at least {}", plural(limit, "item")), "item"),
         Kind::MaxItems { limit } => (format!("must have at most {}", plural(limit, "item")), "item"),
-        Kind::AdditionalItems { limit } => (format!("must have at most {}", words::count(*limit, "item")), "item"),
+        Kind::AdditionalItems { limit } => {
+            (format!("must have at most {}", describe::count_noun(*limit, "item")), "item")
+        }
         Kind::MinProperties { limit } => (format!("must have at least {}", plural(limit, "key")), "key"),
         Kind::MaxProperties { limit } => (format!("must have at most {}", plural(limit, "key")), "key"),
         _ => return None,
@@ -226,40 +228,42 @@ fn size(kind: &Kind, value: &Value) -> Option<String> {
         Value::Object(map) => map.len(),
         _ => return Some(bound),
     };
-    Some(format!("{bound}; it has {}", words::count(size, got)))
+    Some(format!("{bound}; it has {}", describe::count_noun(size, got)))
 }
 
 /// A mistake that only the compiler found.
-pub(super) fn fault(error: &ValidationError<'_>) -> SchemaFault {
+pub(super) fn compiler_error(error: &ValidationError<'_>) -> SchemaError {
     let in_schema = !matches!(error.kind(), Kind::Referencing(_));
-    SchemaFault {
+    SchemaError {
         pointer: if in_schema { error.instance_path().as_str().to_owned() } else { String::new() },
         message: format!("the schema is malformed: {}", error.masked()),
         help: None,
     }
 }
 
-pub(super) fn types(kind: &TypeKind) -> String {
+pub(super) fn type_names(kind: &TypeKind) -> String {
     let names: Vec<String> = match kind {
-        TypeKind::Single(one) => vec![words::a_type(one.as_str()).to_owned()],
-        TypeKind::Multiple(several) => several.iter().map(|one| words::a_type(one.as_str()).to_owned()).collect(),
+        TypeKind::Single(one) => vec![describe::describe_type(one.as_str()).to_owned()],
+        TypeKind::Multiple(several) => {
+            several.iter().map(|one| describe::describe_type(one.as_str()).to_owned()).collect()
+        }
     };
-    words::either(&names)
+    describe::join_or(&names)
 }
 
-fn not_allowed(schema: &Value) -> String {
+fn not_expectation(schema: &Value) -> String {
     let types =
         schema.get("type").and_then(Value::as_str).filter(|_| schema.as_object().is_some_and(|map| map.len() == 1));
     let values =
         schema.get("const").map(std::slice::from_ref).or_else(|| Some(schema.get("enum")?.as_array()?.as_slice()));
     match (types, values) {
-        (Some(name), _) => format!("must not be {}", words::a_type(name)),
-        (None, Some(values)) => format!("must not be {}", words::choices(values)),
+        (Some(name), _) => format!("must not be {}", describe::describe_type(name)),
+        (None, Some(values)) => format!("must not be {}", describe::join_choices(values)),
         (None, None) => "is of a form that is not allowed here".to_owned(),
     }
 }
 
-fn rest(kind: &Kind) -> String {
+fn other_expectation(kind: &Kind) -> String {
     let words = match kind {
         Kind::FalseSchema => "is not allowed here",
         Kind::UniqueItems => "must not hold the same item twice",

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use crate::diagnostic::nearest;
 
 use super::check::MAX_SUBSCHEMAS;
-use super::{SchemaFault, pointer};
+use super::{SchemaError, pointer};
 
 /// What a keyword takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum KeywordValue {
     Anything,
     Schema,
     /// One schema, or in older drafts a list by position.
@@ -38,129 +38,129 @@ pub(super) enum Takes {
 
 /// Where the schemas of a keyword apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applies {
+pub(super) enum Applicator {
     /// To the same value: a circle of such never ends.
-    Here,
+    InPlace,
     /// To a part of the value, or nowhere until it is referred to.
-    Within,
+    Subschema,
 }
 
 /// One keyword.
 #[derive(Debug)]
 pub(super) struct Keyword {
     pub(super) name: &'static str,
-    pub(super) takes: Takes,
-    pub(super) applies: Applies,
+    pub(super) takes: KeywordValue,
+    pub(super) applies: Applicator,
 }
 
-const fn keyword(name: &'static str, takes: Takes) -> Keyword {
-    Keyword { name, takes, applies: Applies::Within }
+const fn keyword(name: &'static str, takes: KeywordValue) -> Keyword {
+    Keyword { name, takes, applies: Applicator::Subschema }
 }
 
-const fn here(name: &'static str, takes: Takes) -> Keyword {
-    Keyword { name, takes, applies: Applies::Here }
+const fn in_place_keyword(name: &'static str, takes: KeywordValue) -> Keyword {
+    Keyword { name, takes, applies: Applicator::InPlace }
 }
 
 const KEYWORDS: &[Keyword] = &[
-    keyword("$schema", Takes::Text),
-    keyword("$id", Takes::Text),
-    keyword("$ref", Takes::Text),
-    keyword("$dynamicRef", Takes::Text),
-    keyword("$anchor", Takes::Text),
-    keyword("$dynamicAnchor", Takes::Text),
-    keyword("$vocabulary", Takes::Anything),
-    keyword("$comment", Takes::Text),
-    keyword("$defs", Takes::SchemaMap),
-    keyword("definitions", Takes::SchemaMap),
-    here("allOf", Takes::Schemas),
-    here("anyOf", Takes::Schemas),
-    here("oneOf", Takes::Schemas),
-    here("not", Takes::Schema),
-    here("if", Takes::Schema),
-    here("then", Takes::Schema),
-    here("else", Takes::Schema),
-    here("dependentSchemas", Takes::SchemaMap),
-    here("dependencies", Takes::Dependencies),
-    keyword("prefixItems", Takes::Schemas),
-    keyword("items", Takes::SchemaOrList),
-    keyword("contains", Takes::Schema),
-    keyword("properties", Takes::SchemaMap),
-    keyword("patternProperties", Takes::PatternMap),
-    keyword("additionalProperties", Takes::Schema),
-    keyword("propertyNames", Takes::Schema),
-    keyword("unevaluatedItems", Takes::Schema),
-    keyword("unevaluatedProperties", Takes::Schema),
-    keyword("type", Takes::Types),
-    keyword("enum", Takes::Choices),
-    keyword("const", Takes::Anything),
-    keyword("multipleOf", Takes::Positive),
-    keyword("maximum", Takes::Number),
-    keyword("exclusiveMaximum", Takes::Limit),
-    keyword("minimum", Takes::Number),
-    keyword("exclusiveMinimum", Takes::Limit),
-    keyword("maxLength", Takes::Count),
-    keyword("minLength", Takes::Count),
-    keyword("pattern", Takes::Pattern),
-    keyword("maxItems", Takes::Count),
-    keyword("minItems", Takes::Count),
-    keyword("uniqueItems", Takes::Flag),
-    keyword("maxContains", Takes::Count),
-    keyword("minContains", Takes::Count),
-    keyword("maxProperties", Takes::Count),
-    keyword("minProperties", Takes::Count),
-    keyword("required", Takes::Names),
-    keyword("dependentRequired", Takes::NamesMap),
-    keyword("format", Takes::Text),
-    keyword("contentEncoding", Takes::Text),
-    keyword("contentMediaType", Takes::Text),
-    keyword("contentSchema", Takes::Schema),
-    keyword("title", Takes::Text),
-    keyword("description", Takes::Text),
-    keyword("default", Takes::Anything),
-    keyword("deprecated", Takes::Flag),
-    keyword("readOnly", Takes::Flag),
-    keyword("writeOnly", Takes::Flag),
-    keyword("examples", Takes::List),
+    keyword("$schema", KeywordValue::Text),
+    keyword("$id", KeywordValue::Text),
+    keyword("$ref", KeywordValue::Text),
+    keyword("$dynamicRef", KeywordValue::Text),
+    keyword("$anchor", KeywordValue::Text),
+    keyword("$dynamicAnchor", KeywordValue::Text),
+    keyword("$vocabulary", KeywordValue::Anything),
+    keyword("$comment", KeywordValue::Text),
+    keyword("$defs", KeywordValue::SchemaMap),
+    keyword("definitions", KeywordValue::SchemaMap),
+    in_place_keyword("allOf", KeywordValue::Schemas),
+    in_place_keyword("anyOf", KeywordValue::Schemas),
+    in_place_keyword("oneOf", KeywordValue::Schemas),
+    in_place_keyword("not", KeywordValue::Schema),
+    in_place_keyword("if", KeywordValue::Schema),
+    in_place_keyword("then", KeywordValue::Schema),
+    in_place_keyword("else", KeywordValue::Schema),
+    in_place_keyword("dependentSchemas", KeywordValue::SchemaMap),
+    in_place_keyword("dependencies", KeywordValue::Dependencies),
+    keyword("prefixItems", KeywordValue::Schemas),
+    keyword("items", KeywordValue::SchemaOrList),
+    keyword("contains", KeywordValue::Schema),
+    keyword("properties", KeywordValue::SchemaMap),
+    keyword("patternProperties", KeywordValue::PatternMap),
+    keyword("additionalProperties", KeywordValue::Schema),
+    keyword("propertyNames", KeywordValue::Schema),
+    keyword("unevaluatedItems", KeywordValue::Schema),
+    keyword("unevaluatedProperties", KeywordValue::Schema),
+    keyword("type", KeywordValue::Types),
+    keyword("enum", KeywordValue::Choices),
+    keyword("const", KeywordValue::Anything),
+    keyword("multipleOf", KeywordValue::Positive),
+    keyword("maximum", KeywordValue::Number),
+    keyword("exclusiveMaximum", KeywordValue::Limit),
+    keyword("minimum", KeywordValue::Number),
+    keyword("exclusiveMinimum", KeywordValue::Limit),
+    keyword("maxLength", KeywordValue::Count),
+    keyword("minLength", KeywordValue::Count),
+    keyword("pattern", KeywordValue::Pattern),
+    keyword("maxItems", KeywordValue::Count),
+    keyword("minItems", KeywordValue::Count),
+    keyword("uniqueItems", KeywordValue::Flag),
+    keyword("maxContains", KeywordValue::Count),
+    keyword("minContains", KeywordValue::Count),
+    keyword("maxProperties", KeywordValue::Count),
+    keyword("minProperties", KeywordValue::Count),
+    keyword("required", KeywordValue::Names),
+    keyword("dependentRequired", KeywordValue::NamesMap),
+    keyword("format", KeywordValue::Text),
+    keyword("contentEncoding", KeywordValue::Text),
+    keyword("contentMediaType", KeywordValue::Text),
+    keyword("contentSchema", KeywordValue::Schema),
+    keyword("title", KeywordValue::Text),
+    keyword("description", KeywordValue::Text),
+    keyword("default", KeywordValue::Anything),
+    keyword("deprecated", KeywordValue::Flag),
+    keyword("readOnly", KeywordValue::Flag),
+    keyword("writeOnly", KeywordValue::Flag),
+    keyword("examples", KeywordValue::List),
 ];
 
 /// Keywords that older drafts have, and draft 2020-12 has not.
-const OLDER: &[Keyword] = &[
-    keyword("additionalItems", Takes::Schema),
-    keyword("$recursiveRef", Takes::Text),
-    keyword("$recursiveAnchor", Takes::Flag),
-    keyword("id", Takes::Text),
+const OLDER_DRAFT_KEYWORDS: &[Keyword] = &[
+    keyword("additionalItems", KeywordValue::Schema),
+    keyword("$recursiveRef", KeywordValue::Text),
+    keyword("$recursiveAnchor", KeywordValue::Flag),
+    keyword("id", KeywordValue::Text),
 ];
 
 /// The keyword of that name in a draft.
-pub(super) fn find(name: &str, draft: Draft) -> Option<&'static Keyword> {
-    let older = if draft == Draft::Draft202012 { &[] } else { OLDER };
+pub(super) fn find_keyword(name: &str, draft: Draft) -> Option<&'static Keyword> {
+    let older = if draft == Draft::Draft202012 { &[] } else { OLDER_DRAFT_KEYWORDS };
     KEYWORDS.iter().chain(older).find(|keyword| keyword.name == name)
 }
 
 /// A schema that stands in another.
-pub(super) struct Child<'v> {
+pub(super) struct Subschema<'v> {
     /// Where, from the outer schema on.
     pub(super) tail: String,
-    pub(super) applies: Applies,
+    pub(super) applies: Applicator,
     pub(super) value: &'v Value,
 }
 
 /// The schemas that stand directly in a schema. What is no schema by its type is left out.
-pub(super) fn children<'v>(schema: &'v Map<String, Value>, draft: Draft) -> Vec<Child<'v>> {
+pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft) -> Vec<Subschema<'v>> {
     let mut found = Vec::new();
     for (name, value) in schema {
-        let Some(keyword) = find(name, draft) else { continue };
+        let Some(keyword) = find_keyword(name, draft) else { continue };
         let tail = pointer::join("", name);
-        let mut push = |tail, value| found.push(Child { tail, applies: keyword.applies, value });
+        let mut push = |tail, value| found.push(Subschema { tail, applies: keyword.applies, value });
         match (keyword.takes, value) {
-            (Takes::Schema | Takes::SchemaOrList, Value::Object(_) | Value::Bool(_)) => push(tail, value),
-            (Takes::Schemas | Takes::SchemaOrList, Value::Array(list)) => {
+            (KeywordValue::Schema | KeywordValue::SchemaOrList, Value::Object(_) | Value::Bool(_)) => push(tail, value),
+            (KeywordValue::Schemas | KeywordValue::SchemaOrList, Value::Array(list)) => {
                 list.iter().enumerate().for_each(|(index, value)| push(format!("{tail}/{index}"), value));
             }
-            (Takes::SchemaMap | Takes::PatternMap, Value::Object(map)) => {
+            (KeywordValue::SchemaMap | KeywordValue::PatternMap, Value::Object(map)) => {
                 map.iter().for_each(|(key, value)| push(pointer::join(&tail, key), value));
             }
-            (Takes::Dependencies, Value::Object(map)) => map
+            (KeywordValue::Dependencies, Value::Object(map)) => map
                 .iter()
                 .filter(|(_, value)| !value.is_array())
                 .for_each(|(key, value)| push(pointer::join(&tail, key), value)),
@@ -179,7 +179,7 @@ pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
         if found.len() > MAX_SUBSCHEMAS {
             break;
         }
-        let inner = schema.as_object().map(|schema| children(schema, draft)).unwrap_or_default();
+        let inner = schema.as_object().map(|schema| direct_subschemas(schema, draft)).unwrap_or_default();
         found.extend(inner.into_iter().map(|child| (format!("{place}{}", child.tail), child.value)));
     }
     found
@@ -187,11 +187,11 @@ pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
 
 /// The draft that a schema names, where it names one that is known; else 2020-12.
 pub(super) fn draft_of(schema: &Value) -> Draft {
-    schema.get("$schema").and_then(Value::as_str).and_then(draft_named).unwrap_or(Draft::Draft202012)
+    schema.get("$schema").and_then(Value::as_str).and_then(draft_from_uri).unwrap_or(Draft::Draft202012)
 }
 
 /// The draft behind the URI of a meta-schema.
-pub(super) fn draft_named(uri: &str) -> Option<Draft> {
+pub(super) fn draft_from_uri(uri: &str) -> Option<Draft> {
     let rest = uri.trim_end_matches('#').trim_start_matches("https://").trim_start_matches("http://");
     match rest {
         "json-schema.org/draft-04/schema" => Some(Draft::Draft4),
@@ -205,7 +205,7 @@ pub(super) fn draft_named(uri: &str) -> Option<Draft> {
 
 /// Finds keys that are no keywords of JSON Schema, anywhere in a schema, and says what was probably meant.
 /// Keys that begin with `x-` are the author's own; `extra` names others that are allowed at the root.
-pub fn unknown_keywords(schema: &Value, extra: &[&str]) -> Vec<SchemaFault> {
+pub fn unknown_keywords(schema: &Value, extra: &[&str]) -> Vec<SchemaError> {
     let draft = draft_of(schema);
     let mut faults = Vec::new();
     for (place, schema) in subschemas(schema, draft) {
@@ -214,17 +214,19 @@ pub fn unknown_keywords(schema: &Value, extra: &[&str]) -> Vec<SchemaFault> {
         faults.extend(
             names
                 .filter(|name| !name.starts_with("x-") && !allowed.contains(&name.as_str()))
-                .filter(|name| find(name, draft).is_none())
-                .map(|name| unknown(&place, name, allowed)),
+                .filter(|name| find_keyword(name, draft).is_none())
+                .map(|name| unknown_keyword(&place, name, allowed)),
         );
     }
     faults
 }
 
-fn unknown(place: &str, name: &str, allowed: &[&str]) -> SchemaFault {
+fn unknown_keyword(place: &str, name: &str, allowed: &[&str]) -> SchemaError {
     let names = KEYWORDS.iter().map(|keyword| keyword.name).chain(allowed.iter().copied());
-    let help = replaced(name).map(str::to_owned).or_else(|| Some(format!("did you mean `{}`?", nearest(name, names)?)));
-    SchemaFault {
+    let help = replacement_hint(name)
+        .map(str::to_owned)
+        .or_else(|| Some(format!("did you mean `{}`?", nearest(name, names)?)));
+    SchemaError {
         pointer: pointer::join(place, name),
         message: format!("`{name}` is not a keyword of JSON Schema"),
         help,
@@ -232,7 +234,7 @@ fn unknown(place: &str, name: &str, allowed: &[&str]) -> SchemaFault {
 }
 
 /// What to write instead of words of other dialects.
-fn replaced(name: &str) -> Option<&'static str> {
+fn replacement_hint(name: &str) -> Option<&'static str> {
     Some(match name {
         "nullable" => "write the type as a list: `type: [string, \"null\"]`",
         "additionalItems" => "`items` holds for what follows `prefixItems`",

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
-use super::plain::{fits, is_of_type, is_of_types_alone};
-use super::{check, keyword, meter, pattern, words};
+use super::simple::{has_declared_type, has_only_types, is_valid_simple};
+use super::{check, describe, keyword, meter, pattern};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ pub struct Lint {
 
 /// Finds what is odd in a schema that has no mistakes.
 pub fn lint(schema: &Value) -> Vec<Lint> {
-    if is_of_types_alone(schema) {
+    if has_only_types(schema) {
         return Vec::new();
     }
     let draft = keyword::draft_of(schema);
@@ -47,19 +47,19 @@ pub fn lint(schema: &Value) -> Vec<Lint> {
     for (place, inner) in keyword::subschemas(schema, draft) {
         if let Some(map) = inner.as_object() {
             let mut linting =
-                Linting { root: schema, draft, place, schema: map, validators: &validators, found: &mut found };
+                Linter { root: schema, draft, place, schema: map, validators: &validators, found: &mut found };
             linting.limits();
             linting.choices();
             linting.required();
             linting.default_value();
-            linting.idle();
+            linting.ineffective_keywords();
             linting.format();
         }
     }
     found
 }
 
-struct Linting<'v, 'f> {
+struct Linter<'v, 'f> {
     root: &'v Value,
     draft: Draft,
     place: String,
@@ -70,7 +70,7 @@ struct Linting<'v, 'f> {
 }
 
 /// Pairs of limits; whether both may be equal.
-const PAIRS: &[(&str, &str, bool)] = &[
+const LIMIT_PAIRS: &[(&str, &str, bool)] = &[
     ("minimum", "maximum", true),
     ("exclusiveMinimum", "maximum", false),
     ("minimum", "exclusiveMaximum", false),
@@ -82,7 +82,7 @@ const PAIRS: &[(&str, &str, bool)] = &[
 ];
 
 /// Formats that are checked.
-const FORMATS: &[&str] = &[
+const CHECKED_FORMATS: &[&str] = &[
     "date",
     "date-time",
     "time",
@@ -105,10 +105,10 @@ const FORMATS: &[&str] = &[
 ];
 
 /// Formats that are known to others, and only say something.
-const ANNOTATIONS: &[&str] = &["password", "int32", "int64", "float", "double", "byte", "binary"];
+const ANNOTATION_FORMATS: &[&str] = &["password", "int32", "int64", "float", "double", "byte", "binary"];
 
 /// Types, and the keywords that concern them alone.
-const CONCERNS: &[(&[&str], &[&str])] = &[
+const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
     (&["number", "integer"], &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
     (&["string"], &["minLength", "maxLength", "pattern", "format"]),
     (
@@ -131,7 +131,7 @@ const CONCERNS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-impl Linting<'_, '_> {
+impl Linter<'_, '_> {
     fn push(&mut self, kind: LintKind, tail: &str, message: String, help: Option<String>) {
         self.found.push(Lint { kind, pointer: format!("{}{tail}", self.place), message, help });
     }
@@ -141,7 +141,7 @@ impl Linting<'_, '_> {
     }
 
     fn limits(&mut self) {
-        for (low, high, may_be_equal) in PAIRS {
+        for (low, high, may_be_equal) in LIMIT_PAIRS {
             let number = |name: &str| self.schema.get(name).and_then(Value::as_f64);
             let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
             if least > most || (least == most && !may_be_equal) {
@@ -155,31 +155,39 @@ impl Linting<'_, '_> {
     }
 
     fn shown(&self, name: &str) -> String {
-        self.schema.get(name).map(words::shown).unwrap_or_default()
+        self.schema.get(name).map(describe::describe_value).unwrap_or_default()
     }
 
     fn choices(&mut self) {
         let choices = self.schema.get("enum").and_then(Value::as_array);
         for (index, choice) in choices.into_iter().flatten().enumerate() {
             let tail = format!("/enum/{index}");
-            if !is_of_type(self.schema, choice) {
-                let message = format!("{} is not of the type {}", words::choice(choice), self.types());
+            if !has_declared_type(self.schema, choice) {
+                let message = format!("{} is not of the type {}", describe::describe_choice(choice), self.types());
                 self.unsatisfiable(&tail, message);
             } else if choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice)) {
-                self.push(LintKind::NoEffect, &tail, format!("{} stands twice", words::choice(choice)), None);
+                self.push(
+                    LintKind::NoEffect,
+                    &tail,
+                    format!("{} stands twice", describe::describe_choice(choice)),
+                    None,
+                );
             }
         }
         let Some(constant) = self.schema.get("const") else { return };
-        if !is_of_type(self.schema, constant) {
-            self.unsatisfiable("/const", format!("{} is not of the type {}", words::choice(constant), self.types()));
+        if !has_declared_type(self.schema, constant) {
+            self.unsatisfiable(
+                "/const",
+                format!("{} is not of the type {}", describe::describe_choice(constant), self.types()),
+            );
         } else if choices.is_some_and(|list| !list.contains(constant)) {
-            self.unsatisfiable("/const", format!("{} is not one of `enum`", words::choice(constant)));
+            self.unsatisfiable("/const", format!("{} is not one of `enum`", describe::describe_choice(constant)));
         }
     }
 
     fn types(&self) -> String {
         let types: Vec<String> = check::declared_types(self.schema).iter().map(|name| format!("`{name}`")).collect();
-        words::either(&types)
+        describe::join_or(&types)
     }
 
     fn required(&mut self) {
@@ -192,7 +200,7 @@ impl Linting<'_, '_> {
             if closed && properties.is_none_or(|properties| !properties.contains_key(name)) {
                 let near = properties.and_then(|all| nearest(name, all.keys().map(String::as_str)));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("{} is required and not allowed: it is not declared", words::name(name));
+                let message = format!("{} is required and not allowed: it is not declared", describe::quote_name(name));
                 self.push(LintKind::Unsatisfiable, &format!("/required/{index}"), message, help);
             }
         }
@@ -200,37 +208,44 @@ impl Linting<'_, '_> {
 
     fn default_value(&mut self) {
         let Some(default) = self.schema.get("default") else { return };
-        if !self.takes(default) {
+        if !self.accepts(default) {
             let message = match self.schema.get("enum").and_then(Value::as_array) {
                 Some(choices) if !choices.contains(default) => {
-                    format!("the default {} is not one of {}", words::shown(default), words::choices(choices))
+                    format!(
+                        "the default {} is not one of {}",
+                        describe::describe_value(default),
+                        describe::join_choices(choices)
+                    )
                 }
-                _ => format!("the default {} does not fit the schema that it stands in", words::shown(default)),
+                _ => format!(
+                    "the default {} does not fit the schema that it stands in",
+                    describe::describe_value(default)
+                ),
             };
             self.unsatisfiable("/default", message);
         }
     }
 
     /// Whether a value fits this schema. Where that cannot be told from here, it does.
-    fn takes(&self, value: &Value) -> bool {
-        if let Some(fits) = fits(self.schema, value) {
+    fn accepts(&self, value: &Value) -> bool {
+        if let Some(fits) = is_valid_simple(self.schema, value) {
             return fits;
         }
-        let all = self.validators.get_or_init(|| pattern::build_each(self.root, self.draft));
+        let all = self.validators.get_or_init(|| pattern::build_subschema_validators(self.root, self.draft));
         let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.place)));
         let fits = |validator: &Validator| {
-            meter::within(meter::MAX_CHECKS, &Budget::default(), || validator.is_valid(value)).unwrap_or(true)
+            meter::run_metered(meter::MAX_CHECKS, &Budget::default(), || validator.is_valid(value)).unwrap_or(true)
         };
         own.is_none_or(fits)
     }
 
     /// Keywords for another type than the one declared.
-    fn idle(&mut self) {
+    fn ineffective_keywords(&mut self) {
         let types = check::declared_types(self.schema);
         if types.is_empty() {
             return;
         }
-        for (concerned, keywords) in CONCERNS {
+        for (concerned, keywords) in TYPE_KEYWORDS {
             if types.iter().any(|name| concerned.contains(name)) {
                 continue;
             }
@@ -243,11 +258,11 @@ impl Linting<'_, '_> {
 
     fn format(&mut self) {
         let Some(name) = self.schema.get("format").and_then(Value::as_str) else { return };
-        if ANNOTATIONS.contains(&name) || jsonschema::options().is_known_format(self.draft, name) {
+        if ANNOTATION_FORMATS.contains(&name) || jsonschema::options().is_known_format(self.draft, name) {
             return;
         }
-        let help = nearest(name, FORMATS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let message = format!("the format {} is not known, and is not checked", words::name(name));
+        let help = nearest(name, CHECKED_FORMATS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        let message = format!("the format {} is not known, and is not checked", describe::quote_name(name));
         self.push(LintKind::NoEffect, "/format", message, help);
     }
 }

@@ -23,11 +23,11 @@ const KEYWORD: &str = "x-folio-meter";
 /// How many subschemas are held against values to tell whether a value is valid.
 pub(super) const MAX_CHECKS: u32 = 100_000;
 /// How many are held against values to tell what is wrong: each may leave an error behind.
-pub(super) const MAX_EXPLAINED: u32 = 10_000;
+pub(super) const MAX_EXPLAIN_CHECKS: u32 = 10_000;
 
 /// How many steps of patterns one validation may take at most without being charged for them: so many take no time that
 /// is felt, and to count them would take as long.
-const FREE: usize = 16 << 10;
+const USER_DATA_KEYS: usize = 16 << 10;
 
 thread_local! {
     /// The validation that this thread is at.
@@ -43,7 +43,7 @@ struct Validation {
 
 /// Why a validation was ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Exceeded {
+pub(super) enum LimitExceeded {
     /// It looked at too many subschemas.
     Checks,
     /// Its call may do no more.
@@ -54,24 +54,24 @@ struct Meter;
 
 impl<'i> Keyword<'i> for Meter {
     fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
-        count();
+        consume_check();
         Ok(())
     }
 
     fn is_valid(&self, _: &'i Value) -> bool {
-        count();
+        consume_check();
         true
     }
 }
 
-fn count() {
+fn consume_check() {
     let counted = UNDER_WAY.with_borrow_mut(|under_way| {
         let Some(validation) = under_way else { return true };
         validation.checks = validation.checks.saturating_sub(1);
         validation.checks > 0
     });
     if !counted {
-        end(Exceeded::Checks);
+        end(LimitExceeded::Checks);
     }
 }
 
@@ -86,18 +86,18 @@ pub(super) fn charge(cost: &Cost, text: &str) {
         Ok(())
     });
     if let Err(why) = charged {
-        end(Exceeded::Budget(why));
+        end(LimitExceeded::Budget(why));
     }
 }
 
 /// Ends the validation that is under way: the validator knows no other way to stop.
-pub(super) fn end(why: Exceeded) -> ! {
+pub(super) fn end(why: LimitExceeded) -> ! {
     // No hook runs: this is no panic.
     resume_unwind(Box::new(why))
 }
 
 /// Has each subschema counted, where the schema may refer to itself.
-pub(super) fn metered(schema: &Value, draft: Draft) -> Option<Value> {
+pub(super) fn add_meter(schema: &Value, draft: Draft) -> Option<Value> {
     let places: Vec<String> = keyword::subschemas(schema, draft).into_iter().map(|(place, _)| place).collect();
     let refers = |schema: &Value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| schema.get(key).is_some());
     let all = || places.iter().filter_map(|place| schema.pointer(place));
@@ -114,7 +114,7 @@ pub(super) fn metered(schema: &Value, draft: Draft) -> Option<Value> {
 }
 
 /// The options with which metered schemas are compiled.
-pub(super) fn counting(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
+pub(super) fn with_meter_keyword(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
     options.with_keyword(KEYWORD, |_, _, _| Ok(Box::new(Meter)))
 }
 
@@ -122,12 +122,12 @@ pub(super) fn counting(options: ValidationOptions<'_>) -> ValidationOptions<'_> 
 ///
 /// # Errors
 /// It took more.
-pub(super) fn within<T>(most: u32, budget: &Budget, validate: impl FnOnce() -> T) -> Result<T, Exceeded> {
-    let validation = Validation { checks: most, free: FREE, budget: budget.clone() };
+pub(super) fn run_metered<T>(most: u32, budget: &Budget, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
+    let validation = Validation { checks: most, free: USER_DATA_KEYS, budget: budget.clone() };
     let outer = UNDER_WAY.replace(Some(validation));
     let done = catch_unwind(AssertUnwindSafe(validate));
     UNDER_WAY.set(outer);
-    done.map_err(|payload| match payload.downcast::<Exceeded>() {
+    done.map_err(|payload| match payload.downcast::<LimitExceeded>() {
         Ok(why) => *why,
         Err(payload) => resume_unwind(payload),
     })

@@ -15,17 +15,17 @@ mod keyword;
 mod lint;
 mod meter;
 mod pattern;
-mod plain;
+mod simple;
 mod pointer;
 mod property;
 mod secret;
-mod words;
+mod describe;
 
 #[cfg(test)]
 mod tests;
 
 pub use bundle::bundle;
-pub use coerce::{Coerced, coerce, fill_defaults};
+pub use coerce::{Coercion, coerce, fill_defaults};
 pub use compile::Schema;
 pub use keyword::unknown_keywords;
 pub use lint::{Lint, LintKind, lint};
@@ -34,11 +34,11 @@ use serde_json::Value;
 
 /// Finds a document by its URI without fragment: for files of the pack a path relative to the file of the schema,
 /// with `/`, such as `defs/common.json`.
-pub type Refs<'a> = dyn Fn(&str) -> Option<Value> + 'a;
+pub type ReferenceLoader<'a> = dyn Fn(&str) -> Option<Value> + 'a;
 
 /// A mistake in a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SchemaFault {
+pub struct SchemaError {
     /// The JSON pointer of the exact place in the schema; for a mistake in a file that it refers to, of the `$ref`.
     pub pointer: String,
     /// What is wrong: lower case, no full stop, names in back-ticks.

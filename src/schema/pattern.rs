@@ -2,7 +2,7 @@
 //!
 //! An expression is matched by `regex`, in time linear in the text, and what a text costs is charged before; unless it
 //! needs look-around or back-references. Then it is matched by `fancy-regex`, which gives up after so many steps as the
-//! length of the text allows ([`BACKTRACKS`]), and the value counts as wrong.
+//! length of the text allows ([`MAX_BACKTRACKS`]), and the value counts as wrong.
 //! For the names of `patternProperties` the validator has engines of its own: they are charged for before it begins.
 
 use std::sync::OnceLock;
@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::budget::{Budget, Exhausted};
 
 use super::cost::Cost;
-use super::meter::{self, Exceeded};
-use super::{SchemaFault, keyword, pointer, words};
+use super::meter::{self, LimitExceeded};
+use super::{SchemaError, describe, keyword, pointer};
 
 /// How often an expression may backtrack over a text of at most so many bytes: each time it may read all of it again.
-const BACKTRACKS: [(usize, usize); 5] =
+const MAX_BACKTRACKS: [(usize, usize); 5] =
     [(2 << 10, 100_000), (20 << 10, 10_000), (200 << 10, 1_000), (2 << 20, 100), (usize::MAX, 10)];
 /// How many bytes a name may have that is matched by backtracking.
 const MAX_NAME: usize = 2 << 10;
@@ -38,8 +38,8 @@ impl Compiled {
         value: &Value,
         (most, budget): (u32, &Budget),
         judge: impl FnOnce(&Validator) -> T,
-    ) -> Result<T, Exceeded> {
-        meter::within(most, budget, || {
+    ) -> Result<T, LimitExceeded> {
+        meter::run_metered(most, budget, || {
             if !self.names.is_empty() {
                 self.charge_names(value);
             }
@@ -71,7 +71,7 @@ struct Pattern {
 
 enum Engine {
     Linear { regex: regex::Regex, cost: OnceLock<Option<Cost>> },
-    Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; BACKTRACKS.len()]> },
+    Backtracking { expression: String, by_length: Box<[OnceLock<Option<fancy_regex::Regex>>; MAX_BACKTRACKS.len()]> },
 }
 
 impl Pattern {
@@ -80,10 +80,10 @@ impl Pattern {
         let engine = match regex::Regex::new(&expression) {
             Ok(regex) => Engine::Linear { regex, cost: OnceLock::new() },
             Err(_) => {
-                let [shortest, ..] = BACKTRACKS;
-                let by_length: Box<[OnceLock<_>; BACKTRACKS.len()]> = Box::default();
+                let [shortest, ..] = MAX_BACKTRACKS;
+                let by_length: Box<[OnceLock<_>; MAX_BACKTRACKS.len()]> = Box::default();
                 let [first, ..] = &*by_length;
-                let _ = first.set(Some(backtracking(&expression, shortest.1)?));
+                let _ = first.set(Some(backtracking_options(&expression, shortest.1)?));
                 Engine::Backtracking { expression: expression.into_owned(), by_length }
             }
         };
@@ -98,9 +98,9 @@ impl Pattern {
                 Some(regex.is_match(text))
             }
             Engine::Backtracking { expression, by_length } => {
-                let fitting = BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
+                let fitting = MAX_BACKTRACKS.iter().zip(&**by_length).find(|((longest, _), _)| text.len() <= *longest);
                 let ((_, limit), regex) = fitting?;
-                regex.get_or_init(|| backtracking(expression, *limit)).as_ref()?.is_match(text).ok()
+                regex.get_or_init(|| backtracking_options(expression, *limit)).as_ref()?.is_match(text).ok()
             }
         }
     }
@@ -114,13 +114,13 @@ impl Pattern {
 
     fn charge_name(&self, name: &str) {
         if matches!(self.engine, Engine::Backtracking { .. }) && name.len() > MAX_NAME {
-            meter::end(Exceeded::Budget(Exhausted::Work));
+            meter::end(LimitExceeded::Budget(Exhausted::Work));
         }
         self.charge(name);
     }
 }
 
-fn backtracking(expression: &str, limit: usize) -> Option<fancy_regex::Regex> {
+fn backtracking_options(expression: &str, limit: usize) -> Option<fancy_regex::Regex> {
     let mut builder = fancy_regex::RegexBuilder::new(expression);
     builder.backtrack_limit(limit).delegate_size_limit(MAX_DELEGATE).build().ok()
 }
@@ -130,7 +130,7 @@ impl<'i> Keyword<'i> for Pattern {
         match value.as_str().map_or(Some(true), |text| self.matches(text)) {
             Some(true) => Ok(()),
             Some(false) => {
-                Err(ValidationError::custom(format!("must match the pattern {}", words::name(&self.source))))
+                Err(ValidationError::custom(format!("must match the pattern {}", describe::quote_name(&self.source))))
             }
             None => Err(ValidationError::custom("could not be matched against its pattern")),
         }
@@ -142,12 +142,13 @@ impl<'i> Keyword<'i> for Pattern {
 }
 
 /// Compiles a self-contained schema.
-pub(super) fn build(schema: &Value, draft: Draft) -> Result<Compiled, ValidationError<'static>> {
+pub(super) fn build_validator(schema: &Value, draft: Draft) -> Result<Compiled, ValidationError<'static>> {
     let names = names(schema, draft);
-    let metered = meter::metered(schema, draft);
+    let metered = meter::add_meter(schema, draft);
     let schema = metered.as_ref().unwrap_or(schema);
-    let linear = meter::counting(options(draft)).with_pattern_options(PatternOptions::regex());
-    let validator = linear.build(schema).or_else(|_| meter::counting(with_look_around(draft)).build(schema))?;
+    let linear = meter::with_meter_keyword(base_options(draft)).with_pattern_options(PatternOptions::regex());
+    let validator =
+        linear.build(schema).or_else(|_| meter::with_meter_keyword(with_look_around(draft)).build(schema))?;
     Ok(Compiled { validator, names })
 }
 
@@ -159,31 +160,32 @@ fn names(root: &Value, draft: Draft) -> Vec<Pattern> {
 }
 
 /// Compiles a self-contained schema and each schema in it, by JSON pointers with `#`.
-pub(super) fn build_each(schema: &Value, draft: Draft) -> Option<ValidatorMap> {
-    let linear = options(draft).with_pattern_options(PatternOptions::regex());
+pub(super) fn build_subschema_validators(schema: &Value, draft: Draft) -> Option<ValidatorMap> {
+    let linear = base_options(draft).with_pattern_options(PatternOptions::regex());
     linear.build_map(schema).or_else(|_| with_look_around(draft).build_map(schema)).ok()
 }
 
-fn options<'i>(draft: Draft) -> ValidationOptions<'i> {
-    let options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
-    options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
+fn base_options<'i>(draft: Draft) -> ValidationOptions<'i> {
+    let base_options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
+    base_options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
         Some(pattern) => Ok(Box::new(pattern)),
         None => Err(ValidationError::custom("`pattern` is not a regular expression")),
     })
 }
 
 fn with_look_around<'i>(draft: Draft) -> ValidationOptions<'i> {
-    let [_, (_, limit), ..] = BACKTRACKS;
-    options(draft).with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE))
+    let [_, (_, limit), ..] = MAX_BACKTRACKS;
+    base_options(draft)
+        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE))
 }
 
 /// Whether a schema itself holds an expression.
-pub(super) fn has_any(schema: &Map<String, Value>) -> bool {
+pub(super) fn has_patterns(schema: &Map<String, Value>) -> bool {
     schema.contains_key("pattern") || schema.contains_key("patternProperties")
 }
 
 /// The expressions of a document that no engine takes.
-pub(super) fn faults(root: &Value, draft: Draft) -> Vec<SchemaFault> {
+pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
     let schemas = keyword::subschemas(root, draft);
     let expressions = schemas.iter().flat_map(|(place, schema)| {
         let own = schema.get("pattern").and_then(Value::as_str).map(|text| (pointer::join(place, "pattern"), text));
@@ -191,20 +193,20 @@ pub(super) fn faults(root: &Value, draft: Draft) -> Vec<SchemaFault> {
         let names = pointer::join(place, "patternProperties");
         own.into_iter().chain(keys.map(move |key| (pointer::join(&names, key), key.as_str())))
     });
-    expressions.filter_map(|(pointer, text)| fault(pointer, text)).collect()
+    expressions.filter_map(|(pointer, text)| pattern_error(pointer, text)).collect()
 }
 
-fn fault(pointer: String, text: &str) -> Option<SchemaFault> {
-    build(&json!({ "pattern": text }), Draft::Draft202012).err()?;
+fn pattern_error(pointer: String, text: &str) -> Option<SchemaError> {
+    build_validator(&json!({ "pattern": text }), Draft::Draft202012).err()?;
     if is_too_large(text) {
-        let message = format!("{} is too large a regular expression: its counts multiply", words::name(text));
+        let message = format!("{} is too large a regular expression: its counts multiply", describe::quote_name(text));
         let help = "lower its counts, and say with `maxLength` how long a text may be".to_owned();
-        return Some(SchemaFault { pointer, message, help: Some(help) });
+        return Some(SchemaError { pointer, message, help: Some(help) });
     }
     let why = regex::Regex::new(text).err().map(|error| error.to_string());
     let why = why.as_deref().and_then(|error| error.lines().last()?.strip_prefix("error: "));
-    let message = format!("{} is not a regular expression", words::name(text));
-    Some(SchemaFault { pointer, message: why.map_or(message.clone(), |why| format!("{message}: {why}")), help: None })
+    let message = format!("{} is not a regular expression", describe::quote_name(text));
+    Some(SchemaError { pointer, message: why.map_or(message.clone(), |why| format!("{message}: {why}")), help: None })
 }
 
 /// Whether nothing is wrong with an expression but its size.

@@ -23,7 +23,7 @@ pub(super) fn parent(pointer: &str) -> &str {
 }
 
 /// The fragment of a reference with its `%xx` decoded; what is malformed stays as it is.
-pub(super) fn percent_decoded(text: &str) -> String {
+pub(super) fn percent_decode_lossy(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -7,16 +7,16 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 
 use crate::action::ListKind;
-use crate::catalog::{Catalog, face};
+use crate::catalog::{Catalog, listing};
 
 use super::{
-    Options,
-    served::{icons, translate},
+    ServeOptions,
+    snapshot::{convert_via_json, icons},
 };
 
 /// The kinds of things that a client may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CapabilityKind {
     Tools,
     Prompts,
     Resources,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// Which kinds are declared, or were to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kinds {
+pub(crate) struct DeclaredCapabilities {
     tools: bool,
     prompts: bool,
     resources: bool,
@@ -39,36 +39,36 @@ pub(crate) struct Kinds {
     skills: bool,
 }
 
-impl Kinds {
-    pub(crate) fn of(catalog: &Catalog, options: Options) -> Kinds {
+impl DeclaredCapabilities {
+    pub(crate) fn from_catalog(catalog: &Catalog, options: ServeOptions) -> DeclaredCapabilities {
         let (lists, all) = (catalog.lists(), options.declare_all);
-        Kinds {
+        DeclaredCapabilities {
             tools: all || !lists.tools.is_empty(),
             prompts: all || !lists.prompts.is_empty(),
             resources: all
                 || !(lists.resources.is_empty() && lists.resource_templates.is_empty())
                 || catalog.serves_skills(),
-            completions: all || catalog.completes(),
-            logging: all || catalog.logs(),
+            completions: all || catalog.has_completions(),
+            logging: all || catalog.sends_logs(),
             tasks: catalog.has_tasks(),
             skills: catalog.serves_skills(),
         }
     }
 
     /// What of them a session has: tasks are of 2026-07-28.
-    pub(crate) fn in_session(self) -> Kinds {
-        Kinds { tasks: false, ..self }
+    pub(crate) fn session_tools(self) -> DeclaredCapabilities {
+        DeclaredCapabilities { tasks: false, ..self }
     }
 
-    pub(crate) fn has(self, kind: Kind) -> bool {
+    pub(crate) fn has(self, kind: CapabilityKind) -> bool {
         match kind {
-            Kind::Tools => self.tools,
-            Kind::Prompts => self.prompts,
-            Kind::Resources => self.resources,
-            Kind::Completions => self.completions,
-            Kind::Logging => self.logging,
-            Kind::Tasks => self.tasks,
-            Kind::Skills => self.skills,
+            CapabilityKind::Tools => self.tools,
+            CapabilityKind::Prompts => self.prompts,
+            CapabilityKind::Resources => self.resources,
+            CapabilityKind::Completions => self.completions,
+            CapabilityKind::Logging => self.logging,
+            CapabilityKind::Tasks => self.tasks,
+            CapabilityKind::Skills => self.skills,
         }
     }
 }
@@ -76,22 +76,22 @@ impl Kinds {
 /// Of what clients are told when it changes: of everything where the catalog may be replaced, else of what a step can
 /// say has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Promised {
+pub(crate) struct ChangeCapabilities {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) updates: bool,
 }
 
-impl Promised {
-    pub(crate) fn of(catalog: &Catalog, options: Options) -> Promised {
-        let said = catalog.notices();
-        let list = |kind| options.watching || said.contains(&Some(kind));
-        Promised {
+impl ChangeCapabilities {
+    pub(crate) fn from_catalog(catalog: &Catalog, options: ServeOptions) -> ChangeCapabilities {
+        let notified = catalog.change_notifications();
+        let list = |kind| options.watching || notified.contains(&Some(kind));
+        ChangeCapabilities {
             tools: list(ListKind::Tools),
             prompts: list(ListKind::Prompts),
             resources: list(ListKind::Resources),
-            updates: options.watching || said.contains(&None),
+            updates: options.watching || notified.contains(&None),
         }
     }
 
@@ -101,14 +101,18 @@ impl Promised {
 }
 
 /// Writes down who answers and what can be asked.
-pub(crate) fn config(server: &face::Server, kinds: Kinds, promised: Promised) -> ServerConfig {
+pub(crate) fn server_config(
+    server: &listing::ServerInfo,
+    kinds: DeclaredCapabilities,
+    promised: ChangeCapabilities,
+) -> ServerConfig {
     let mut config = ServerConfig::new(capabilities(server, kinds, promised));
     config.server_info = implementation(server);
     config.instructions = server.instructions.clone();
     config
 }
 
-pub(crate) fn implementation(server: &face::Server) -> Implementation {
+pub(crate) fn implementation(server: &listing::ServerInfo) -> Implementation {
     let mut implementation = Implementation::new(server.name.clone(), server.version.clone());
     implementation.title = server.title.clone();
     implementation.description = server.description.clone();
@@ -117,10 +121,14 @@ pub(crate) fn implementation(server: &face::Server) -> Implementation {
     implementation
 }
 
-fn capabilities(server: &face::Server, kinds: Kinds, promised: Promised) -> ServerCapabilities {
+fn capabilities(
+    server: &listing::ServerInfo,
+    kinds: DeclaredCapabilities,
+    promised: ChangeCapabilities,
+) -> ServerCapabilities {
     let yes = |promised: bool| promised.then_some(true);
     let mut capabilities = ServerCapabilities::default();
-    capabilities.experimental = server.experimental.as_ref().and_then(translate);
+    capabilities.experimental = server.experimental.as_ref().and_then(convert_via_json);
     let mut extensions = server.extensions.clone().unwrap_or_default();
     if kinds.skills {
         let settings = Map::from_iter([("directoryRead".to_owned(), Value::Bool(true))]);
@@ -129,7 +137,7 @@ fn capabilities(server: &face::Server, kinds: Kinds, promised: Promised) -> Serv
     if kinds.tasks {
         extensions.entry(TASKS_EXTENSION_ID).or_insert_with(|| Value::Object(Map::new()));
     }
-    capabilities.extensions = if extensions.is_empty() { None } else { translate(&extensions) };
+    capabilities.extensions = if extensions.is_empty() { None } else { convert_via_json(&extensions) };
     capabilities.completions = kinds.completions.then(Map::new);
     capabilities.logging = kinds.logging.then(Map::new);
     capabilities.tools = kinds.tools.then(|| {

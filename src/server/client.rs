@@ -15,66 +15,76 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Asks, Client, Level, Message, Need, Notice, Progressed, Question, Round, Unanswered};
+use crate::action::{
+    AskError, ChangeNotification, ClientCapability, ClientQuestion, LogLevel, LogNotification, McpClient,
+    ProgressUpdate, QuestionKind, QuestionRound,
+};
 
 use super::{
-    Live, SMALL, Server, logging,
-    pace::Pace,
-    question,
-    session::{Era, RootsAge, Session},
+    ConnectionHandler, LiveCatalog, SMALL_MESSAGE_BYTES, logging, question,
+    session::{RootsRevision, Session, SpecVersion},
+    throttle::Throttle,
     weight::Weight,
 };
 
 /// Who made a request.
-pub(crate) struct Caller {
-    era: Era,
+pub(crate) struct RequestClient {
+    spec_version: SpecVersion,
     peer: Peer<RoleServer>,
     capabilities: Option<ClientCapabilities>,
-    live: Live,
+    live: LiveCatalog,
     session: Arc<Session>,
     cancel: CancellationToken,
     request: RequestId,
-    roots_age: RootsAge,
+    roots_revision: RootsRevision,
     /// Under which it wants to hear of progress.
     token: Option<ProgressToken>,
-    progress: Mutex<Progress>,
+    progress: Mutex<ProgressState>,
     /// The level that the request itself asks for, in 2026-07-28.
-    level: Option<Level>,
+    level: Option<LogLevel>,
     /// The answers that came with the request, until a round has taken them.
     answers: Mutex<Option<Map<String, Value>>>,
 }
 
 /// What of its progress a call has told.
-struct Progress {
+struct ProgressState {
     last: Option<f64>,
-    pace: Pace,
+    pace: Throttle,
     /// The newest that was held back.
-    held: Option<Progressed>,
+    held: Option<ProgressUpdate>,
 }
 
 /// Lots of progress that is told at once, and then each second.
-const PROGRESS: (u32, u32) = (50, 20);
+const PROGRESS_RATE: (u32, u32) = (50, 20);
 
-impl Caller {
+impl RequestClient {
     pub(crate) fn new(
-        server: &Server,
+        server: &ConnectionHandler,
         context: &RequestContext<RoleServer>,
-        era: Era,
+        spec_version: SpecVersion,
         answers: Option<Map<String, Value>>,
-    ) -> Caller {
-        Caller {
-            era,
+    ) -> RequestClient {
+        RequestClient {
+            spec_version,
             peer: context.peer.clone(),
             capabilities: context.client_capabilities(),
             live: server.live.clone(),
             session: server.session.clone(),
             cancel: context.ct.clone(),
             request: context.id.clone(),
-            roots_age: context.extensions.get().copied().unwrap_or_default(),
+            roots_revision: context.extensions.get().copied().unwrap_or_default(),
             token: context.meta.get_progress_token(),
-            progress: Mutex::new(Progress { last: None, pace: Pace::new(PROGRESS.0, PROGRESS.1), held: None }),
-            level: if era.is_modern() { context.meta.log_level().map(logging::level) } else { None },
-            answers: Mutex::new(answers.filter(|_| era.is_modern())),
+            progress: Mutex::new(ProgressState {
+                last: None,
+                pace: Throttle::new(PROGRESS_RATE.0, PROGRESS_RATE.1),
+                held: None,
+            }),
+            level: if spec_version.is_sessionless() {
+                context.meta.log_level().map(logging::level_from_protocol)
+            } else {
+                None
+            },
+            answers: Mutex::new(answers.filter(|_| spec_version.is_sessionless())),
         }
     }
 
@@ -84,15 +94,15 @@ impl Caller {
     }
 
     /// Tells what was held back, now that the call ends.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn flush_held(&self) {
         let held = self.progress().held.take();
         if let Some(held) = held {
             self.send_progress(held).await;
         }
-        let Some(least) = self.least() else { return };
-        let missing = self.session.log_pace().held();
+        let Some(least) = self.min_log_level() else { return };
+        let missing = self.session.log_throttle().take_dropped();
         if missing > 0 {
-            self.send_log(least.max(Level::Warning), "folio", left_out(missing)).await;
+            self.send_log(least.max(LogLevel::Warning), "folio", dropped_messages_notice(missing)).await;
         }
     }
 
@@ -100,12 +110,12 @@ impl Caller {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ProgressState> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks in place, all questions at once.
-    async fn ask_now(&self, round: &Round) -> Result<Map<String, Value>, Unanswered> {
+    async fn ask_in_session(&self, round: &QuestionRound) -> Result<Map<String, Value>, AskError> {
         let mut answers = Map::new();
         let asked = join_all(round.questions.iter().map(|question| self.ask_one(question, round))).await;
         for (question, answer) in round.questions.iter().zip(asked) {
@@ -115,51 +125,52 @@ impl Caller {
     }
 
     /// Asks one question. The roots of a session are known until it says that they changed, if it says so at all.
-    async fn ask_one(&self, question: &Question, round: &Round) -> Result<Value, Unanswered> {
-        let roots = question.asks == Asks::Roots && self.tells_of_roots();
-        let known = self.session.roots().clone().filter(|(age, _)| roots && *age == self.roots_age);
+    async fn ask_one(&self, question: &ClientQuestion, round: &QuestionRound) -> Result<Value, AskError> {
+        let roots = question.kind == QuestionKind::Roots && self.notifies_roots_changes();
+        let known = self.session.roots().clone().filter(|(age, _)| roots && *age == self.roots_revision);
         if let Some((_, known)) = known {
             return Ok(known);
         }
-        let answer = self.put(question, round).await?;
-        if roots && crate::action::roots(&answer).is_some() && answer.weight() <= SMALL {
-            *self.session.roots() = Some((self.roots_age, answer.clone()));
+        let answer = self.send_question(question, round).await?;
+        if roots && crate::action::parse_roots(&answer).is_some() && answer.weight() <= SMALL_MESSAGE_BYTES {
+            *self.session.roots() = Some((self.roots_revision, answer.clone()));
         }
         Ok(answer)
     }
 
-    fn tells_of_roots(&self) -> bool {
+    fn notifies_roots_changes(&self) -> bool {
         let roots = self.capabilities.as_ref().and_then(|capabilities| capabilities.roots.as_ref());
         roots.is_some_and(|roots| roots.list_changed == Some(true))
     }
 
-    async fn put(&self, question: &Question, round: &Round) -> Result<Value, Unanswered> {
-        let (method, params) = question::request(&question.asks, self.era);
+    async fn send_question(&self, question: &ClientQuestion, round: &QuestionRound) -> Result<Value, AskError> {
+        let (method, params) = question::question_request(&question.kind, self.spec_version);
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         let options = PeerRequestOptions::with_timeout(round.timeout)
             .reset_timeout_on_progress()
-            .with_max_total_timeout(round.timeout * MOST_PATIENCE);
-        let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered)?;
-        let mut asked = Asked { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+            .with_max_total_timeout(round.timeout * MAX_TIMEOUT_FACTOR);
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered_reason)?;
+        let mut asked = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
         // On a task of its own it comes to its end, and leaves nothing behind, whoever no longer waits for it.
         let answer = tokio::spawn(handle.await_response());
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {
-                asked.take_back().await;
-                Err(Unanswered::Cancelled)
+                asked.cancel().await;
+                Err(AskError::Cancelled)
             }
             answer = answer => {
                 asked.id = None;
-                let answer = answer.map_err(|_| Unanswered::Cancelled)?.map_err(unanswered)?;
+                let answer = answer.map_err(|_| AskError::Cancelled)?.map_err(unanswered_reason)?;
                 let answer = serde_json::to_value(answer).unwrap_or_default();
-                Ok(question::answer(&question.asks, answer, self.era))
+                Ok(question::normalize_answer(&question.kind, answer, self.spec_version))
             }
         }
     }
 
-    async fn send_log(&self, level: Level, logger: &str, data: Value) {
-        let params = LoggingMessageNotificationParam::new(logging::written(level), data).with_logger(logger.to_owned());
+    async fn send_log(&self, level: LogLevel, logger: &str, data: Value) {
+        let params = LoggingMessageNotificationParam::new(logging::level_to_protocol(level), data)
+            .with_logger(logger.to_owned());
         let mut message = LoggingMessageNotification::new(params);
         // Over HTTP it goes down the stream of the request, as a question does: not every client has another.
         message.extensions.insert(OriginatingRequestId(self.request.clone()));
@@ -169,11 +180,11 @@ impl Caller {
         }
     }
 
-    async fn send_progress(&self, progressed: Progressed) {
+    async fn send_progress(&self, progressed: ProgressUpdate) {
         let Some(token) = self.token.clone() else { return };
         let mut params = ProgressNotificationParam::new(token, progressed.progress);
         params.total = progressed.total;
-        params.message = progressed.message.filter(|_| self.era >= Era::V2025_03_26);
+        params.message = progressed.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
         tokio::select! {
             () = self.cancel.cancelled() => {}
             _ = self.peer.notify_progress(params) => {}
@@ -181,19 +192,19 @@ impl Caller {
     }
 
     /// The least grave messages that the client wants, if any: 2026-07-28 says it by the request, before the session.
-    fn least(&self) -> Option<Level> {
-        if self.era.is_modern() { self.level } else { Some(self.session.log_level()) }
+    fn min_log_level(&self) -> Option<LogLevel> {
+        if self.spec_version.is_sessionless() { self.level } else { Some(self.session.log_level()) }
     }
 }
 
 /// A question that is put, and taken back when nobody waits for its answer any more.
-struct Asked {
+struct RequestGuard {
     peer: Peer<RoleServer>,
     id: Option<RequestId>,
 }
 
-impl Asked {
-    fn take_back(&mut self) -> impl Future<Output = ()> + Send + 'static {
+impl RequestGuard {
+    fn cancel(&mut self) -> impl Future<Output = ()> + Send + 'static {
         let (peer, id) = (self.peer.clone(), self.id.take());
         async move {
             if id.is_some() {
@@ -204,51 +215,53 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         if self.id.is_some()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(self.take_back());
+            runtime.spawn(self.cancel());
         }
     }
 }
 
 /// How many times its patience a question may take in all, for a client that says that it is at it.
-const MOST_PATIENCE: u32 = 6;
+const MAX_TIMEOUT_FACTOR: u32 = 6;
 
-impl Client for Caller {
-    fn can(&self, need: Need) -> bool {
-        question::can(need, self.capabilities.as_ref(), self.era)
+impl McpClient for RequestClient {
+    fn can(&self, need: ClientCapability) -> bool {
+        question::is_supported(need, self.capabilities.as_ref(), self.spec_version)
     }
 
     fn declared(&self) -> Option<Map<String, Value>> {
-        declared(self.capabilities.as_ref())
+        declared_capabilities(self.capabilities.as_ref())
     }
 
-    fn ask<'a>(&'a self, round: &'a Round) -> BoxFuture<'a, Result<Map<String, Value>, Unanswered>> {
+    fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         Box::pin(async move {
-            if !self.era.is_modern() {
-                return self.ask_now(round).await;
+            if !self.spec_version.is_sessionless() {
+                return self.ask_in_session(round).await;
             }
-            self.answers().take().ok_or(Unanswered::Later)
+            self.answers().take().ok_or(AskError::Deferred)
         })
     }
 
-    fn log(&self, message: Message) -> BoxFuture<'_, ()> {
+    fn log(&self, message: LogNotification) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(least) = self.least().filter(|least| message.level >= *least) else { return };
-            let passed = self.session.log_pace().pass();
+            let Some(least) = self.min_log_level().filter(|least| message.level >= *least) else { return };
+            let passed = self.session.log_throttle().try_pass();
             match passed {
                 None => return,
                 Some(0) => {}
-                Some(missing) => self.send_log(least.max(Level::Warning), "folio", left_out(missing)).await,
+                Some(missing) => {
+                    self.send_log(least.max(LogLevel::Warning), "folio", dropped_messages_notice(missing)).await
+                }
             }
             self.send_log(message.level, &message.logger, message.data).await;
         })
     }
 
-    fn progress(&self, progressed: Progressed) -> BoxFuture<'_, ()> {
+    fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self.token.is_none() {
                 return;
@@ -259,7 +272,7 @@ impl Client for Caller {
                     return;
                 }
                 told.last = Some(progressed.progress);
-                if told.pace.pass().is_none() {
+                if told.pace.try_pass().is_none() {
                     told.held = Some(progressed);
                     return;
                 }
@@ -269,28 +282,28 @@ impl Client for Caller {
         })
     }
 
-    fn notify(&self, notice: Notice) {
-        self.live.notice(notice);
+    fn notify(&self, notice: ChangeNotification) {
+        self.live.publish_notice(notice);
     }
 }
 
 /// All that a client has declared; one that has declared nothing has declared no capability.
-pub(crate) fn declared(capabilities: Option<&ClientCapabilities>) -> Option<Map<String, Value>> {
+pub(crate) fn declared_capabilities(capabilities: Option<&ClientCapabilities>) -> Option<Map<String, Value>> {
     match capabilities.map(serde_json::to_value) {
         Some(Ok(Value::Object(declared))) => Some(declared),
         _ => Some(Map::new()),
     }
 }
 
-fn left_out(missing: u64) -> Value {
+fn dropped_messages_notice(missing: u64) -> Value {
     json!(format!("{missing} messages were left out: they came too fast"))
 }
 
-fn unanswered(error: ServiceError) -> Unanswered {
+fn unanswered_reason(error: ServiceError) -> AskError {
     match error {
-        ServiceError::Timeout { .. } => Unanswered::TimedOut,
-        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Unanswered::Cancelled,
-        ServiceError::McpError(error) => Unanswered::Failed(error.message.into_owned()),
-        other => Unanswered::Failed(other.to_string()),
+        ServiceError::Timeout { .. } => AskError::TimedOut,
+        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => AskError::Cancelled,
+        ServiceError::McpError(error) => AskError::Refused(error.message.into_owned()),
+        other => AskError::Refused(other.to_string()),
     }
 }

@@ -6,44 +6,45 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::{Completion, CompletionOf};
+use crate::catalog::answer::{CompletionRequest, CompletionTarget};
 
-use super::{Server, capability::Kind, error, limit::Cost, session::Admitted};
+use super::{ConnectionHandler, capability::CapabilityKind, client_rate_limit::Cost, error, session::AdmittedRequest};
 
 pub(crate) async fn complete(
-    server: &Server,
+    server: &ConnectionHandler,
     request: CompleteRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CompleteResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Completions, context)?;
-    server.allowance(era).take(Cost::Complete).map_err(error::too_early)?;
-    let wish = wish(request)?;
-    if served.catalog.completion_acts(&wish) {
-        server.take(era, true).map_err(error::too_early)?;
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Completions, context)?;
+    server.allowance(spec_version).spend(Cost::Completion).map_err(error::rate_limited)?;
+    let wish = completion_request(request)?;
+    if snapshot.catalog.completion_runs_actions(&wish) {
+        server.charge_call(spec_version, true).map_err(error::rate_limited)?;
     }
-    let call = server.call(context, &served);
-    let found = server.run(context, Box::pin(served.catalog.complete(&wish, &call))).await.map_err(error::refused)?;
+    let call = server.call_context(context, &snapshot);
+    let completions =
+        server.run(context, Box::pin(snapshot.catalog.complete(&wish, &call))).await.map_err(error::refusal_error)?;
     let mut info = CompletionInfo::default();
-    info.has_more = Some(found.has_more || found.values.len() > CompletionInfo::MAX_VALUES);
-    info.total = found.total.and_then(|total| u32::try_from(total).ok());
-    info.values = found.values;
+    info.has_more = Some(completions.has_more || completions.values.len() > CompletionInfo::MAX_VALUES);
+    info.total = completions.total.and_then(|total| u32::try_from(total).ok());
+    info.values = completions.values;
     info.values.truncate(CompletionInfo::MAX_VALUES);
     let mut result = CompleteResult::new(info);
-    if era.is_modern() {
-        result.meta = Some(served.meta.clone());
+    if spec_version.is_sessionless() {
+        result.meta = Some(snapshot.meta.clone());
     }
     Ok(result)
 }
 
-fn wish(request: CompleteRequestParams) -> Result<Completion, ErrorData> {
+fn completion_request(request: CompleteRequestParams) -> Result<CompletionRequest, ErrorData> {
     let of = match request.r#ref {
-        Reference::Prompt(prompt) => CompletionOf::Prompt(prompt.name),
-        Reference::Resource(resource) => CompletionOf::Template(resource.uri),
+        Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
+        Reference::Resource(resource) => CompletionTarget::Template(resource.uri),
         _ => return Err(ErrorData::invalid_params("`ref` is neither of a prompt nor of a resource", None)),
     };
     let context = request.context.and_then(|context| context.arguments).unwrap_or_default();
-    Ok(Completion {
-        of,
+    Ok(CompletionRequest {
+        target: of,
         argument: request.argument.name,
         value: request.argument.value,
         context: context.into_iter().collect(),

@@ -6,85 +6,85 @@ use rmcp::model::{
 };
 
 use crate::catalog::{
-    answer::{Block, Body, Contents, Embedded, Media, Message, Text},
-    face,
+    answer::{AnswerBlock, AnswerContents, AnswerMessage, EmbeddedBlock, MediaBlock, TextBlock, TextOrBlob},
+    listing,
 };
 
 use super::{
-    older::{self, Older},
-    served,
-    session::Era,
+    downgrade::{self, Downgrade},
+    session::SpecVersion,
+    snapshot,
 };
 
 /// Blocks as a version knows them.
-pub(crate) fn blocks(blocks: Vec<Block>, era: Era) -> Vec<ContentBlock> {
-    let known = |(nth, one)| older::known(block(one), nth, era);
+pub(crate) fn blocks(blocks: Vec<AnswerBlock>, spec_version: SpecVersion) -> Vec<ContentBlock> {
+    let known = |(nth, one)| downgrade::downgrade_block(block(one), nth, spec_version);
     blocks.into_iter().enumerate().map(known).collect()
 }
 
 /// Messages as a version knows them.
-pub(crate) fn messages(messages: Vec<Message>, era: Era) -> Vec<PromptMessage> {
-    let known = |(nth, message): (usize, Message)| {
-        PromptMessage::new(role(message.role), older::known(block(message.content), nth, era))
+pub(crate) fn messages(messages: Vec<AnswerMessage>, spec_version: SpecVersion) -> Vec<PromptMessage> {
+    let known = |(nth, message): (usize, AnswerMessage)| {
+        PromptMessage::new(role(message.role), downgrade::downgrade_block(block(message.content), nth, spec_version))
     };
     messages.into_iter().enumerate().map(known).collect()
 }
 
 /// What a resource holds, as a version knows it.
-pub(crate) fn all(pieces: Vec<Contents>, era: Era) -> Vec<ResourceContents> {
-    let mut pieces: Vec<ResourceContents> = pieces.into_iter().map(contents).collect();
-    pieces.leave_out(era);
+pub(crate) fn resource_contents(pieces: Vec<AnswerContents>, spec_version: SpecVersion) -> Vec<ResourceContents> {
+    let mut pieces: Vec<ResourceContents> = pieces.into_iter().map(resource_content).collect();
+    pieces.downgrade(spec_version);
     pieces
 }
 
-fn contents(contents: Contents) -> ResourceContents {
-    let Contents { uri, mime_type, body, meta } = contents;
+fn resource_content(contents: AnswerContents) -> ResourceContents {
+    let AnswerContents { uri, mime_type, body, meta } = contents;
     let meta = meta.map(MetaObject);
     match body {
-        Body::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta },
-        Body::Blob(blob) => ResourceContents::BlobResourceContents { uri, mime_type, blob, meta },
+        TextOrBlob::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta },
+        TextOrBlob::Blob(blob) => ResourceContents::BlobResourceContents { uri, mime_type, blob, meta },
     }
 }
 
-fn block(block: Block) -> ContentBlock {
+fn block(block: AnswerBlock) -> ContentBlock {
     match block {
-        Block::Text(Text { text, annotations, meta }) => {
+        AnswerBlock::Text(TextBlock { text, annotations, meta }) => {
             let mut content = TextContent::new(text);
-            content.annotations = annotations.map(hints);
+            content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Text(content)
         }
-        Block::Image(Media { data, mime_type, annotations, meta }) => {
+        AnswerBlock::Image(MediaBlock { data, mime_type, annotations, meta }) => {
             let mut content = ImageContent::new(data, mime_type);
-            content.annotations = annotations.map(hints);
+            content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Image(content)
         }
-        Block::Audio(Media { data, mime_type, annotations, meta }) => {
+        AnswerBlock::Audio(MediaBlock { data, mime_type, annotations, meta }) => {
             let mut content = AudioContent::new(data, mime_type);
-            content.annotations = annotations.map(hints);
+            content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Audio(content)
         }
-        Block::Resource(Embedded { resource, annotations, meta }) => {
-            let mut content = EmbeddedResource::new(contents(resource));
-            content.annotations = annotations.map(hints);
+        AnswerBlock::Resource(EmbeddedBlock { resource, annotations, meta }) => {
+            let mut content = EmbeddedResource::new(resource_content(resource));
+            content.annotations = annotations.map(convert_annotations);
             content.meta = meta.map(MetaObject);
             ContentBlock::Resource(content)
         }
-        Block::ResourceLink(resource) => ContentBlock::ResourceLink(served::resource(&resource)),
+        AnswerBlock::ResourceLink(resource) => ContentBlock::ResourceLink(snapshot::resource(&resource)),
     }
 }
 
-fn role(role: face::Role) -> Role {
+fn role(role: listing::Role) -> Role {
     match role {
-        face::Role::User => Role::User,
-        face::Role::Assistant => Role::Assistant,
+        listing::Role::User => Role::User,
+        listing::Role::Assistant => Role::Assistant,
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rmcp holds a priority as f32; it has a digit or two")]
-fn hints(hints: face::Annotations) -> Annotations {
+fn convert_annotations(hints: listing::Annotations) -> Annotations {
     let mut annotations = Annotations::default();
     annotations.audience = (!hints.audience.is_empty()).then(|| hints.audience.into_iter().map(role).collect());
     annotations.priority = hints.priority.map(|priority| priority as f32);
@@ -100,33 +100,44 @@ mod tests {
 
     /// The two sides are written apart, so what each would send is compared.
     #[test]
-    fn every_block_is_sent_as_it_was_written() {
-        let annotations =
-            Some(face::Annotations { audience: vec![face::Role::User], priority: Some(0.5), last_modified: None });
+    fn every_block_serializes_like_the_catalog() {
+        let annotations = Some(listing::Annotations {
+            audience: vec![listing::Role::User],
+            priority: Some(0.5),
+            last_modified: None,
+        });
         let meta = Some(serde_json::Map::from_iter([("k".to_owned(), 1.into())]));
-        let media = || Media {
+        let media = || MediaBlock {
             data: "AA==".into(),
             mime_type: "a/b".into(),
             annotations: annotations.clone(),
             meta: meta.clone(),
         };
-        let piece = |body| Contents { uri: "a:b".into(), mime_type: Some("a/b".into()), body, meta: meta.clone() };
-        let embedded = |body| Embedded { resource: piece(body), annotations: annotations.clone(), meta: meta.clone() };
-        let icons = vec![face::Icon {
+        let piece =
+            |body| AnswerContents { uri: "a:b".into(), mime_type: Some("a/b".into()), body, meta: meta.clone() };
+        let embedded =
+            |body| EmbeddedBlock { resource: piece(body), annotations: annotations.clone(), meta: meta.clone() };
+        let icons = vec![listing::Icon {
             src: "https://x.example/i".into(),
-            theme: Some(face::Theme::Dark),
+            theme: Some(listing::Theme::Dark),
             ..Default::default()
         }];
-        let link = face::Resource { uri: "a:b".into(), name: "b".into(), size: Some(3), icons, ..Default::default() };
+        let link = listing::ResourceListing {
+            uri: "a:b".into(),
+            name: "b".into(),
+            size: Some(3),
+            icons,
+            ..Default::default()
+        };
         let written = vec![
-            Block::Text(Text { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
-            Block::Image(media()),
-            Block::Audio(media()),
-            Block::Resource(embedded(Body::Text("t".into()))),
-            Block::Resource(embedded(Body::Blob("AA==".into()))),
-            Block::ResourceLink(link),
+            AnswerBlock::Text(TextBlock { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
+            AnswerBlock::Image(media()),
+            AnswerBlock::Audio(media()),
+            AnswerBlock::Resource(embedded(TextOrBlob::Text("t".into()))),
+            AnswerBlock::Resource(embedded(TextOrBlob::Blob("AA==".into()))),
+            AnswerBlock::ResourceLink(link),
         ];
         let expected = serde_json::to_value(&written).unwrap();
-        assert_eq!(serde_json::to_value(blocks(written, Era::V2026_07_28)).unwrap(), expected);
+        assert_eq!(serde_json::to_value(blocks(written, SpecVersion::V2026_07_28)).unwrap(), expected);
     }
 }

@@ -17,30 +17,33 @@ use rmcp::{
 };
 
 use super::{
-    Server, bytes::Room, completion, logging, prompts, resources, served::VERSIONS, session, skills, subscription,
-    tasks, tools, unknown, weight::Weight,
+    ConnectionHandler, bytes_in_flight::AnswerReservation, completion, custom_request, logging, prompts, resources,
+    session, skills, snapshot::PROTOCOL_VERSIONS, subscription, tasks, tools, weight::Weight,
 };
 
 type Context = RequestContext<RoleServer>;
-type Pages = Option<PaginatedRequestParams>;
+type PageRequest = Option<PaginatedRequestParams>;
 
 /// Keeps account of an answer until its transport has delivered it.
-fn answered<T: Weight>(room: Option<Room>, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
-    match room {
-        Some(room) => room.answered(answer),
+fn charge_answer<T: Weight>(
+    reservation: Option<AnswerReservation>,
+    answer: Result<T, ErrorData>,
+) -> Result<T, ErrorData> {
+    match reservation {
+        Some(reservation) => reservation.charge(answer),
         None => answer,
     }
 }
 
 /// The future of any request is as large as the largest of these, and is moved several times: what may wait stands in a
 /// box.
-impl ServerHandler for Server {
+impl ServerHandler for ConnectionHandler {
     fn get_info(&self) -> ServerConfig {
-        self.live.current().config.clone()
+        self.live.snapshot().config.clone()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(VERSIONS)
+        Cow::Borrowed(PROTOCOL_VERSIONS)
     }
 
     async fn initialize(
@@ -60,8 +63,8 @@ impl ServerHandler for Server {
     }
 
     async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
-        let served = self.live.current();
-        let result = DiscoverResult::from_server_info(VERSIONS.to_vec(), served.config.clone());
+        let served = self.live.snapshot();
+        let result = DiscoverResult::from_server_info(PROTOCOL_VERSIONS.to_vec(), served.config.clone());
         Ok(result.with_ttl_ms(served.ttl_ms).with_cache_scope(served.cache_scope))
     }
 
@@ -73,28 +76,28 @@ impl ServerHandler for Server {
         logging::set_level(self, &request, &context)
     }
 
-    async fn list_tools(&self, request: Pages, context: Context) -> Result<ListToolsResult, ErrorData> {
-        let room = Room::wait(&context, "tools/list", "").await?;
+    async fn list_tools(&self, request: PageRequest, context: Context) -> Result<ListToolsResult, ErrorData> {
+        let reservation = AnswerReservation::acquire(&context, "tools/list", "").await?;
         let answer = tools::list(self, request, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
-        let room = Room::wait(&context, "tools/call", &request.name).await?;
+        let reservation = AnswerReservation::acquire(&context, "tools/call", &request.name).await?;
         let answer = Box::pin(tools::call(self, request, &context)).await;
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     /// Only what rmcp needs to compare headers with arguments, and only where there are any.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let schema = self.live.current().mirrored.get(name).cloned()?;
+        let schema = self.live.snapshot().header_schemas.get(name).cloned()?;
         Some(Tool::new_with_raw(name.to_owned(), None, schema))
     }
 
-    async fn list_prompts(&self, request: Pages, context: Context) -> Result<ListPromptsResult, ErrorData> {
-        let room = Room::wait(&context, "prompts/list", "").await?;
+    async fn list_prompts(&self, request: PageRequest, context: Context) -> Result<ListPromptsResult, ErrorData> {
+        let reservation = AnswerReservation::acquire(&context, "prompts/list", "").await?;
         let answer = prompts::list(self, request, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn get_prompt(
@@ -102,25 +105,25 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let room = Room::wait(&context, "prompts/get", &request.name).await?;
+        let reservation = AnswerReservation::acquire(&context, "prompts/get", &request.name).await?;
         let answer = Box::pin(prompts::get(self, request, &context)).await;
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
-    async fn list_resources(&self, request: Pages, context: Context) -> Result<ListResourcesResult, ErrorData> {
-        let room = Room::wait(&context, "resources/list", "").await?;
+    async fn list_resources(&self, request: PageRequest, context: Context) -> Result<ListResourcesResult, ErrorData> {
+        let reservation = AnswerReservation::acquire(&context, "resources/list", "").await?;
         let answer = resources::list(self, request, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn list_resource_templates(
         &self,
-        request: Pages,
+        request: PageRequest,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let room = Room::wait(&context, "resources/templates/list", "").await?;
+        let reservation = AnswerReservation::acquire(&context, "resources/templates/list", "").await?;
         let answer = resources::list_templates(self, request, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn read_resource(
@@ -128,21 +131,21 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let room = Room::wait(&context, "resources/read", &request.uri).await?;
+        let reservation = AnswerReservation::acquire(&context, "resources/read", &request.uri).await?;
         let answer = Box::pin(resources::read(self, request, &context)).await;
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
-    async fn list_skills(&self, request: Pages, context: Context) -> Result<ListSkillsResult, ErrorData> {
-        let room = Room::wait(&context, "skills/list", "").await?;
+    async fn list_skills(&self, request: PageRequest, context: Context) -> Result<ListSkillsResult, ErrorData> {
+        let reservation = AnswerReservation::acquire(&context, "skills/list", "").await?;
         let answer = skills::list(self, request, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn get_skill(&self, request: GetSkillRequestParams, context: Context) -> Result<GetSkillResult, ErrorData> {
-        let room = Room::wait(&context, "skills/get", &request.uri).await?;
+        let reservation = AnswerReservation::acquire(&context, "skills/get", &request.uri).await?;
         let answer = skills::get(self, &request.uri, &context);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn read_resource_directory(
@@ -150,15 +153,15 @@ impl ServerHandler for Server {
         request: ReadResourceDirectoryRequestParams,
         context: Context,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let room = Room::wait(&context, "resources/directory/read", &request.uri).await?;
-        let answer = skills::directory(self, request, &context);
-        answered(room, answer)
+        let reservation = AnswerReservation::acquire(&context, "resources/directory/read", &request.uri).await?;
+        let answer = skills::read_directory(self, request, &context);
+        charge_answer(reservation, answer)
     }
 
     async fn complete(&self, request: CompleteRequestParams, context: Context) -> Result<CompleteResult, ErrorData> {
-        let room = Room::wait(&context, "completion/complete", &request.argument.name).await?;
+        let reservation = AnswerReservation::acquire(&context, "completion/complete", &request.argument.name).await?;
         let answer = Box::pin(completion::complete(self, request, &context)).await;
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, context: Context) -> Result<(), ErrorData> {
@@ -170,7 +173,7 @@ impl ServerHandler for Server {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        subscription::accepted(self, requested)
+        subscription::accept_filter(self, requested)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -178,9 +181,9 @@ impl ServerHandler for Server {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
-        let room = Room::wait(&context, "tasks/get", &request.task_id).await?;
+        let reservation = AnswerReservation::acquire(&context, "tasks/get", &request.task_id).await?;
         let answer = tasks::get(self, &request);
-        answered(room, answer)
+        charge_answer(reservation, answer)
     }
 
     async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {
@@ -192,6 +195,6 @@ impl ServerHandler for Server {
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Result<CustomResult, ErrorData> {
-        Err(unknown::explain(self, &request, &context))
+        Err(custom_request::explain_custom_request(self, &request, &context))
     }
 }

@@ -9,15 +9,16 @@ use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::Notice, budget::Capacity, catalog::Catalog, redact::Redactors, world::World};
+use crate::{action::ChangeNotification, budget::Capacity, catalog::Catalog, redact::Redactors, world::World};
 
 use super::{
-    Account, Changes, Server, Stamp, limit::Allowance, served::Served, state::Seal, subscription, tasks::Tasks,
+    BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
+    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, tasks::Tasks,
 };
 
 /// How a server is served, whatever it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct ServeOptions {
     /// Whether the catalog may be replaced. Without it no client is promised word of changes.
     pub watching: bool,
     /// Whether tools, prompts, resources and completion are declared though the catalog holds none: for an
@@ -25,67 +26,67 @@ pub struct Options {
     pub declare_all: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { watching: true, declare_all: false }
+impl Default for ServeOptions {
+    fn default() -> ServeOptions {
+        ServeOptions { watching: true, declare_all: false }
     }
 }
 
 /// The catalog that is served at the moment. Clones are handles of the same one.
 #[derive(Clone)]
-pub struct Live {
-    inner: Arc<Inner>,
+pub struct LiveCatalog {
+    inner: Arc<LiveState>,
 }
 
-struct Inner {
-    served: watch::Sender<Arc<Served>>,
+struct LiveState {
+    served: watch::Sender<Arc<CatalogSnapshot>>,
     replacing: Mutex<()>,
     world: Arc<dyn World>,
-    options: Options,
-    closing: CancellationToken,
+    options: ServeOptions,
+    shutdown: CancellationToken,
     running: AtomicUsize,
     idle: Notify,
-    seal: OnceLock<Seal>,
+    seal: OnceLock<StateSealer>,
     tasks: Tasks,
     allowance: Allowance,
-    bytes: Account,
+    bytes: BytesInFlight,
     redactors: Redactors,
     capacity: Arc<Capacity>,
 }
 
-impl Live {
+impl LiveCatalog {
     /// Begins to serve `catalog`, whose actions happen in `world`.
-    pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: Options) -> Live {
-        world.limit_programs(catalog.limits().programs);
-        let bytes = Account::new(catalog.limits().bytes_in_flight);
-        let redactors = Redactors::of(catalog.redactor().clone());
-        let served = watch::Sender::new(Arc::new(Served::first(catalog, options)));
-        let inner = Inner {
+    pub fn new(catalog: Arc<Catalog>, world: Arc<dyn World>, options: ServeOptions) -> LiveCatalog {
+        world.set_program_limit(catalog.limits().programs);
+        let bytes = BytesInFlight::new(catalog.limits().bytes_in_flight);
+        let redactors = Redactors::new(catalog.redactor().clone());
+        let served = watch::Sender::new(Arc::new(CatalogSnapshot::initial(catalog, options)));
+        let inner = LiveState {
             served,
             replacing: Mutex::new(()),
             world,
             options,
-            closing: CancellationToken::new(),
+            shutdown: CancellationToken::new(),
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             seal: OnceLock::new(),
-            tasks: Tasks::new(bytes.peer()),
-            allowance: Allowance::of_all(),
+            tasks: Tasks::new(bytes.new_peer()),
+            allowance: Allowance::sessionless(),
             bytes,
             redactors,
             capacity: Arc::default(),
         };
-        Live { inner: Arc::new(inner) }
+        LiveCatalog { inner: Arc::new(inner) }
     }
 
     /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are
     /// different. Requests under way finish on the catalog that they began with; nobody is waited for.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.inner.world.limit_programs(catalog.limits().programs);
+        self.inner.world.set_program_limit(catalog.limits().programs);
         self.inner.bytes.set_limit(catalog.limits().bytes_in_flight);
         self.inner.redactors.replace(catalog.redactor().clone());
-        let (next, changes) = Served::after(&self.current(), catalog, self.inner.options);
+        let (next, changes) = CatalogSnapshot::succeed(&self.snapshot(), catalog, self.inner.options);
         self.inner.served.send_replace(Arc::new(next));
         changes
     }
@@ -93,8 +94,8 @@ impl Live {
     /// Seals what travels while a client is asked with the first of `keys`, and opens what any of them sealed: so a
     /// call goes on in another process that has the same ones. Without it a key of its own ends with the process.
     /// Only the first such call has an effect, and only before the first question.
-    pub fn seal_with(&self, keys: &[Vec<u8>]) {
-        let _ = self.inner.seal.set(Seal::new(keys));
+    pub fn set_state_keys(&self, keys: &[Vec<u8>]) {
+        let _ = self.inner.seal.set(StateSealer::new(keys));
     }
 
     /// What keeps the secrets of what is served and of what still runs: whatever leaves passes it.
@@ -102,8 +103,8 @@ impl Live {
         &self.inner.redactors
     }
 
-    pub(crate) fn seal(&self) -> &Seal {
-        self.inner.seal.get_or_init(|| Seal::new(&[]))
+    pub(crate) fn seal(&self) -> &StateSealer {
+        self.inner.seal.get_or_init(|| StateSealer::new(&[]))
     }
 
     /// What all calls use together.
@@ -116,9 +117,9 @@ impl Live {
     }
 
     /// Tells every client what a step says has changed.
-    pub(crate) fn notice(&self, notice: Notice) {
+    pub(crate) fn publish_notice(&self, notice: ChangeNotification) {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = self.current().noticed(notice);
+        let next = self.snapshot().with_notice(notice);
         self.inner.served.send_replace(Arc::new(next));
     }
 
@@ -128,18 +129,18 @@ impl Live {
     }
 
     /// Returns the handler of one new connection.
-    pub fn connect(&self) -> Server {
-        Server::new(self.clone())
+    pub fn connect(&self) -> ConnectionHandler {
+        ConnectionHandler::new(self.clone())
     }
 
     /// Ends the streams on which clients listen for changes, with the result that the protocol has for it.
     /// It cannot be undone.
-    pub fn close(&self) {
-        self.inner.closing.cancel();
+    pub fn end_streams(&self) {
+        self.inner.shutdown.cancel();
     }
 
     /// Waits until no call is under way.
-    pub async fn idle(&self) {
+    pub async fn wait_until_idle(&self) {
         loop {
             let idle = self.inner.idle.notified();
             tokio::pin!(idle);
@@ -151,19 +152,19 @@ impl Live {
         }
     }
 
-    pub(crate) fn current(&self) -> Arc<Served> {
+    pub(crate) fn snapshot(&self) -> Arc<CatalogSnapshot> {
         self.inner.served.borrow().clone()
     }
 
     /// Notes what is served now. A transport on which requests wait puts it among the extensions of a request
     /// to listen, so that no change between its arrival and its beginning is lost.
-    pub(crate) fn stamp(&self, requested: &SubscriptionFilter) -> Stamp {
-        let served = self.current();
-        let prints = subscription::watchable(requested).iter().map(|uri| served.print(uri)).collect();
-        Stamp { news: served.news, prints }
+    pub(crate) fn subscription_stamp(&self, requested: &SubscriptionFilter) -> SubscriptionStamp {
+        let served = self.snapshot();
+        let prints = subscription::watchable_uris(requested).iter().map(|uri| served.fingerprint(uri)).collect();
+        SubscriptionStamp { revisions: served.revisions, fingerprints: prints }
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Served>> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
         self.inner.served.subscribe()
     }
 
@@ -177,27 +178,27 @@ impl Live {
     }
 
     /// The bytes that are under way.
-    pub(crate) fn bytes(&self) -> &Account {
+    pub(crate) fn bytes(&self) -> &BytesInFlight {
         &self.inner.bytes
     }
 
-    pub(crate) fn closing(&self) -> CancellationToken {
-        self.inner.closing.clone()
+    pub(crate) fn shutdown_token(&self) -> CancellationToken {
+        self.inner.shutdown.clone()
     }
 
     /// Counts a call as under way for as long as the guard lives.
-    pub(crate) fn enter(&self) -> Running {
+    pub(crate) fn start_call(&self) -> CallGuard {
         self.inner.running.fetch_add(1, Ordering::AcqRel);
-        Running { live: self.clone() }
+        CallGuard { live: self.clone() }
     }
 }
 
 /// A call that is under way.
-pub(crate) struct Running {
-    live: Live,
+pub(crate) struct CallGuard {
+    live: LiveCatalog,
 }
 
-impl Drop for Running {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         if self.live.inner.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.live.inner.idle.notify_waiters();

@@ -6,42 +6,42 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::action::Level;
+use crate::action::LogLevel;
 
-use super::{Server, capability::Kind, error, session};
+use super::{ConnectionHandler, capability::CapabilityKind, error, session};
 
 /// Sets the least grave messages that a session wants.
 pub(crate) fn set_level(
-    server: &Server,
+    server: &ConnectionHandler,
     request: &SetLevelRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    if session::is_modern(context) {
+    if session::is_sessionless_request(context) {
         return Err(error::unknown_method("logging/setLevel"));
     }
-    server.admit(Kind::Logging, context)?;
-    server.session.set_log_level(level(request.level));
+    server.admit(CapabilityKind::Logging, context)?;
+    server.session.set_log_level(level_from_protocol(request.level));
     Ok(())
 }
 
 /// The levels by which the protocol's and ours correspond.
-const LEVELS: [(LoggingLevel, Level); 8] = [
-    (LoggingLevel::Debug, Level::Debug),
-    (LoggingLevel::Info, Level::Info),
-    (LoggingLevel::Notice, Level::Notice),
-    (LoggingLevel::Warning, Level::Warning),
-    (LoggingLevel::Error, Level::Error),
-    (LoggingLevel::Critical, Level::Critical),
-    (LoggingLevel::Alert, Level::Alert),
-    (LoggingLevel::Emergency, Level::Emergency),
+const LEVELS: [(LoggingLevel, LogLevel); 8] = [
+    (LoggingLevel::Debug, LogLevel::Debug),
+    (LoggingLevel::Info, LogLevel::Info),
+    (LoggingLevel::Notice, LogLevel::Notice),
+    (LoggingLevel::Warning, LogLevel::Warning),
+    (LoggingLevel::Error, LogLevel::Error),
+    (LoggingLevel::Critical, LogLevel::Critical),
+    (LoggingLevel::Alert, LogLevel::Alert),
+    (LoggingLevel::Emergency, LogLevel::Emergency),
 ];
 
 /// A level of the protocol as actions have it.
-pub(crate) fn level(written: LoggingLevel) -> Level {
-    LEVELS.iter().find(|(theirs, _)| *theirs == written).map_or_else(Level::default, |(_, ours)| *ours)
+pub(crate) fn level_from_protocol(written: LoggingLevel) -> LogLevel {
+    LEVELS.iter().find(|(theirs, _)| *theirs == written).map_or_else(LogLevel::default, |(_, ours)| *ours)
 }
 
 /// A level as the protocol has it.
-pub(crate) fn written(level: Level) -> LoggingLevel {
+pub(crate) fn level_to_protocol(level: LogLevel) -> LoggingLevel {
     LEVELS.iter().find(|(_, ours)| *ours == level).map_or(LoggingLevel::Info, |(theirs, _)| *theirs)
 }

@@ -9,36 +9,36 @@
 
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
-mod asking;
-mod bytes;
+mod input_required;
+mod bytes_in_flight;
 mod capability;
 mod changes;
 mod client;
 mod completion;
 mod content;
-mod dated;
+mod cache_hints;
 mod error;
 mod handler;
-mod limit;
-mod listing;
+mod client_rate_limit;
+mod pagination;
 mod live;
 mod logging;
-mod pace;
-mod older;
+mod throttle;
+mod downgrade;
 mod prompts;
 mod question;
 mod resources;
-mod served;
+mod snapshot;
 mod session;
 mod skills;
-mod state;
-mod structured;
+mod request_state;
+mod structured_content;
 mod subscription;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tools;
-mod unknown;
+mod custom_request;
 mod weight;
 
 use std::{sync::Arc, time::Duration};
@@ -48,47 +48,54 @@ use rmcp::{RoleServer, service::RequestContext};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(crate) use bytes::{Account, Busy, PeerAccount, Reservation, SMALL};
-pub use changes::{Change, Changes};
-pub use live::{Live, Options};
-pub(crate) use session::RootsAge;
-pub(crate) use unknown::{complaint, is_of_sessions};
+pub(crate) use bytes_in_flight::{Busy, BytesInFlight, PeerBytes, Reservation, SMALL_MESSAGE_BYTES};
+pub use changes::{Changes, ListChange};
+pub(crate) use custom_request::{is_session_method, params_error};
+pub use live::{LiveCatalog, ServeOptions};
+pub(crate) use session::RootsRevision;
 
-use crate::catalog::answer::{Call, Refusal, RefusalKind};
-use crate::world::Trace;
+use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
+use crate::world::TraceContext;
 
 use self::{
-    limit::{Allowance, Cost},
-    served::News,
-    session::{Era, Session},
+    client_rate_limit::{Allowance, Cost},
+    session::{Session, SpecVersion},
+    snapshot::Revisions,
 };
 
 /// The handler of one connection, made by [`Live::connect`].
-pub struct Server {
-    live: Live,
+pub struct ConnectionHandler {
+    live: LiveCatalog,
     session: Arc<Session>,
     /// What was served when the connection was made.
-    born: News,
+    initial: Revisions,
     /// Whether its transport stamps requests with what was served when they came.
-    stamped: bool,
-    gone: CancellationToken,
+    is_stamped: bool,
+    disconnected: CancellationToken,
     _gone: DropGuard,
 }
 
-impl Server {
-    fn new(live: Live) -> Server {
+impl ConnectionHandler {
+    fn new(live: LiveCatalog) -> ConnectionHandler {
         let gone = CancellationToken::new();
-        let born = live.current().news;
-        Server { live, session: Arc::default(), born, stamped: false, _gone: gone.clone().drop_guard(), gone }
+        let born = live.snapshot().revisions;
+        ConnectionHandler {
+            live,
+            session: Arc::default(),
+            initial: born,
+            is_stamped: false,
+            _gone: gone.clone().drop_guard(),
+            disconnected: gone,
+        }
     }
 
     /// The handler of a connection whose transport puts a [`Stamp`] on requests to listen.
-    pub(crate) fn stamped(self) -> Server {
-        Server { stamped: true, ..self }
+    pub(crate) fn with_stamps(self) -> ConnectionHandler {
+        ConnectionHandler { is_stamped: true, ..self }
     }
 
     /// Returns the catalog's holder that the handler answers from.
-    pub fn live(&self) -> &Live {
+    pub fn live(&self) -> &LiveCatalog {
         &self.live
     }
 
@@ -100,45 +107,45 @@ impl Server {
         context: &RequestContext<RoleServer>,
         mut call: BoxFuture<'_, Result<T, Refusal>>,
     ) -> Result<T, Refusal> {
-        let _running = self.live.enter();
+        let _running = self.live.start_call();
         tokio::select! {
             biased;
             answer = &mut call => answer,
-            () = context.ct.cancelled() => match tokio::time::timeout(CLEANING, call).await {
+            () = context.ct.cancelled() => match tokio::time::timeout(CANCEL_GRACE, call).await {
                 Ok(answer) => answer,
                 Err(_) => Err(Refusal::new(RefusalKind::Cancelled, "cancelled")),
             },
         }
     }
 
-    fn call(&self, context: &RequestContext<RoleServer>, served: &served::Served) -> Call {
-        let said = |key: &str| context.meta.get(key).and_then(Value::as_str);
-        let hand_on = served.catalog.hand_on();
-        let trace = Trace::new(said("traceparent"))
-            .with_state(said("tracestate").filter(|_| hand_on.state))
-            .with_baggage(said("baggage").filter(|_| hand_on.baggage));
-        Call::new(context.ct.clone(), trace.around(self.live.world())).sharing(self.live.capacity())
+    fn call_context(&self, context: &RequestContext<RoleServer>, served: &snapshot::CatalogSnapshot) -> CallContext {
+        let meta_text = |key: &str| context.meta.get(key).and_then(Value::as_str);
+        let hand_on = served.catalog.trace_propagation();
+        let trace = TraceContext::new(meta_text("traceparent"))
+            .with_tracestate(meta_text("tracestate").filter(|_| hand_on.tracestate))
+            .with_baggage(meta_text("baggage").filter(|_| hand_on.baggage));
+        CallContext::new(context.ct.clone(), trace.wrap(self.live.world())).with_shared_capacity(self.live.capacity())
     }
 
     /// Takes what a request costs from the credit of its client, or says how long it is too early.
-    fn take(&self, era: Era, acts: bool) -> Result<(), Duration> {
+    fn charge_call(&self, spec_version: SpecVersion, acts: bool) -> Result<(), Duration> {
         let calls = || self.live.catalog().limits().calls_per_second;
-        self.allowance(era).take(if acts { Cost::Act(calls()) } else { Cost::Say })
+        self.allowance(spec_version).spend(if acts { Cost::Action(calls()) } else { Cost::Plain })
     }
 
     /// What the client of a request may still ask for: without a session it is one of many.
-    fn allowance(&self, era: Era) -> &Allowance {
-        if era.is_modern() { self.live.allowance() } else { &self.session.allowance }
+    fn allowance(&self, spec_version: SpecVersion) -> &Allowance {
+        if spec_version.is_sessionless() { self.live.allowance() } else { &self.session.allowance }
     }
 }
 
 /// How long a cancelled call may take to end by itself before it is dropped.
-const CLEANING: Duration = Duration::from_millis(200);
+const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
 /// What was served when a request to listen arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct Stamp {
-    news: News,
+pub(crate) struct SubscriptionStamp {
+    revisions: Revisions,
     /// The prints of the resources that it wants to be told of, in its order.
-    prints: Arc<[Option<u64>]>,
+    fingerprints: Arc<[Option<u64>]>,
 }

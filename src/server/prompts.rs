@@ -9,63 +9,63 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::Call;
+use crate::catalog::answer::CallContext;
 
 use super::{
-    Server,
-    asking::{self, Came},
-    capability::Kind,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    capability::CapabilityKind,
     content,
-    dated::Dated,
+    downgrade::Downgrade,
     error,
-    older::Older,
-    session::Admitted,
+    input_required::{self, CallOutcome},
+    session::AdmittedRequest,
 };
 
 pub(crate) fn list(
-    server: &Server,
+    server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListPromptsResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Prompts, context)?;
-    let mut page = served.prompts.page(request, served.page_size)?;
-    page.items.leave_out(era);
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Prompts, context)?;
+    let mut page = snapshot.prompts.page(request, snapshot.page_size)?;
+    page.items.downgrade(spec_version);
     let result = ListPromptsResult { prompts: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
 pub(crate) async fn get(
-    server: &Server,
+    server: &ConnectionHandler,
     request: GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let admitted = server.admit(Kind::Prompts, context)?;
-    let (served, era) = (&admitted.served, admitted.era);
-    server.take(era, served.catalog.prompt_acts(&request.name)).map_err(error::too_early)?;
+    let admitted = server.admit(CapabilityKind::Prompts, context)?;
+    let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
+    server.charge_call(spec_version, served.catalog.prompt_runs_actions(&request.name)).map_err(error::rate_limited)?;
     let GetPromptRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
-    let may_ask = served.talks || request_state.is_some();
-    let kept = if may_ask { arguments.take() } else { None };
-    let asked = asking::Request {
+    let may_ask = served.uses_client || request_state.is_some();
+    let kept_arguments = if may_ask { arguments.take() } else { None };
+    let resumable = input_required::ResumableRequest {
         method: "prompts/get",
         name: &name,
-        arguments: kept.as_ref(),
+        arguments: kept_arguments.as_ref(),
         responses: input_responses,
         state: request_state,
         detach: false,
     };
-    let call = |call: Call| {
-        let (name, arguments) = (&name, if may_ask { kept.clone() } else { arguments.take() });
+    let call = |call: CallContext| {
+        let (name, arguments) = (&name, if may_ask { kept_arguments.clone() } else { arguments.take() });
         async move { served.catalog.get_prompt(name, arguments, &call).await }
     };
-    let refuse = |refusal| error::refused_in(era, refusal);
-    let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
-        Came::To(answer) => answer,
-        Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
-        Came::Waits(required) => return Ok(GetPromptResponse::InputRequired(required)),
+    let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
+    let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
+        CallOutcome::Done(answer) => answer,
+        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
+        CallOutcome::InputRequired(required) => return Ok(GetPromptResponse::InputRequired(required)),
     };
-    let mut result = GetPromptResult::new(content::messages(answer.messages, era));
+    let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
     result.description = answer.description;
-    if era.is_modern() {
+    if spec_version.is_sessionless() {
         result.meta = Some(served.meta.clone());
     }
     Ok(GetPromptResponse::Complete(result))

@@ -3,51 +3,57 @@
 use rmcp::model::{ClientCapabilities, InputRequest};
 use serde_json::{Map, Value};
 
-use crate::action::{Asks, Need};
+use crate::action::{ClientCapability, QuestionKind};
 
-use super::session::Era;
+use super::session::SpecVersion;
 
 /// Whether a client of this version with these capabilities can be asked.
-pub(crate) fn can(need: Need, capabilities: Option<&ClientCapabilities>, era: Era) -> bool {
+pub(crate) fn is_supported(
+    need: ClientCapability,
+    capabilities: Option<&ClientCapabilities>,
+    spec_version: SpecVersion,
+) -> bool {
     let Some(capabilities) = capabilities else { return false };
     let elicitation = capabilities.elicitation.as_ref();
     match need {
         // One that names no mode means forms.
-        Need::Form => {
+        ClientCapability::ElicitationForm => {
             let form = elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
-            form && era >= Era::V2025_06_18
+            form && spec_version >= SpecVersion::V2025_06_18
         }
-        Need::Page => elicitation.is_some_and(|modes| modes.url.is_some()) && era >= Era::V2025_11_25,
-        Need::Sampling => capabilities.sampling.is_some(),
-        Need::SamplingTools => {
+        ClientCapability::ElicitationUrl => {
+            elicitation.is_some_and(|modes| modes.url.is_some()) && spec_version >= SpecVersion::V2025_11_25
+        }
+        ClientCapability::Sampling => capabilities.sampling.is_some(),
+        ClientCapability::SamplingTools => {
             let tools = capabilities.sampling.as_ref().is_some_and(|sampling| sampling.tools.is_some());
-            tools && era >= Era::V2025_11_25
+            tools && spec_version >= SpecVersion::V2025_11_25
         }
-        Need::Roots => capabilities.roots.is_some(),
+        ClientCapability::Roots => capabilities.roots.is_some(),
     }
 }
 
 /// The request that asks it in this version: its method and parameters.
-pub(crate) fn request(asks: &Asks, era: Era) -> (&'static str, Option<Value>) {
+pub(crate) fn question_request(asks: &QuestionKind, spec_version: SpecVersion) -> (&'static str, Option<Value>) {
     match asks {
-        Asks::Form { message, schema } => {
-            let mode = (era >= Era::V2025_11_25).then(|| ("mode", "form".into()));
-            let params = [("message", message.clone().into()), ("requestedSchema", form(schema, era))];
+        QuestionKind::Form { message, schema } => {
+            let mode = (spec_version >= SpecVersion::V2025_11_25).then(|| ("mode", "form".into()));
+            let params = [("message", message.clone().into()), ("requestedSchema", form_schema(schema, spec_version))];
             ("elicitation/create", Some(object(mode.into_iter().chain(params))))
         }
-        Asks::Page { message, url } => {
-            let id = (!era.is_modern()).then(|| ("elicitationId", fresh_id().into()));
+        QuestionKind::Url { message, url } => {
+            let id = (!spec_version.is_sessionless()).then(|| ("elicitationId", elicitation_id().into()));
             let params = [("mode", "url".into()), ("message", message.clone().into()), ("url", url.clone().into())];
             ("elicitation/create", Some(object(params.into_iter().chain(id))))
         }
-        Asks::Sample(params) => ("sampling/createMessage", Some(sample(params, era))),
-        Asks::Roots => ("roots/list", None),
+        QuestionKind::Sampling(params) => ("sampling/createMessage", Some(sampling_params(params, spec_version))),
+        QuestionKind::Roots => ("roots/list", None),
     }
 }
 
 /// The same among the input requests of 2026-07-28. `None` where its types cannot hold it.
-pub(crate) fn input_request(asks: &Asks) -> Option<InputRequest> {
-    let (method, params) = request(asks, Era::V2026_07_28);
+pub(crate) fn input_request(asks: &QuestionKind) -> Option<InputRequest> {
+    let (method, params) = question_request(asks, SpecVersion::V2026_07_28);
     let method = ("method", method.into());
     let request = object([method].into_iter().chain(params.map(|params| ("params", params))));
     serde_json::from_value(request)
@@ -60,27 +66,27 @@ fn object(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
 }
 
 /// What a page is known by.
-fn fresh_id() -> String {
+fn elicitation_id() -> String {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let part = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", part(), part())
 }
 
 /// 2025-06-18 knows defaults of booleans alone, and titled choices as `enumNames`.
-fn form(schema: &Map<String, Value>, era: Era) -> Value {
+fn form_schema(schema: &Map<String, Value>, spec_version: SpecVersion) -> Value {
     let mut schema = schema.clone();
-    if era >= Era::V2025_11_25 {
+    if spec_version >= SpecVersion::V2025_11_25 {
         return Value::Object(schema);
     }
     for field in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
         if let Value::Object(field) = field.1 {
-            older(field);
+            downgrade_field(field);
         }
     }
     Value::Object(schema)
 }
 
-fn older(field: &mut Map<String, Value>) {
+fn downgrade_field(field: &mut Map<String, Value>) {
     if field.get("type").is_none_or(|kind| kind != "boolean") {
         field.shift_remove("default");
     }
@@ -93,8 +99,9 @@ fn older(field: &mut Map<String, Value>) {
     // Several choices at once are a list of texts, which no form of that version has: they are typed, with commas.
     if field.get("type").is_some_and(|kind| kind == "array") {
         let choices = choices_of(field);
-        let told = field.get("description").and_then(Value::as_str).map(|text| format!("{text} "));
-        let words = format!("{}(several of: {}; separated by commas)", told.unwrap_or_default(), choices.join(", "));
+        let description = field.get("description").and_then(Value::as_str).map(|text| format!("{text} "));
+        let words =
+            format!("{}(several of: {}; separated by commas)", description.unwrap_or_default(), choices.join(", "));
         field.retain(|key, _| key == "title");
         field.insert("type".to_owned(), "string".into());
         field.insert("description".to_owned(), words.into());
@@ -110,9 +117,9 @@ fn choices_of(field: &Map<String, Value>) -> Vec<String> {
 }
 
 /// An answer in the newest version's form: texts with commas become the lists that were asked for.
-pub(crate) fn answer(asks: &Asks, mut answer: Value, era: Era) -> Value {
-    let Asks::Form { schema, .. } = asks else { return answer };
-    if era >= Era::V2025_11_25 {
+pub(crate) fn normalize_answer(asks: &QuestionKind, mut answer: Value, spec_version: SpecVersion) -> Value {
+    let QuestionKind::Form { schema, .. } = asks else { return answer };
+    if spec_version >= SpecVersion::V2025_11_25 {
         return answer;
     }
     let fields = schema.get("properties").and_then(Value::as_object);
@@ -127,9 +134,9 @@ pub(crate) fn answer(asks: &Asks, mut answer: Value, era: Era) -> Value {
 }
 
 /// Tools, and several blocks in one message, are of 2025-11-25; sound is of 2025-03-26.
-fn sample(params: &Map<String, Value>, era: Era) -> Value {
+fn sampling_params(params: &Map<String, Value>, spec_version: SpecVersion) -> Value {
     let mut params = params.clone();
-    if era < Era::V2025_11_25 {
+    if spec_version < SpecVersion::V2025_11_25 {
         params.shift_remove("tools");
         params.shift_remove("toolChoice");
     }
@@ -165,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_version_is_asked_with_every_field_as_it_is_written() {
-        let asks = Asks::Form { message: "m".to_owned(), schema: every_field() };
+    fn newest_version_form_is_verbatim() {
+        let asks = QuestionKind::Form { message: "m".to_owned(), schema: every_field() };
         let request = serde_json::to_value(input_request(&asks).unwrap()).unwrap();
         assert_eq!(request["method"], "elicitation/create");
         assert_eq!(request["params"]["requestedSchema"], Value::Object(every_field()));
@@ -174,8 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn the_version_before_knows_defaults_of_booleans_alone_and_no_titled_choices() {
-        let (_, params) = request(&Asks::Form { message: "m".to_owned(), schema: every_field() }, Era::V2025_06_18);
+    fn older_form_drops_defaults_and_titled_choices() {
+        let (_, params) = question_request(
+            &QuestionKind::Form { message: "m".to_owned(), schema: every_field() },
+            SpecVersion::V2025_06_18,
+        );
         let params = params.unwrap();
         assert!(params.get("mode").is_none());
         let fields = &params["requestedSchema"]["properties"];
@@ -189,41 +199,57 @@ mod tests {
         assert_eq!(defaults, ["boolean"]);
         assert_eq!(fields["titled"], json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] }));
         assert_eq!(fields["many"]["type"], "string");
-        let asks = Asks::Form { message: String::new(), schema: every_field() };
-        let given = answer(&asks, json!({ "content": { "many": "a, b", "text": "a, b" } }), Era::V2025_06_18);
+        let asks = QuestionKind::Form { message: String::new(), schema: every_field() };
+        let given =
+            normalize_answer(&asks, json!({ "content": { "many": "a, b", "text": "a, b" } }), SpecVersion::V2025_06_18);
         assert_eq!(given["content"], json!({ "many": ["a", "b"], "text": "a, b" }));
     }
 
     #[test]
-    fn a_page_has_an_id_in_sessions_and_samples_keep_their_words() {
-        let page = Asks::Page { message: "m".to_owned(), url: "https://x.example/".to_owned() };
-        assert!(request(&page, Era::V2025_11_25).1.unwrap()["elicitationId"].is_string());
-        assert!(request(&page, Era::V2026_07_28).1.unwrap().get("elicitationId").is_none());
+    fn url_elicitation_has_id_only_in_sessions() {
+        let page = QuestionKind::Url { message: "m".to_owned(), url: "https://x.example/".to_owned() };
+        assert!(question_request(&page, SpecVersion::V2025_11_25).1.unwrap()["elicitationId"].is_string());
+        assert!(question_request(&page, SpecVersion::V2026_07_28).1.unwrap().get("elicitationId").is_none());
         let params = json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "x" } }], "maxTokens": 9, "temperature": 0.5 });
-        let sample = Asks::Sample(params.as_object().unwrap().clone());
+        let sample = QuestionKind::Sampling(params.as_object().unwrap().clone());
         assert_eq!(serde_json::to_value(input_request(&sample).unwrap()).unwrap()["params"], params);
-        assert!(input_request(&Asks::Roots).is_some());
+        assert!(input_request(&QuestionKind::Roots).is_some());
     }
 
     #[test]
-    fn a_client_is_asked_only_what_it_says_that_it_can() {
+    fn supported_needs_follow_capabilities() {
         let capabilities = |json: Value| serde_json::from_value::<ClientCapabilities>(json).unwrap();
         let table = [(json!({}), [])];
         for (json, none) in table {
-            assert_eq!(able(&capabilities(json), Era::V2026_07_28), none);
+            assert_eq!(supported_needs(&capabilities(json), SpecVersion::V2026_07_28), none);
         }
         let plain = capabilities(json!({ "elicitation": {} }));
-        assert_eq!(able(&plain, Era::V2025_11_25), [Need::Form]);
-        assert_eq!(able(&plain, Era::V2025_03_26), []);
+        assert_eq!(supported_needs(&plain, SpecVersion::V2025_11_25), [ClientCapability::ElicitationForm]);
+        assert_eq!(supported_needs(&plain, SpecVersion::V2025_03_26), []);
         let page = capabilities(json!({ "elicitation": { "url": {} }, "sampling": {}, "roots": {} }));
-        assert_eq!(able(&page, Era::V2025_11_25), [Need::Page, Need::Sampling, Need::Roots]);
-        assert_eq!(able(&page, Era::V2024_11_05), [Need::Sampling, Need::Roots]);
+        assert_eq!(
+            supported_needs(&page, SpecVersion::V2025_11_25),
+            [ClientCapability::ElicitationUrl, ClientCapability::Sampling, ClientCapability::Roots]
+        );
+        assert_eq!(
+            supported_needs(&page, SpecVersion::V2024_11_05),
+            [ClientCapability::Sampling, ClientCapability::Roots]
+        );
         let tools = capabilities(json!({ "sampling": { "tools": {} } }));
-        assert_eq!(able(&tools, Era::V2026_07_28), [Need::Sampling, Need::SamplingTools]);
+        assert_eq!(
+            supported_needs(&tools, SpecVersion::V2026_07_28),
+            [ClientCapability::Sampling, ClientCapability::SamplingTools]
+        );
     }
 
-    fn able(capabilities: &ClientCapabilities, era: Era) -> Vec<Need> {
-        let all = [Need::Form, Need::Page, Need::Sampling, Need::SamplingTools, Need::Roots];
-        all.into_iter().filter(|need| can(*need, Some(capabilities), era)).collect()
+    fn supported_needs(capabilities: &ClientCapabilities, spec_version: SpecVersion) -> Vec<ClientCapability> {
+        let all = [
+            ClientCapability::ElicitationForm,
+            ClientCapability::ElicitationUrl,
+            ClientCapability::Sampling,
+            ClientCapability::SamplingTools,
+            ClientCapability::Roots,
+        ];
+        all.into_iter().filter(|need| is_supported(*need, Some(capabilities), spec_version)).collect()
     }
 }

@@ -9,55 +9,57 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::Call;
+use crate::catalog::answer::CallContext;
 
 use super::{
-    Server,
-    asking::{self, Came},
-    capability::Kind,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    capability::CapabilityKind,
     content,
-    dated::Dated,
+    downgrade::Downgrade,
     error,
-    older::Older,
-    served,
-    session::Admitted,
+    input_required::{self, CallOutcome},
+    session::AdmittedRequest,
+    snapshot,
 };
 
 pub(crate) fn list(
-    server: &Server,
+    server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
-    let mut page = served.resources.page(request, served.page_size)?;
-    page.items.leave_out(era);
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
+    let mut page = snapshot.resources.page(request, snapshot.page_size)?;
+    page.items.downgrade(spec_version);
     let result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
 pub(crate) fn list_templates(
-    server: &Server,
+    server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourceTemplatesResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Resources, context)?;
-    let mut page = served.resource_templates.page(request, served.page_size)?;
-    page.items.leave_out(era);
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Resources, context)?;
+    let mut page = snapshot.resource_templates.page(request, snapshot.page_size)?;
+    page.items.downgrade(spec_version);
     let result =
         ListResourceTemplatesResult { resource_templates: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
 pub(crate) async fn read(
-    server: &Server,
+    server: &ConnectionHandler,
     request: ReadResourceRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    let admitted = server.admit(Kind::Resources, context)?;
-    let (served, era) = (&admitted.served, admitted.era);
-    server.take(era, served.catalog.resource_acts(&request.uri)).map_err(error::too_early)?;
+    let admitted = server.admit(CapabilityKind::Resources, context)?;
+    let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
+    server
+        .charge_call(spec_version, served.catalog.resource_runs_actions(&request.uri))
+        .map_err(error::rate_limited)?;
     let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
-    let asked = asking::Request {
+    let resumable = input_required::ResumableRequest {
         method: "resources/read",
         name: &uri,
         arguments: None,
@@ -65,19 +67,19 @@ pub(crate) async fn read(
         state: request_state,
         detach: false,
     };
-    let call = |call: Call| {
+    let call = |call: CallContext| {
         let uri = &uri;
         async move { served.catalog.read_resource(uri, &call).await }
     };
-    let refuse = |refusal| error::refused_uri(era, refusal, &uri);
-    let answer = match server.ask_or((asked, context), &admitted, call, refuse).await? {
-        Came::To(answer) => answer,
-        Came::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
-        Came::Waits(required) => return Ok(ReadResourceResponse::InputRequired(required)),
+    let refuse = |refusal| error::resource_error(spec_version, refusal, &uri);
+    let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
+        CallOutcome::Done(answer) => answer,
+        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
+        CallOutcome::InputRequired(required) => return Ok(ReadResourceResponse::InputRequired(required)),
     };
-    let mut result = ReadResourceResult::new(content::all(answer.contents, era));
-    if era.is_modern() {
-        let own_scope = answer.cache_scope.map(|scope| served::cache_scope(Some(scope)));
+    let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
+    if spec_version.is_sessionless() {
+        let own_scope = answer.cache_scope.map(|scope| snapshot::cache_scope(Some(scope)));
         result.meta = Some(served.meta.clone());
         result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
         result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));

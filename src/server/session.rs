@@ -16,50 +16,50 @@ use rmcp::{
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::action::Level;
+use crate::action::LogLevel;
 
 use super::{
-    Server,
-    capability::{Kind, Kinds},
+    ConnectionHandler,
+    capability::{CapabilityKind, DeclaredCapabilities},
+    client_rate_limit::Allowance,
+    downgrade::Downgrade,
     error,
-    limit::Allowance,
-    older::Older,
-    pace::Pace,
-    served::{News, Served, VERSIONS},
+    snapshot::{CatalogSnapshot, PROTOCOL_VERSIONS, Revisions},
+    throttle::Throttle,
 };
 
 /// The state of one connection. Requests of 2026-07-28 bring all they need and leave nothing here.
 pub(crate) struct Session {
-    agreed: OnceLock<Agreed>,
-    announcing: AtomicBool,
-    watched: Mutex<HashMap<String, Watched>>,
+    negotiated: OnceLock<NegotiatedSession>,
+    is_announcing: AtomicBool,
+    subscribed: Mutex<HashMap<String, SubscribedResource>>,
     /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it. Only where
     /// a connection is one request, and this ends with it.
-    accepted: Mutex<HashMap<String, Option<u64>>>,
+    accepted_fingerprints: Mutex<HashMap<String, Option<u64>>>,
     /// Rings when a resource is watched whose catalog may be replaced already.
-    pub(crate) bell: Notify,
+    pub(crate) subscription_added: Notify,
     /// The least grave log messages that the client wants.
-    level: Mutex<Level>,
-    log_pace: Mutex<Pace>,
+    level: Mutex<LogLevel>,
+    log_throttle: Mutex<Throttle>,
     /// The client's roots, until it says that they changed.
-    roots: Mutex<Option<(RootsAge, Value)>>,
+    roots: Mutex<Option<(RootsRevision, Value)>>,
     /// What its client may still ask for.
     pub(crate) allowance: Allowance,
 }
 
 /// Log messages that are sent at once, and then each second.
-const LOGS: (u32, u32) = (200, 50);
+const LOG_RATE: (u32, u32) = (200, 50);
 
 impl Default for Session {
     fn default() -> Session {
         Session {
-            agreed: OnceLock::default(),
-            announcing: AtomicBool::default(),
-            watched: Mutex::default(),
-            accepted: Mutex::default(),
-            bell: Notify::default(),
-            level: Mutex::new(Level::Info),
-            log_pace: Mutex::new(Pace::new(LOGS.0, LOGS.1)),
+            negotiated: OnceLock::default(),
+            is_announcing: AtomicBool::default(),
+            subscribed: Mutex::default(),
+            accepted_fingerprints: Mutex::default(),
+            subscription_added: Notify::default(),
+            level: Mutex::new(LogLevel::Info),
+            log_throttle: Mutex::new(Throttle::new(LOG_RATE.0, LOG_RATE.1)),
             roots: Mutex::default(),
             allowance: Allowance::default(),
         }
@@ -67,35 +67,35 @@ impl Default for Session {
 }
 
 /// What `initialize` has settled for as long as the session lives.
-pub(crate) struct Agreed {
-    pub(crate) era: Era,
-    pub(crate) kinds: Kinds,
+pub(crate) struct NegotiatedSession {
+    pub(crate) spec_version: SpecVersion,
+    pub(crate) capabilities: DeclaredCapabilities,
     /// What the client has seen when it begins.
-    pub(crate) news: News,
+    pub(crate) revisions: Revisions,
 }
 
 /// How often the client had said that its roots changed when it made a request. Nothing else tells whether they are
 /// known to one that came right behind such word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RootsAge(u64);
+pub(crate) struct RootsRevision(u64);
 
-impl RootsAge {
+impl RootsRevision {
     /// That of requests behind another such word.
-    pub(crate) fn next(self) -> RootsAge {
-        RootsAge(self.0 + 1)
+    pub(crate) fn next(self) -> RootsRevision {
+        RootsRevision(self.0 + 1)
     }
 }
 
 /// A resource that the client wants to hear of.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Watched {
+pub(crate) struct SubscribedResource {
     pub(crate) generation: u64,
-    pub(crate) print: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
 }
 
 /// The version in which a request is made, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Era {
+pub(crate) enum SpecVersion {
     V2024_11_05,
     V2025_03_26,
     V2025_06_18,
@@ -103,81 +103,85 @@ pub(crate) enum Era {
     V2026_07_28,
 }
 
-impl Era {
-    fn of(version: &ProtocolVersion) -> Era {
+impl SpecVersion {
+    fn from_protocol_version(version: &ProtocolVersion) -> SpecVersion {
         match version.as_str() {
-            "2024-11-05" => Era::V2024_11_05,
-            "2025-03-26" => Era::V2025_03_26,
-            "2025-06-18" => Era::V2025_06_18,
-            _ => Era::V2025_11_25,
+            "2024-11-05" => SpecVersion::V2024_11_05,
+            "2025-03-26" => SpecVersion::V2025_03_26,
+            "2025-06-18" => SpecVersion::V2025_06_18,
+            _ => SpecVersion::V2025_11_25,
         }
     }
 
     /// Whether requests stand for themselves, without a session.
-    pub(crate) fn is_modern(self) -> bool {
-        self >= Era::V2026_07_28
+    pub(crate) fn is_sessionless(self) -> bool {
+        self >= SpecVersion::V2026_07_28
     }
 }
 
 /// A request that may be answered: by this catalog, in this version, to its end.
-pub(crate) struct Admitted {
-    pub(crate) served: Arc<Served>,
-    pub(crate) era: Era,
+pub(crate) struct AdmittedRequest {
+    pub(crate) snapshot: Arc<CatalogSnapshot>,
+    pub(crate) spec_version: SpecVersion,
 }
 
 impl Session {
-    pub(crate) fn agreed(&self) -> Option<&Agreed> {
-        self.agreed.get()
+    pub(crate) fn negotiated(&self) -> Option<&NegotiatedSession> {
+        self.negotiated.get()
     }
 
-    pub(crate) fn watched(&self) -> MutexGuard<'_, HashMap<String, Watched>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn subscribed(&self) -> MutexGuard<'_, HashMap<String, SubscribedResource>> {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn accepted(&self) -> MutexGuard<'_, HashMap<String, Option<u64>>> {
-        self.accepted.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn accepted_fingerprints(&self) -> MutexGuard<'_, HashMap<String, Option<u64>>> {
+        self.accepted_fingerprints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn log_level(&self) -> Level {
+    pub(crate) fn log_level(&self) -> LogLevel {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set_log_level(&self, level: Level) {
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
     /// The client's roots, as it told them, and to which requests they are new enough.
-    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsAge, Value)>> {
+    pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, Value)>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn log_pace(&self) -> MutexGuard<'_, Pace> {
-        self.log_pace.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn log_throttle(&self) -> MutexGuard<'_, Throttle> {
+        self.log_throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether nobody announces changes to this session yet; true once.
-    pub(crate) fn begin_announcing(&self) -> bool {
-        !self.announcing.swap(true, Ordering::AcqRel)
+    pub(crate) fn start_announcing(&self) -> bool {
+        !self.is_announcing.swap(true, Ordering::AcqRel)
     }
 }
 
 /// Answers `initialize`, once in a session.
 pub(crate) fn initialize(
-    server: &Server,
+    server: &ConnectionHandler,
     request: InitializeRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<InitializeResult, ErrorData> {
-    if is_modern(context) {
+    if is_sessionless_request(context) {
         return Err(error::unknown_method("initialize"));
     }
-    let served = server.live.current();
-    let version = negotiated(&request.protocol_version);
-    let agreed = Agreed { era: Era::of(&version), kinds: served.kinds.in_session(), news: served.news };
-    if server.session.agreed.set(agreed).is_err() {
+    let served = server.live.snapshot();
+    let version = negotiate_version(&request.protocol_version);
+    let agreed = NegotiatedSession {
+        spec_version: SpecVersion::from_protocol_version(&version),
+        capabilities: served.capabilities.session_tools(),
+        revisions: served.revisions,
+    };
+    if server.session.negotiated.set(agreed).is_err() {
         return Err(ErrorData::invalid_request("the session has begun already; it cannot begin again", None));
     }
     let mut result = served.config.clone();
-    result.leave_out(Era::of(&version));
+    result.downgrade(SpecVersion::from_protocol_version(&version));
     result.protocol_version = version.clone();
     let mut peer = request;
     peer.protocol_version = version;
@@ -188,41 +192,49 @@ pub(crate) fn initialize(
 }
 
 /// The version that the client asks for, or else the newest that has sessions.
-fn negotiated(requested: &ProtocolVersion) -> ProtocolVersion {
-    let mut sessions = VERSIONS.iter().filter(|version| version.has_initialize());
+fn negotiate_version(requested: &ProtocolVersion) -> ProtocolVersion {
+    let mut sessions = PROTOCOL_VERSIONS.iter().filter(|version| version.has_initialize());
     let version = sessions.clone().find(|version| *version == requested).or_else(|| sessions.next_back());
     version.cloned().unwrap_or(ProtocolVersion::V_2025_11_25)
 }
 
 /// Whether the request itself says that it is one of 2026-07-28.
-pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_sessionless_request(context: &RequestContext<RoleServer>) -> bool {
     !context.meta.is_empty()
         && context.meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// Where a request of 2026-07-28 says which log messages it wants.
-const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-impl Server {
+impl ConnectionHandler {
     /// Tells in which version a request is made.
-    pub(crate) fn era(&self, context: &RequestContext<RoleServer>) -> Result<Era, ErrorData> {
-        if is_modern(context) {
+    pub(crate) fn request_version(&self, context: &RequestContext<RoleServer>) -> Result<SpecVersion, ErrorData> {
+        if is_sessionless_request(context) {
             let meta = &context.meta;
-            let wrong = meta.contains_key(LOG_LEVEL) && meta.log_level().is_none();
-            return if wrong { Err(error::unknown_level()) } else { Ok(Era::V2026_07_28) };
+            let wrong = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
+            return if wrong { Err(error::unknown_log_level()) } else { Ok(SpecVersion::V2026_07_28) };
         }
-        self.session.agreed().map(|agreed| agreed.era).ok_or_else(error::not_begun)
+        self.session.negotiated().map(|agreed| agreed.spec_version).ok_or_else(error::not_initialized)
     }
 
     /// Lets a request pass that asks for a kind of thing that was declared: to the session when it began, or
     /// without one by the catalog of the moment.
-    pub(crate) fn admit(&self, kind: Kind, context: &RequestContext<RoleServer>) -> Result<Admitted, ErrorData> {
-        let era = self.era(context)?;
-        let served = self.live.current();
-        let kinds = match self.session.agreed() {
-            Some(agreed) if !era.is_modern() => agreed.kinds,
-            _ => served.kinds,
+    pub(crate) fn admit(
+        &self,
+        kind: CapabilityKind,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<AdmittedRequest, ErrorData> {
+        let spec_version = self.request_version(context)?;
+        let served = self.live.snapshot();
+        let kinds = match self.session.negotiated() {
+            Some(agreed) if !spec_version.is_sessionless() => agreed.capabilities,
+            _ => served.capabilities,
         };
-        if kinds.has(kind) { Ok(Admitted { served, era }) } else { Err(error::undeclared(kind)) }
+        if kinds.has(kind) {
+            Ok(AdmittedRequest { snapshot: served, spec_version })
+        } else {
+            Err(error::undeclared_capability(kind))
+        }
     }
 }

@@ -10,60 +10,60 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::diagnostic::cut;
+use crate::diagnostic::truncate;
 
 use super::{
-    Server,
-    capability::Kind,
-    dated::Dated,
-    listing::Listing,
-    older::Older,
-    served::{self, fingerprint},
-    session::Admitted,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    capability::CapabilityKind,
+    downgrade::Downgrade,
+    pagination::PagedList,
+    session::AdmittedRequest,
+    snapshot::{self, list_fingerprint},
 };
 
 pub(crate) fn list(
-    server: &Server,
+    server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListSkillsResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Skills, context)?;
-    let page = served.skills.page(request, served.page_size)?;
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
+    let page = snapshot.skills.page(request, snapshot.page_size)?;
     let result = ListSkillsResult { skills: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
 pub(crate) fn get(
-    server: &Server,
+    server: &ConnectionHandler,
     uri: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetSkillResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Skills, context)?;
-    let Some(skill) = served.skills.find(|skill| skill.uri == uri) else {
-        let message = format!("no skill is served at {}", cut(uri, 256));
-        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": cut(uri, 4096) }))));
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
+    let Some(skill) = snapshot.skills.find(|skill| skill.uri == uri) else {
+        let message = format!("no skill is served at {}", truncate(uri, 256));
+        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
     let result = GetSkillResult::new(skill.clone());
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
-pub(crate) fn directory(
-    server: &Server,
+pub(crate) fn read_directory(
+    server: &ConnectionHandler,
     request: ReadResourceDirectoryRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Skills, context)?;
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
     let uri = request.uri;
-    let Some(children) = served.catalog.directory(&uri) else {
-        let message = format!("{} is no folder of a skill", cut(&uri, 256));
-        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": cut(&uri, 4096) }))));
+    let Some(children) = snapshot.catalog.skill_directory(&uri) else {
+        let message = format!("{} is no folder of a skill", truncate(&uri, 256));
+        return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(&uri, 4096) }))));
     };
     let uris: Vec<&str> = children.iter().map(|child| child.uri.as_str()).collect();
-    let print = fingerprint(&uris);
-    let children: Vec<Resource> = children.iter().map(served::resource).collect();
+    let fingerprint = list_fingerprint(&uris);
+    let children: Vec<Resource> = children.iter().map(snapshot::resource).collect();
     let pages = PaginatedRequestParams::default().with_cursor(request.cursor);
-    let mut page = Listing::new(children, print).page(Some(pages), served.page_size)?;
-    page.items.leave_out(era);
+    let mut page = PagedList::new(children, fingerprint).page(Some(pages), snapshot.page_size)?;
+    page.items.downgrade(spec_version);
     let result = ListResourcesResult { resources: page.items, next_cursor: page.next, ..Default::default() };
-    Ok(result.dated(&served, era))
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }

@@ -13,127 +13,135 @@ use rmcp::{
 use tokio::sync::watch;
 
 use super::{
-    Server, Stamp,
-    capability::Kind,
+    ConnectionHandler, SubscriptionStamp,
+    capability::CapabilityKind,
     error,
-    served::{News, Served},
-    session::{Agreed, Session, Watched},
+    session::{NegotiatedSession, Session, SubscribedResource},
+    snapshot::{CatalogSnapshot, Revisions},
 };
 
 /// How many resources a session or a stream may be told of.
-const MOST_WATCHED: usize = 1000;
+const MAX_SUBSCRIPTIONS: usize = 1000;
 
 /// How long the URIs of those may be in all.
-const MOST_BYTES: usize = 128 * 1024;
+const MAX_SUBSCRIPTION_BYTES: usize = 128 * 1024;
 
 /// The resources that a stream is told of: as many as it wants, or none.
-pub(crate) fn watchable(requested: &SubscriptionFilter) -> &[String] {
+pub(crate) fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
     let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
     let bytes: usize = uris.iter().map(String::len).sum();
-    if uris.len() <= MOST_WATCHED && bytes <= MOST_BYTES { uris } else { &[] }
+    if uris.len() <= MAX_SUBSCRIPTIONS && bytes <= MAX_SUBSCRIPTION_BYTES { uris } else { &[] }
 }
 
 /// Watches a resource for the session. One that nobody answers may come to be, so it is no error.
 pub(crate) async fn subscribe(
-    server: &Server,
+    server: &ConnectionHandler,
     uri: String,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let served = server.admit(Kind::Resources, context)?.served;
-    if !served.promised.updates {
+    let served = server.admit(CapabilityKind::Resources, context)?.snapshot;
+    if !served.change_capabilities.updates {
         return Err(error::unknown_method("resources/subscribe"));
     }
-    let print = served.print(&uri);
-    let mut watched = server.session.watched();
-    if watched.len() >= MOST_WATCHED && !watched.contains_key(&uri) {
-        let message = format!("a session can subscribe to {MOST_WATCHED} resources; unsubscribe from some first");
+    let fingerprint = served.fingerprint(&uri);
+    let mut watched = server.session.subscribed();
+    if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
+        let message = format!("a session can subscribe to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
     let bytes: usize = watched.keys().map(String::len).sum();
-    if bytes + uri.len() > MOST_BYTES && !watched.contains_key(&uri) {
-        let most = MOST_BYTES / 1024;
-        let message = format!("the URIs that a session subscribes to have {most} KiB; unsubscribe from some first");
+    if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES && !watched.contains_key(&uri) {
+        let max_kib = MAX_SUBSCRIPTION_BYTES / 1024;
+        let message = format!("the URIs that a session subscribes to have {max_kib} KiB; unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
-    watched.insert(uri, Watched { generation: served.news.generation, print });
+    watched.insert(uri, SubscribedResource { generation: served.revisions.generation, fingerprint });
     drop(watched);
-    server.session.bell.notify_one();
+    server.session.subscription_added.notify_one();
     Ok(())
 }
 
 /// No longer watches a resource for the session.
-pub(crate) fn unsubscribe(server: &Server, uri: &str, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    if !server.admit(Kind::Resources, context)?.served.promised.updates {
+pub(crate) fn unsubscribe(
+    server: &ConnectionHandler,
+    uri: &str,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), ErrorData> {
+    if !server.admit(CapabilityKind::Resources, context)?.snapshot.change_capabilities.updates {
         return Err(error::unknown_method("resources/unsubscribe"));
     }
-    server.session.watched().remove(uri);
+    server.session.subscribed().remove(uri);
     Ok(())
 }
 
 /// Begins to tell a session of changes, now that it is ready for them. What changed since `initialize` is due.
-pub(crate) fn announce(server: &Server, peer: Peer<RoleServer>) {
-    let promised = server.live.current().promised.any();
-    if server.session.agreed().is_none() || !promised || !server.session.begin_announcing() {
+pub(crate) fn announce(server: &ConnectionHandler, peer: Peer<RoleServer>) {
+    let promised = server.live.snapshot().change_capabilities.any();
+    if server.session.negotiated().is_none() || !promised || !server.session.start_announcing() {
         return;
     }
-    let (session, served) = (server.session.clone(), server.live.watch());
-    let (gone, closing) = (server.gone.clone(), server.live.closing());
+    let (session, served) = (server.session.clone(), server.live.subscribe());
+    let (gone, closing) = (server.disconnected.clone(), server.live.shutdown_token());
     tokio::spawn(async move {
         tokio::select! {
             () = gone.cancelled() => {}
             () = closing.cancelled() => {}
-            _ = tell_session(&session, &peer, served) => {}
+            _ = notify_session(&session, &peer, served) => {}
         }
     });
 }
 
 /// Ends when the peer can no longer be reached.
-async fn tell_session(
+async fn notify_session(
     session: &Session,
     peer: &Peer<RoleServer>,
-    mut live: watch::Receiver<Arc<Served>>,
+    mut live: watch::Receiver<Arc<CatalogSnapshot>>,
 ) -> Result<(), ServiceError> {
-    let Some(Agreed { kinds, news, .. }) = session.agreed() else { return Ok(()) };
-    let mut told = *news;
+    let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return Ok(()) };
+    let mut told = *revisions;
     loop {
         let served = live.borrow_and_update().clone();
-        if served.news.tools != told.tools && kinds.has(Kind::Tools) {
+        if served.revisions.tools != told.tools && capabilities.has(CapabilityKind::Tools) {
             peer.notify_tool_list_changed().await?;
         }
-        if served.news.prompts != told.prompts && kinds.has(Kind::Prompts) {
+        if served.revisions.prompts != told.prompts && capabilities.has(CapabilityKind::Prompts) {
             peer.notify_prompt_list_changed().await?;
         }
-        if served.news.resources != told.resources && kinds.has(Kind::Resources) {
+        if served.revisions.resources != told.resources && capabilities.has(CapabilityKind::Resources) {
             peer.notify_resource_list_changed().await?;
         }
-        told = served.news;
-        tell_updates(session, peer, &served).await?;
+        told = served.revisions;
+        notify_updated_resources(session, peer, &served).await?;
         drop(served);
         tokio::select! {
             changed = live.changed() => if changed.is_err() { return Ok(()) },
-            () = session.bell.notified() => {}
+            () = session.subscription_added.notified() => {}
         }
     }
 }
 
-async fn tell_updates(session: &Session, peer: &Peer<RoleServer>, served: &Served) -> Result<(), ServiceError> {
-    let generation = served.news.generation;
+async fn notify_updated_resources(
+    session: &Session,
+    peer: &Peer<RoleServer>,
+    served: &CatalogSnapshot,
+) -> Result<(), ServiceError> {
+    let generation = served.revisions.generation;
     let stale: Vec<_> = session
-        .watched()
+        .subscribed()
         .iter()
         .filter(|(_, watched)| watched.generation < generation)
-        .map(|(uri, watched)| (uri.clone(), watched.print))
+        .map(|(uri, watched)| (uri.clone(), watched.fingerprint))
         .collect();
     for (uri, before) in stale {
-        let print = served.print(&uri);
-        let wanted = match session.watched().get_mut(&uri) {
+        let fingerprint = served.fingerprint(&uri);
+        let wanted = match session.subscribed().get_mut(&uri) {
             Some(watched) => {
-                *watched = Watched { generation, print };
+                *watched = SubscribedResource { generation, fingerprint };
                 true
             }
             None => false,
         };
-        if wanted && print != before {
+        if wanted && fingerprint != before {
             peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await?;
         }
     }
@@ -142,15 +150,15 @@ async fn tell_updates(session: &Session, peer: &Peer<RoleServer>, served: &Serve
 
 /// Says what a stream may be opened for; rmcp leaves of it what is declared. More resources than can be watched
 /// are none: the acknowledgement shows it.
-pub(crate) fn accepted(server: &Server, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-    let served = server.live.current();
-    if !served.promised.any() {
+pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    let served = server.live.snapshot();
+    if !served.change_capabilities.any() {
         return None;
     }
-    let uris = watchable(requested);
-    if !server.stamped && served.kinds.has(Kind::Resources) {
-        let prints = uris.iter().map(|uri| (uri.clone(), served.print(uri)));
-        server.session.accepted().extend(prints);
+    let uris = watchable_uris(requested);
+    if !server.is_stamped && served.capabilities.has(CapabilityKind::Resources) {
+        let fingerprints = uris.iter().map(|uri| (uri.clone(), served.fingerprint(uri)));
+        server.session.accepted_fingerprints().extend(fingerprints);
     }
     let mut accepted = requested.clone();
     accepted.resource_subscriptions = accepted.resource_subscriptions.filter(|wanted| wanted.len() == uris.len());
@@ -158,48 +166,48 @@ pub(crate) fn accepted(server: &Server, requested: &SubscriptionFilter) -> Optio
 }
 
 /// Tells a stream of changes until its client, or the server, has enough.
-pub(crate) async fn listen(server: &Server, context: SubscriptionContext) -> Result<(), ErrorData> {
-    let stamp = context.request_context().extensions.get::<Stamp>().cloned();
-    let closing = server.live.closing();
-    let live = server.live.watch();
+pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
+    let stamp = context.request_context().extensions.get::<SubscriptionStamp>().cloned();
+    let closing = server.live.shutdown_token();
+    let live = server.live.subscribe();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
         () = closing.cancelled() => {}
-        () = tell_stream((context.sink(), server), live, stamp) => {}
+        () = notify_stream((context.sink(), server), live, stamp) => {}
     }
     Ok(())
 }
 
 /// The sink lets pass only what was asked for, and says so by an error that is none.
-async fn tell_stream(
-    (sink, server): (&SubscriptionSink, &Server),
-    mut live: watch::Receiver<Arc<Served>>,
-    stamp: Option<Stamp>,
+async fn notify_stream(
+    (sink, server): (&SubscriptionSink, &ConnectionHandler),
+    mut live: watch::Receiver<Arc<CatalogSnapshot>>,
+    stamp: Option<SubscriptionStamp>,
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
     let served = live.borrow_and_update().clone();
-    let mut told = stamp.as_ref().map_or(server.born, |stamp| stamp.news);
-    let mut prints = match stamp.filter(|stamp| stamp.prints.len() == uris.len()) {
-        Some(stamp) => stamp.prints.to_vec(),
-        None => accepted_prints(&uris, &server.session, &served),
+    let mut told = stamp.as_ref().map_or(server.initial, |stamp| stamp.revisions);
+    let mut fingerprints = match stamp.filter(|stamp| stamp.fingerprints.len() == uris.len()) {
+        Some(stamp) => stamp.fingerprints.to_vec(),
+        None => take_accepted_fingerprints(&uris, &server.session, &served),
     };
     // What was read before the catalog was replaced cannot be told from what is there now.
-    if served.news.generation != told.generation {
-        for (uri, print) in uris.iter().zip(&mut prints) {
-            *print = served.print(uri);
+    if served.revisions.generation != told.generation {
+        for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
+            *fingerprint = served.fingerprint(uri);
             let _ = sink.notify_resource_updated(uri.clone()).await;
         }
     }
-    tell_lists(sink, &served, &mut told).await;
+    notify_list_changes(sink, &served, &mut told).await;
     drop(served);
     // Files are looked at when a catalog comes, not before: one that is being written is told of once.
     while live.changed().await.is_ok() {
         let served = live.borrow_and_update().clone();
-        tell_lists(sink, &served, &mut told).await;
-        for (uri, print) in uris.iter().zip(&mut prints) {
-            let now = served.print(uri);
-            if std::mem::replace(print, now) != now {
+        notify_list_changes(sink, &served, &mut told).await;
+        for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
+            let now = served.fingerprint(uri);
+            if std::mem::replace(fingerprint, now) != now {
                 let _ = sink.notify_resource_updated(uri.clone()).await;
             }
         }
@@ -208,20 +216,20 @@ async fn tell_stream(
 }
 
 /// What the resources were when the stream was acknowledged.
-fn accepted_prints(uris: &[String], session: &Session, served: &Served) -> Vec<Option<u64>> {
-    let mut accepted = session.accepted();
-    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.print(uri))).collect()
+fn take_accepted_fingerprints(uris: &[String], session: &Session, served: &CatalogSnapshot) -> Vec<Option<u64>> {
+    let mut accepted = session.accepted_fingerprints();
+    uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.fingerprint(uri))).collect()
 }
 
-async fn tell_lists(sink: &SubscriptionSink, served: &Served, told: &mut News) {
-    if served.news.tools != told.tools {
+async fn notify_list_changes(sink: &SubscriptionSink, served: &CatalogSnapshot, told: &mut Revisions) {
+    if served.revisions.tools != told.tools {
         let _ = sink.notify_tool_list_changed().await;
     }
-    if served.news.prompts != told.prompts {
+    if served.revisions.prompts != told.prompts {
         let _ = sink.notify_prompt_list_changed().await;
     }
-    if served.news.resources != told.resources {
+    if served.revisions.resources != told.resources {
         let _ = sink.notify_resource_list_changed().await;
     }
-    *told = served.news;
+    *told = served.revisions;
 }

@@ -6,16 +6,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::{Live, Options};
+use super::{LiveCatalog, ServeOptions};
 use crate::{
     catalog::{Catalog, Usage, build},
     files::Folder,
-    load::{Place, load},
-    world::{Command, Finished, Request, Response, World, WorldError},
+    load::{ManifestLocation, load},
+    world::{HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError},
 };
 
 /// A desk with one of everything; `wait` runs until it is cancelled.
-pub(crate) const DESK: &str = r#"
+pub(crate) const TEST_MANIFEST: &str = r#"
 folio: 1
 server: { name: desk, version: "1.2.3", instructions: Ask it. }
 prompts:
@@ -41,59 +41,59 @@ tools:
     run: { exec: [sleep, "600"] }
 "#;
 
-pub(crate) fn catalog(manifest: &str) -> Arc<Catalog> {
-    catalog_with(manifest, &[])
+pub(crate) fn build_catalog(manifest: &str) -> Arc<Catalog> {
+    build_catalog_with(manifest, &[])
 }
 
 /// The same with variables.
-pub(crate) fn catalog_with(manifest: &str, variables: &[(&str, &str)]) -> Arc<Catalog> {
+pub(crate) fn build_catalog_with(manifest: &str, variables: &[(&str, &str)]) -> Arc<Catalog> {
     let files = BTreeMap::from([("folio.yaml".to_owned(), manifest.as_bytes().to_vec())]);
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let mut built = build(load(&Place::in_memory(Folder::in_memory(files)), &variables));
+    let mut built = build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &variables));
     let accepted = built.accept(&Usage::Local);
     accepted.unwrap_or_else(|_| panic!("{:#?}", built.report.diagnostics()))
 }
 
-pub(crate) fn live(manifest: &str) -> Live {
-    live_with(manifest, Options::default())
+pub(crate) fn live_catalog(manifest: &str) -> LiveCatalog {
+    live_catalog_with(manifest, ServeOptions::default())
 }
 
-pub(crate) fn live_with(manifest: &str, options: Options) -> Live {
-    Live::new(catalog(manifest), Arc::new(Asleep::default()), options)
+pub(crate) fn live_catalog_with(manifest: &str, options: ServeOptions) -> LiveCatalog {
+    LiveCatalog::new(build_catalog(manifest), Arc::new(SleepingWorld::default()), options)
 }
 
 /// A world in which every program runs until it is cancelled.
 #[derive(Default)]
-pub(crate) struct Asleep {
+pub(crate) struct SleepingWorld {
     sleepers: watch::Sender<usize>,
 }
 
-impl Asleep {
+impl SleepingWorld {
     /// Waits until so many programs are running.
-    pub(crate) async fn asleep(&self, count: usize) {
+    pub(crate) async fn wait_for_programs(&self, count: usize) {
         self.sleepers.subscribe().wait_for(|sleepers| *sleepers == count).await.unwrap();
     }
 }
 
-struct Sleeper<'a>(&'a Asleep);
+struct ProgramGuard<'a>(&'a SleepingWorld);
 
-impl Drop for Sleeper<'_> {
+impl Drop for ProgramGuard<'_> {
     fn drop(&mut self) {
         self.0.sleepers.send_modify(|sleepers| *sleepers -= 1);
     }
 }
 
-impl World for Asleep {
-    fn run(&self, command: Command) -> BoxFuture<'_, Result<Finished, WorldError>> {
+impl World for SleepingWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         Box::pin(async move {
             self.sleepers.send_modify(|sleepers| *sleepers += 1);
-            let _sleeper = Sleeper(self);
+            let _sleeper = ProgramGuard(self);
             command.cancel.cancelled().await;
             std::future::pending().await
         })
     }
 
-    fn send(&self, _: Request) -> BoxFuture<'_, Result<Response, WorldError>> {
+    fn send_request(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(std::future::pending())
     }
 }

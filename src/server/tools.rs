@@ -9,102 +9,104 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::{Call, ToolAnswer};
+use crate::catalog::answer::{CallContext, ToolAnswer};
 
 use super::{
-    Server,
-    asking::{self, Came},
-    capability::Kind,
-    client::Caller,
+    ConnectionHandler,
+    cache_hints::CacheHints,
+    capability::CapabilityKind,
+    client::RequestClient,
     content,
-    dated::Dated,
+    downgrade::Downgrade,
     error,
-    older::Older,
-    session::{Admitted, Era},
-    structured, tasks,
+    input_required::{self, CallOutcome},
+    session::{AdmittedRequest, SpecVersion},
+    structured_content, tasks,
 };
 
 pub(crate) fn list(
-    server: &Server,
+    server: &ConnectionHandler,
     request: Option<PaginatedRequestParams>,
     context: &RequestContext<RoleServer>,
 ) -> Result<ListToolsResult, ErrorData> {
-    let Admitted { served, era } = server.admit(Kind::Tools, context)?;
-    let listing = if era.is_modern() { &served.tools } else { &served.session_tools };
-    let page = listing.page(request, served.page_size)?;
+    let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Tools, context)?;
+    let listing = if spec_version.is_sessionless() { &snapshot.tools } else { &snapshot.session_tools };
+    let page = listing.page(request, snapshot.page_size)?;
     let mut result = ListToolsResult { tools: page.items, next_cursor: page.next, ..Default::default() };
-    result.tools.leave_out(era);
-    Ok(result.dated(&served, era))
+    result.tools.downgrade(spec_version);
+    Ok(result.with_cache_hints(&snapshot, spec_version))
 }
 
 pub(crate) async fn call(
-    server: &Server,
+    server: &ConnectionHandler,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let admitted = server.admit(Kind::Tools, context)?;
-    if let Err(wait) = server.take(admitted.era, admitted.served.catalog.tool_acts(&request.name)) {
-        let refused = ToolAnswer::failure(error::too_early(wait).message);
-        return Ok(CallToolResponse::Complete(result(refused, &request.name, &admitted)));
+    let admitted = server.admit(CapabilityKind::Tools, context)?;
+    if let Err(wait) =
+        server.charge_call(admitted.spec_version, admitted.snapshot.catalog.tool_runs_actions(&request.name))
+    {
+        let refused = ToolAnswer::failure(error::rate_limited(wait).message);
+        return Ok(CallToolResponse::Complete(tool_result(refused, &request.name, &admitted)));
     }
     let CallToolRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
-    let rule = match tasks::rule(&name, &admitted, context) {
+    let rule = match tasks::task_policy(&name, &admitted, context) {
         Ok(rule) => rule,
-        Err(refusal) => return refused(error::refused(refusal), &name, &admitted),
+        Err(refusal) => return error_response(error::refusal_error(refusal), &name, &admitted),
     };
-    if let Some(rule) = rule.filter(|rule| !rule.later) {
-        let caller = Caller::new(server, context, admitted.era, None);
-        admitted.served.catalog.meets(&name, &caller).map_err(error::refused)?;
-        return tasks::begin(server, (name.into_owned(), arguments), None, rule, (admitted, context));
+    if let Some(rule) = rule.filter(|rule| !rule.starts_after_step) {
+        let caller = RequestClient::new(server, context, admitted.spec_version, None);
+        admitted.snapshot.catalog.check_tool_requirements(&name, &caller).map_err(error::refusal_error)?;
+        return tasks::start_task(server, (name.into_owned(), arguments), None, rule, (admitted, context));
     }
-    let may_ask = admitted.served.talks || rule.is_some() || request_state.is_some();
-    let kept = if may_ask { arguments.take() } else { None };
-    let asked = asking::Request {
+    let may_ask = admitted.snapshot.uses_client || rule.is_some() || request_state.is_some();
+    let kept_arguments = if may_ask { arguments.take() } else { None };
+    let resumable = input_required::ResumableRequest {
         method: "tools/call",
         name: &name,
-        arguments: kept.as_ref(),
+        arguments: kept_arguments.as_ref(),
         responses: input_responses,
         state: request_state,
         detach: rule.is_some(),
     };
-    let catalog = &admitted.served.catalog;
-    let call = |call: Call| {
-        let (name, arguments) = (&name, if may_ask { kept.clone() } else { arguments.take() });
+    let catalog = &admitted.snapshot.catalog;
+    let call = |call: CallContext| {
+        let (name, arguments) = (&name, if may_ask { kept_arguments.clone() } else { arguments.take() });
         async move { catalog.call_tool(name, arguments, &call).await }
     };
-    match (server.ask_or((asked, context), &admitted, call, error::refused).await, rule) {
-        (Ok(Came::To(answer)), _) => Ok(CallToolResponse::Complete(result(answer, &name, &admitted))),
-        (Ok(Came::Waits(required)), _) => Ok(CallToolResponse::InputRequired(required)),
-        (Ok(Came::Detached(checkpoint)), Some(rule)) => {
-            tasks::begin(server, (name.into_owned(), kept), Some(*checkpoint), rule, (admitted, context))
+    match (server.run_call((resumable, context), &admitted, call, error::refusal_error).await, rule) {
+        (Ok(CallOutcome::Done(answer)), _) => Ok(CallToolResponse::Complete(tool_result(answer, &name, &admitted))),
+        (Ok(CallOutcome::InputRequired(required)), _) => Ok(CallToolResponse::InputRequired(required)),
+        (Ok(CallOutcome::Detached(checkpoint)), Some(rule)) => {
+            tasks::start_task(server, (name.into_owned(), kept_arguments), Some(*checkpoint), rule, (admitted, context))
         }
-        (Ok(Came::Detached(_)), None) => Err(ErrorData::internal_error("the tool is no task", None)),
-        (Err(error), _) => refused(error, &name, &admitted),
+        (Ok(CallOutcome::Detached(_)), None) => Err(ErrorData::internal_error("the tool is no task", None)),
+        (Err(error), _) => error_response(error, &name, &admitted),
     }
 }
 
 /// An error; in a session the model is told in words what its client cannot do.
-fn refused(error: ErrorData, name: &str, admitted: &Admitted) -> Result<CallToolResponse, ErrorData> {
-    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.era.is_modern() {
-        return Ok(CallToolResponse::Complete(result(ToolAnswer::failure(error.message), name, admitted)));
+fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResponse, ErrorData> {
+    if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.spec_version.is_sessionless() {
+        return Ok(CallToolResponse::Complete(tool_result(ToolAnswer::failure(error.message), name, admitted)));
     }
     Err(error)
 }
 
 /// A tool's answer in the words of the version.
-pub(crate) fn result(answer: ToolAnswer, name: &str, admitted: &Admitted) -> CallToolResult {
-    let era = admitted.era;
-    let content = content::blocks(answer.content, era);
+pub(crate) fn tool_result(answer: ToolAnswer, name: &str, admitted: &AdmittedRequest) -> CallToolResult {
+    let spec_version = admitted.spec_version;
+    let content = content::blocks(answer.content, spec_version);
     let mut result = if answer.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = match answer.structured {
-        Some(value) if era.is_modern() => Some(value),
-        Some(value) if era >= Era::V2025_06_18 => {
-            Some(structured::for_session(value, admitted.served.shapes.get(name).copied()))
+        Some(value) if spec_version.is_sessionless() => Some(value),
+        Some(value) if spec_version >= SpecVersion::V2025_06_18 => {
+            Some(structured_content::session_value(value, admitted.snapshot.output_shapes.get(name).copied()))
         }
         _ => None,
     };
-    if era.is_modern() {
-        result.meta = Some(admitted.served.meta.clone());
+    if spec_version.is_sessionless() {
+        result.meta = Some(admitted.snapshot.meta.clone());
     }
     result
 }

@@ -15,13 +15,13 @@ pub(crate) trait Weight {
 }
 
 /// What a part takes beside its texts.
-const PART: u64 = 128;
+const PART_BYTES: u64 = 128;
 
 impl<T: Weight> Weight for Result<T, ErrorData> {
     fn weight(&self) -> u64 {
         match self {
             Ok(answer) => answer.weight(),
-            Err(error) => PART + error.message.len() as u64 + error.data.as_ref().map_or(0, Weight::weight),
+            Err(error) => PART_BYTES + error.message.len() as u64 + error.data.as_ref().map_or(0, Weight::weight),
         }
     }
 }
@@ -34,7 +34,7 @@ impl<T: Weight> Weight for [T] {
 
 impl Weight for Value {
     fn weight(&self) -> u64 {
-        PART / 2
+        PART_BYTES / 2
             + match self {
                 Value::String(text) => text.len() as u64,
                 Value::Array(items) => items.weight(),
@@ -46,16 +46,16 @@ impl Weight for Value {
 
 impl Weight for JsonObject {
     fn weight(&self) -> u64 {
-        self.iter().map(|(name, value)| PART / 2 + name.len() as u64 + value.weight()).sum()
+        self.iter().map(|(name, value)| PART_BYTES / 2 + name.len() as u64 + value.weight()).sum()
     }
 }
 
 impl Weight for ResourceContents {
     fn weight(&self) -> u64 {
         match self {
-            ResourceContents::TextResourceContents { text, uri, .. } => PART + (text.len() + uri.len()) as u64,
-            ResourceContents::BlobResourceContents { blob, uri, .. } => PART + (blob.len() + uri.len()) as u64,
-            _ => PART,
+            ResourceContents::TextResourceContents { text, uri, .. } => PART_BYTES + (text.len() + uri.len()) as u64,
+            ResourceContents::BlobResourceContents { blob, uri, .. } => PART_BYTES + (blob.len() + uri.len()) as u64,
+            _ => PART_BYTES,
         }
     }
 }
@@ -63,30 +63,30 @@ impl Weight for ResourceContents {
 impl Weight for ContentBlock {
     fn weight(&self) -> u64 {
         match self {
-            ContentBlock::Text(text) => PART + text.text.len() as u64,
-            ContentBlock::Image(image) => PART + image.data.len() as u64,
-            ContentBlock::Audio(audio) => PART + audio.data.len() as u64,
-            ContentBlock::Resource(embedded) => PART + embedded.resource.weight(),
-            _ => PART * 4,
+            ContentBlock::Text(text) => PART_BYTES + text.text.len() as u64,
+            ContentBlock::Image(image) => PART_BYTES + image.data.len() as u64,
+            ContentBlock::Audio(audio) => PART_BYTES + audio.data.len() as u64,
+            ContentBlock::Resource(embedded) => PART_BYTES + embedded.resource.weight(),
+            _ => PART_BYTES * 4,
         }
     }
 }
 
 impl Weight for CallToolResult {
     fn weight(&self) -> u64 {
-        PART + self.content.weight() + self.structured_content.as_ref().map_or(0, Weight::weight)
+        PART_BYTES + self.content.weight() + self.structured_content.as_ref().map_or(0, Weight::weight)
     }
 }
 
 impl Weight for GetPromptResult {
     fn weight(&self) -> u64 {
-        PART + self.messages.iter().map(|message| message.content.weight()).sum::<u64>()
+        PART_BYTES + self.messages.iter().map(|message| message.content.weight()).sum::<u64>()
     }
 }
 
 impl Weight for ReadResourceResult {
     fn weight(&self) -> u64 {
-        PART + self.contents.weight()
+        PART_BYTES + self.contents.weight()
     }
 }
 
@@ -97,7 +97,7 @@ macro_rules! weight_of_responses {
             fn weight(&self) -> u64 {
                 match self {
                     $response::Complete(result) => result.weight(),
-                    _ => PART * 8,
+                    _ => PART_BYTES * 8,
                 }
             }
         }
@@ -111,7 +111,7 @@ macro_rules! weight_of_lists {
     ($($list:ident, $items:ident: $entry:ident);+) => {$(
         impl Weight for $entry {
             fn weight(&self) -> u64 {
-                PART * 4 + self.description.as_ref().map_or(0, |text| text.len() as u64) + icons(self.icons.as_deref())
+                PART_BYTES * 4 + self.description.as_ref().map_or(0, |text| text.len() as u64) + icons(self.icons.as_deref())
             }
         }
 
@@ -131,12 +131,12 @@ weight_of_lists!(
 );
 
 fn icons(icons: Option<&[Icon]>) -> u64 {
-    icons.unwrap_or_default().iter().map(|icon| PART + icon.src.len() as u64).sum()
+    icons.unwrap_or_default().iter().map(|icon| PART_BYTES + icon.src.len() as u64).sum()
 }
 
 impl Weight for ListSkillsResult {
     fn weight(&self) -> u64 {
-        self.skills.len() as u64 * PART * 8
+        self.skills.len() as u64 * PART_BYTES * 8
     }
 }
 
@@ -144,26 +144,26 @@ impl Weight for GetSkillResult {
     fn weight(&self) -> u64 {
         let skill = &self.skill;
         let files: u64 = match &skill.resources {
-            SkillResources::Files(files) => files.iter().map(|file| PART * 2 + file.uri.len() as u64).sum(),
+            SkillResources::Files(files) => files.iter().map(|file| PART_BYTES * 2 + file.uri.len() as u64).sum(),
             _ => 0,
         };
-        PART * 8 + skill.frontmatter.description.len() as u64 + skill.frontmatter.extra.weight() + files
+        PART_BYTES * 8 + skill.frontmatter.description.len() as u64 + skill.frontmatter.extra.weight() + files
     }
 }
 
 impl Weight for CompleteResult {
     fn weight(&self) -> u64 {
-        PART + self.completion.values.iter().map(|value| PART / 2 + value.len() as u64).sum::<u64>()
+        PART_BYTES + self.completion.values.iter().map(|value| PART_BYTES / 2 + value.len() as u64).sum::<u64>()
     }
 }
 
 impl Weight for GetTaskResult {
     fn weight(&self) -> u64 {
-        PART * 4
+        PART_BYTES * 4
             + match &self.task.payload {
                 TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => outcome.weight(),
                 // What is no outcome yet says little.
-                _ => PART * 8,
+                _ => PART_BYTES * 8,
             }
     }
 }

@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::check::{Checked, Rules, check};
+use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
-use super::fault::{Altered, Fault, Place};
-use super::lower::{Marks, label, lower};
-use super::render::{Job, MARK, Mode, RenderError, text_of};
+use super::error::{Altered, TemplateError, TemplateSpan};
+use super::lower::{LowerContext, label, lower};
+use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
-use super::shape::Names;
-use super::slot::{Filled, Slot, Written};
-use super::syntax::{Expression, Hole, Node, Text, parse};
+use super::shape::ScopeShape;
+use super::slot::{ParsedTemplate, RenderedText, Slot};
+use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
 use super::term::{Term, plain_path};
 use super::{encode, limit::MAX_OUTPUT};
-use crate::budget::weight;
+use crate::budget::memory_size;
 
 /// A text with holes, checked, for one kind of place.
 #[derive(Debug)]
 pub struct Template<S: Slot> {
     source: String,
-    body: Body,
+    body: CompiledBody,
     reads: Vec<Vec<String>>,
     altered: Vec<Altered>,
-    sole: Option<Vec<String>>,
-    known: S::Known,
+    single_path: Option<Vec<String>>,
+    analysis: S::Analysis,
     slot: PhantomData<S>,
 }
 
 /// A part of a template that is nothing but text and plain variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
+pub enum TemplatePart<'t> {
     /// Text.
     Text(&'t str),
     /// The path of a variable.
@@ -43,27 +43,27 @@ pub enum Part<'t> {
 
 /// How a template is filled.
 #[derive(Debug)]
-enum Body {
+enum CompiledBody {
     /// Text, plain variables and plain helpers, by ourselves.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<TemplatePiece>),
     /// Anything, by Handlebars.
-    Tree(Box<Tree>),
+    Handlebars(Box<HandlebarsBody>),
 }
 
 #[derive(Debug)]
-struct Tree {
+struct HandlebarsBody {
     engine: Arc<Engine>,
     tree: handlebars::Template,
     /// The smallest set of paths under which lies everything that is read.
-    needs: Vec<Vec<String>>,
+    required_paths: Vec<Vec<String>>,
     /// The label of the only expression, where there is nothing else.
-    only: Option<String>,
+    sole_label: Option<String>,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
-    Hole { term: Term, label: String, keeps: bool },
+    Interpolation { term: Term, label: String, keeps: bool },
 }
 
 impl<S: Slot> Template<S> {
@@ -71,38 +71,52 @@ impl<S: Slot> Template<S> {
     ///
     /// # Errors
     /// Every fault there is, in the order of the text.
-    pub fn compile(engine: &Arc<Engine>, text: &str, names: &Names) -> Result<Template<S>, Vec<Fault>> {
-        Template::compile_as(engine, text, (names, true))
+    pub fn compile(engine: &Arc<Engine>, text: &str, names: &ScopeShape) -> Result<Template<S>, Vec<TemplateError>> {
+        Template::compile_with(engine, text, (names, true))
     }
 
     /// As `compile`; `simple: false` leaves even the simplest template to Handlebars.
-    pub(super) fn compile_as(
+    pub(super) fn compile_with(
         engine: &Arc<Engine>,
         text: &str,
-        (names, simple): (&Names, bool),
-    ) -> Result<Template<S>, Vec<Fault>> {
+        (names, simple): (&ScopeShape, bool),
+    ) -> Result<Template<S>, Vec<TemplateError>> {
         let (nodes, mut faults) = parse(text);
-        let rules = Rules { marked: S::MODE != Mode::Plain, encoded: S::MODE == Mode::Encoded, open: false };
+        let rules = Rules {
+            rejects_nul: S::MODE != PrintMode::Plain,
+            encoded: S::MODE == PrintMode::Encoded,
+            any_scope: false,
+        };
         let mut checked = check(text, &nodes, names, (&engine.partials, rules));
-        faults.append(&mut checked.faults);
-        let sole = sole(&nodes).and_then(|hole| match &hole.expression {
+        faults.append(&mut checked.errors);
+        let sole = single_interpolation(&nodes).and_then(|hole| match &hole.expression {
             Expression::Path(path) => plain_path(path, &checked),
             _ => None,
         });
-        let written = Written { text, nodes: &nodes, variable: sole.as_deref() };
-        let (known, base) = S::inspect(&written, &mut faults);
+        let written = ParsedTemplate { text, nodes: &nodes, variable: sole.as_deref() };
+        let (known, base) = S::analyze(&written, &mut faults);
         if !faults.is_empty() {
-            return Err(sorted(faults));
+            return Err(sort_errors(faults));
         }
         let base = base.map(|span: Range<usize>| span.start);
         let pieces = if simple { pieces(text, &nodes, (&checked, base)) } else { None };
         let body = match pieces {
-            Some(pieces) => Body::Pieces(pieces),
-            None => Body::Tree(Box::new(tree(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?)),
+            Some(pieces) => CompiledBody::Pieces(pieces),
+            None => CompiledBody::Handlebars(Box::new(
+                handlebars_body(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?,
+            )),
         };
-        let reads = checked.reads.into_iter().collect();
+        let reads = checked.read_paths.into_iter().collect();
         let altered = checked.altered;
-        Ok(Template { source: text.to_owned(), body, reads, altered, sole, known, slot: PhantomData })
+        Ok(Template {
+            source: text.to_owned(),
+            body,
+            reads,
+            altered,
+            single_path: sole,
+            analysis: known,
+            slot: PhantomData,
+        })
     }
 
     /// Fills the template.
@@ -110,63 +124,65 @@ impl<S: Slot> Template<S> {
     /// # Errors
     /// A [`RenderError`] where a limit is passed, or where the place refuses a value.
     pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
-        let level = scope.budget().level();
-        let (made, size) = scope.budget().run(|| self.render_once(scope))??;
-        scope.budget().release(level, size);
+        let level = scope.budget().memory_mark();
+        let (made, size) = scope.budget().run_repeatable(|| self.render_once(scope))??;
+        scope.budget().release_to(level, size);
         Ok(made)
     }
 
     /// Fills the template. Gives the outcome, and how much it holds.
     fn render_once(&self, scope: &Scope) -> Result<(S::Output, usize), RenderError> {
-        if let Some(made) = self.typed(scope)? {
+        if let Some(made) = self.render_value(scope)? {
             return Ok(made);
         }
         let filled = match &self.body {
-            Body::Pieces(pieces) => fill(pieces, scope, S::MODE)?,
-            Body::Tree(tree) => {
-                let text = tree.job(S::MODE, scope).text(scope.excerpt(&tree.needs)?)?;
-                if S::MODE == Mode::Plain { Filled::unmarked(text) } else { unmark(&text) }
+            CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
+            CompiledBody::Handlebars(tree) => {
+                let text = tree.render_job(S::MODE, scope).text(scope.pick(&tree.required_paths)?)?;
+                if S::MODE == PrintMode::Plain { RenderedText::without_values(text) } else { split_marks(&text) }
             }
         };
         let size = filled.text.len();
-        S::finish(filled, &self.known).map(|made| (made, size))
+        S::output_from_text(filled, &self.analysis).map(|made| (made, size))
     }
 
     /// The outcome that is made of a value rather than of its text, and how much it holds.
-    fn typed(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
-        let Some(label) = self.only().filter(|_| S::TYPED) else { return Ok(None) };
+    fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
+        let Some(label) = self.single_label().filter(|_| S::TYPED) else { return Ok(None) };
         let value = self.value(scope)?;
-        let size = if S::KEEPS_VALUE { weight(&value) } else { 0 };
-        scope.budget().hold(size)?;
-        let made = S::finish_value(&value, label, &self.known).transpose()?;
+        let size = if S::KEEPS_VALUE { memory_size(&value) } else { 0 };
+        scope.budget().charge_memory(size)?;
+        let made = S::output_from_value(&value, label, &self.analysis).transpose()?;
         Ok(made.map(|made| (made, size)))
     }
 
     /// What messages call the expression that the whole template is.
-    fn only(&self) -> Option<&str> {
+    fn single_label(&self) -> Option<&str> {
         match &self.body {
-            Body::Pieces(pieces) => match pieces.as_slice() {
-                [Piece::Hole { label, .. }] => Some(label),
+            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
+                [TemplatePiece::Interpolation { label, .. }] => Some(label),
                 _ => None,
             },
-            Body::Tree(tree) => tree.only.as_deref(),
+            CompiledBody::Handlebars(tree) => tree.sole_label.as_deref(),
         }
     }
 
     fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match &self.body {
-            Body::Pieces(pieces) => match pieces.as_slice() {
-                [Piece::Hole { term, .. }] => term.value(scope),
+            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
+                [TemplatePiece::Interpolation { term, .. }] => term.value(scope),
                 _ => Ok(Cow::Owned(Value::Null)),
             },
-            Body::Tree(tree) => tree.job(Mode::Captured, scope).value(scope.excerpt(&tree.needs)?).map(Cow::Owned),
+            CompiledBody::Handlebars(tree) => {
+                tree.render_job(PrintMode::Captured, scope).value(scope.pick(&tree.required_paths)?).map(Cow::Owned)
+            }
         }
     }
 
     /// The paths that it reads: `["env", "TOKEN"]`, `["steps", "a", "json"]`; as written, so an argument read by
     /// its bare name is `["diff"]`, else `["arguments", "diff"]`. A path ends where a list is gone into, and
     /// where an object is read as a whole or by a computed name. What partials read is among them.
-    pub fn reads(&self) -> &[Vec<String>] {
+    pub fn read_paths(&self) -> &[Vec<String>] {
         &self.reads
     }
 
@@ -176,29 +192,29 @@ impl<S: Slot> Template<S> {
     }
 
     /// The path, when the text is exactly one `{{path}}`.
-    pub fn sole(&self) -> Option<&[String]> {
-        self.sole.as_deref()
+    pub fn single_path(&self) -> Option<&[String]> {
+        self.single_path.as_deref()
     }
 
     /// The text, when there is no hole in it.
     pub fn literal(&self) -> Option<&str> {
         match &self.body {
-            Body::Pieces(pieces) => match pieces.as_slice() {
+            CompiledBody::Pieces(pieces) => match pieces.as_slice() {
                 [] => Some(""),
-                [Piece::Text(text)] => Some(text),
+                [TemplatePiece::Text(text)] => Some(text),
                 _ => None,
             },
-            Body::Tree(_) => None,
+            CompiledBody::Handlebars(_) => None,
         }
     }
 
     /// Its parts in order, where it is nothing but text and plain variables.
-    pub fn parts(&self) -> Option<Vec<Part<'_>>> {
-        let Body::Pieces(pieces) = &self.body else { return None };
+    pub fn parts(&self) -> Option<Vec<TemplatePart<'_>>> {
+        let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => Some(Part::Text(text)),
-            Piece::Hole { term: Term::Path(path), .. } => Some(Part::Variable(path)),
-            Piece::Hole { .. } => None,
+            TemplatePiece::Text(text) => Some(TemplatePart::Text(text)),
+            TemplatePiece::Interpolation { term: Term::Path(path), .. } => Some(TemplatePart::Variable(path)),
+            TemplatePiece::Interpolation { .. } => None,
         });
         parts.collect()
     }
@@ -208,39 +224,45 @@ impl<S: Slot> Template<S> {
         &self.source
     }
 
-    pub(super) fn known(&self) -> &S::Known {
-        &self.known
+    pub(super) fn analysis(&self) -> &S::Analysis {
+        &self.analysis
     }
 }
 
-fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
-    faults.sort_by_key(|fault| match &fault.place {
-        Place::Here(range) => (range.start, range.end, None),
-        Place::Partial { name, range, used_at } => (used_at.start, used_at.end, Some((name.clone(), range.start))),
+fn sort_errors(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
+    faults.sort_by_key(|fault| match &fault.span {
+        TemplateSpan::Template(range) => (range.start, range.end, None),
+        TemplateSpan::Partial { name, range, used_at } => {
+            (used_at.start, used_at.end, Some((name.clone(), range.start)))
+        }
     });
     faults.dedup();
     faults
 }
 
-fn tree(engine: &Arc<Engine>, written: &Written<'_>, found: (&Checked, Option<usize>)) -> Result<Tree, Box<Fault>> {
+fn handlebars_body(
+    engine: &Arc<Engine>,
+    written: &ParsedTemplate<'_>,
+    found: (&TemplateCheck, Option<usize>),
+) -> Result<HandlebarsBody, Box<TemplateError>> {
     let (checked, base) = found;
-    let marks = Marks {
+    let marks = LowerContext {
         partial: false,
-        lenient: checked.lenient.clone(),
-        this: checked.this.clone(),
-        now: checked.now.clone(),
-        base,
+        lenient: checked.lenient_paths.clone(),
+        this: checked.outer_this_paths.clone(),
+        now: checked.now_helpers.clone(),
+        raw_interpolation: base,
     };
     let tree = lower(written.text, written.nodes, &marks)?;
-    let only = written.sole().map(|hole| label(written.text, &hole.expression));
-    Ok(Tree { engine: Arc::clone(engine), tree, needs: smallest(checked), only })
+    let only = written.single_interpolation().map(|hole| label(written.text, &hole.expression));
+    Ok(HandlebarsBody { engine: Arc::clone(engine), tree, required_paths: minimal_paths(checked), sole_label: only })
 }
 
 /// The paths that no other path leads to.
-fn smallest(checked: &Checked) -> Vec<Vec<String>> {
+fn minimal_paths(checked: &TemplateCheck) -> Vec<Vec<String>> {
     let mut needs: Vec<Vec<String>> = Vec::new();
     // In the order of the set a path comes right before those that it leads to.
-    for path in checked.needs.iter().filter(|path| !path.is_empty()) {
+    for path in checked.required_paths.iter().filter(|path| !path.is_empty()) {
         if !needs.last().is_some_and(|last| path.starts_with(last)) {
             needs.push(path.clone());
         }
@@ -248,40 +270,50 @@ fn smallest(checked: &Checked) -> Vec<Vec<String>> {
     needs
 }
 
-impl Tree {
-    fn job<'j>(&'j self, mode: Mode, scope: &'j Scope) -> Job<'j> {
-        Job { registry: self.engine.registry(), template: &self.tree, mode, now: scope.now(), budget: scope.budget() }
+impl HandlebarsBody {
+    fn render_job<'j>(&'j self, mode: PrintMode, scope: &'j Scope) -> RenderJob<'j> {
+        RenderJob {
+            registry: self.engine.registry(),
+            template: &self.tree,
+            mode,
+            now: scope.now(),
+            budget: scope.budget(),
+        }
     }
 }
 
 /// The template as text, plain variables and plain helpers, if it is nothing more.
-fn pieces(source: &str, nodes: &[Node], found: (&Checked, Option<usize>)) -> Option<Vec<Piece>> {
+fn pieces(source: &str, nodes: &[TemplateNode], found: (&TemplateCheck, Option<usize>)) -> Option<Vec<TemplatePiece>> {
     let comments = source.contains("{{!");
     if comments {
         return None;
     }
-    let piece = |node: &Node| match node {
-        Node::Text(text) => Some(Piece::Text(unescaped(source, text))),
-        Node::Hole(hole) if !hole.trims => piece(source, hole, found),
+    let piece = |node: &TemplateNode| match node {
+        TemplateNode::Text(text) => Some(TemplatePiece::Text(unescape(source, text))),
+        TemplateNode::Interpolation(hole) if !hole.trims => piece(source, hole, found),
         _ => None,
     };
     nodes.iter().map(piece).collect()
 }
 
-fn piece(source: &str, hole: &Hole, (checked, base): (&Checked, Option<usize>)) -> Option<Piece> {
+fn piece(
+    source: &str,
+    hole: &Interpolation,
+    (checked, base): (&TemplateCheck, Option<usize>),
+) -> Option<TemplatePiece> {
     let encodes_itself = match &hole.expression {
         Expression::Path(_) => false,
         // Handlebars has no `{{&helper …}}`.
         Expression::Call(call) if !hole.raw => call.helper.text == "path",
         _ => return None,
     };
-    let term = Term::of(source, &hole.expression, checked)?;
+    let term = Term::compile(source, &hole.expression, checked)?;
     let keeps = encodes_itself || base == Some(hole.span.start);
-    Some(Piece::Hole { term, label: label(source, &hole.expression), keeps })
+    Some(TemplatePiece::Interpolation { term, label: label(source, &hole.expression), keeps })
 }
 
 /// Text without the backslashes that only keep tags from being tags.
-fn unescaped(source: &str, text: &Text) -> String {
+fn unescape(source: &str, text: &TextNode) -> String {
     let mut out = String::with_capacity(text.span.len());
     let mut from = text.span.start;
     for escape in &text.escapes {
@@ -293,31 +325,33 @@ fn unescaped(source: &str, text: &Text) -> String {
 }
 
 /// What a hole costs beside its value.
-const HOLE: usize = 16;
+const INTERPOLATION_OVERHEAD_BYTES: usize = 16;
 
-fn fill(pieces: &[Piece], scope: &Scope, mode: Mode) -> Result<Filled, RenderError> {
-    let mut filled = Filled::default();
+fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
+    let mut filled = RenderedText::default();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => {
-                scope.budget().hold(text.len())?;
+            TemplatePiece::Text(text) => {
+                scope.budget().charge_memory(text.len())?;
                 filled.text.push_str(text);
             }
-            Piece::Hole { term, label, keeps } => {
+            TemplatePiece::Interpolation { term, label, keeps } => {
                 let value = term.value(scope)?;
                 // A text is added; what is none is written out first.
-                scope.budget().hold(value.as_str().map_or_else(|| weight(&value), str::len) + HOLE)?;
-                let value = text_of(&value);
+                scope.budget().charge_memory(
+                    value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
+                )?;
+                let value = value_to_text(&value);
                 let start = filled.text.len();
                 match mode {
-                    Mode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
-                    Mode::Marked if value.contains(MARK) => {
+                    PrintMode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
+                    PrintMode::Marked if value.contains(MARK) => {
                         let reason = "holds a NUL character";
                         return Err(RenderError::Refused { variable: label.clone(), reason });
                     }
                     _ => filled.text.push_str(&value),
                 }
-                filled.holes.push((start..filled.text.len(), label.clone()));
+                filled.value_spans.push((start..filled.text.len(), label.clone()));
             }
         }
         if filled.text.len() > MAX_OUTPUT {
@@ -328,23 +362,23 @@ fn fill(pieces: &[Piece], scope: &Scope, mode: Mode) -> Result<Filled, RenderErr
 }
 
 /// Takes the marks out of what was rendered, and notes what stood between them.
-fn unmark(marked: &str) -> Filled {
-    let mut filled = Filled::default();
+fn split_marks(marked: &str) -> RenderedText {
+    let mut filled = RenderedText::default();
     let mut parts = marked.split(MARK);
     filled.text.push_str(parts.next().unwrap_or_default());
     while let (Some(label), Some(value), Some(text)) = (parts.next(), parts.next(), parts.next()) {
         let start = filled.text.len();
         filled.text.push_str(value);
-        filled.holes.push((start..filled.text.len(), label.to_owned()));
+        filled.value_spans.push((start..filled.text.len(), label.to_owned()));
         filled.text.push_str(text);
     }
     filled
 }
 
 /// The only hole of a template that is nothing else.
-pub(super) fn sole(nodes: &[Node]) -> Option<&Hole> {
+pub(super) fn single_interpolation(nodes: &[TemplateNode]) -> Option<&Interpolation> {
     match nodes {
-        [Node::Hole(hole)] => Some(hole),
+        [TemplateNode::Interpolation(hole)] => Some(hole),
         _ => None,
     }
 }

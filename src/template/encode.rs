@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-fn push(out: &mut String, byte: u8) {
+fn push_byte(out: &mut String, byte: u8) {
     match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
         // Writing into a `String` cannot fail.
@@ -13,7 +13,7 @@ fn push(out: &mut String, byte: u8) {
 /// A value as it may stand anywhere in a URL.
 pub(super) fn encode(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
-    value.bytes().for_each(|byte| push(&mut out, byte));
+    value.bytes().for_each(|byte| push_byte(&mut out, byte));
     out
 }
 
@@ -23,6 +23,6 @@ pub(super) fn encode_path(value: &str) -> String {
 }
 
 /// Whether a segment of a URL's path is `.` or `..`, however it is written.
-pub(super) fn is_dots(segment: &str) -> bool {
+pub(super) fn is_dot_segment(segment: &str) -> bool {
     matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")
 }

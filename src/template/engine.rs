@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use handlebars::{Handlebars, no_escape};
 
 use super::check::{Rules, check};
-use super::fault::Fault;
+use super::error::TemplateError;
 use super::helper;
-use super::lower::{Marks, lower};
+use super::lower::{LowerContext, lower};
 use super::partial::{Partial, Partials};
-use super::shape::Names;
+use super::shape::ScopeShape;
 use super::syntax::parse;
 
 /// The partials of one pack, ready to be used by its templates.
@@ -29,14 +29,14 @@ impl Engine {
     /// Reads partials by name and text. Each fault is placed in its partial; a faulty partial is left out, but is
     /// known: templates that use it are not blamed. What a partial's variables mean is checked for each template
     /// that uses it.
-    pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<Fault>) {
+    pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<TemplateError>) {
         let mut faults = Vec::new();
         let mut known = Partials::default();
         for (name, text) in partials {
             let (nodes, wrong) = parse(&text);
             let faulty = !wrong.is_empty();
             faults.extend(wrong.into_iter().map(|fault| fault.in_partial(&name)));
-            known.by_name.insert(name, Partial { text, nodes, faulty });
+            known.by_name.insert(name, Partial { text, nodes, has_errors: faulty });
         }
         let mut engine = Engine { partials: known, registry: OnceLock::new() };
         engine.check(&mut faults);
@@ -45,19 +45,19 @@ impl Engine {
     }
 
     /// Finds what is wrong with partials whoever uses them, above all circles.
-    fn check(&mut self, faults: &mut Vec<Fault>) {
-        let rules = Rules { open: true, ..Rules::default() };
-        let names = Names::new();
+    fn check(&mut self, faults: &mut Vec<TemplateError>) {
+        let rules = Rules { any_scope: true, ..Rules::default() };
+        let names = ScopeShape::new();
         let mut wrong = Vec::new();
         for (name, partial) in &self.partials.by_name {
             let checked = check(&partial.text, &partial.nodes, &names, (&self.partials, rules));
-            wrong.extend(checked.faults.into_iter().map(|fault| fault.in_partial(name)));
+            wrong.extend(checked.errors.into_iter().map(|fault| fault.in_partial(name)));
         }
         for mut fault in wrong {
-            let super::fault::Place::Partial { name, used_at, .. } = &mut fault.place else { continue };
+            let super::error::TemplateSpan::Partial { name, used_at, .. } = &mut fault.span else { continue };
             *used_at = 0..0;
             if let Some(partial) = self.partials.by_name.get_mut(name) {
-                partial.faulty = true;
+                partial.has_errors = true;
             }
             if !faults.contains(&fault) {
                 faults.push(fault);
@@ -65,17 +65,17 @@ impl Engine {
         }
     }
 
-    fn register(&mut self, faults: &mut Vec<Fault>) {
-        let marks = Marks { partial: true, ..Marks::default() };
+    fn register(&mut self, faults: &mut Vec<TemplateError>) {
+        let marks = LowerContext { partial: true, ..LowerContext::default() };
         let mut registry = None;
-        for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.faulty) {
+        for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.has_errors) {
             match lower(&partial.text, &partial.nodes, &marks) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
-                    registry.get_or_insert_with(bare).register_template(name, tree);
+                    registry.get_or_insert_with(base_registry).register_template(name, tree);
                 }
                 Err(fault) => {
-                    partial.faulty = true;
+                    partial.has_errors = true;
                     faults.push(fault.in_partial(name));
                 }
             }
@@ -85,7 +85,7 @@ impl Engine {
 
     /// The helpers, and the partials that have no faults.
     pub(super) fn registry(&self) -> &Handlebars<'static> {
-        self.registry.get_or_init(bare)
+        self.registry.get_or_init(base_registry)
     }
 
     /// The names of all partials, the faulty ones included.
@@ -95,7 +95,7 @@ impl Engine {
 }
 
 /// A registry that knows no partial yet.
-fn bare() -> Handlebars<'static> {
+fn base_registry() -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.register_escape_fn(no_escape);
     helper::register(&mut registry);

@@ -10,9 +10,9 @@ pub const MAX_OUTPUT: usize = 16 << 20;
 pub const MAX_ITERATIONS: u64 = 1_000_000;
 
 /// How many faults of syntax are reported before the rest of a text is left unread.
-pub(super) const MAX_FAULTS: usize = 64;
+pub(super) const MAX_ERRORS: usize = 64;
 /// The size of a template with all its partials written out, in bytes, where each tag counts as 16 and each
 /// use of a partial as 1024.
 pub(super) const MAX_EXPANSION: usize = 16 << 20;
 /// Bytes times tags: Handlebars counts the lines before each tag anew.
-pub(super) const MAX_PARSE: usize = 256 << 20;
+pub(super) const MAX_PARSE_COST: usize = 256 << 20;

@@ -13,7 +13,7 @@
 
 mod shape;
 mod scope;
-mod fault;
+mod error;
 mod limit;
 mod syntax;
 mod partial;
@@ -26,21 +26,21 @@ mod engine;
 mod term;
 mod compile;
 mod slot;
-mod printed;
+mod output;
 
 #[cfg(test)]
 mod tests;
 
-pub use compile::{Part, Template};
+pub use compile::{Template, TemplatePart};
 pub use engine::Engine;
-pub use fault::{Altered, Fault, Place};
-pub use helper::{HelperDoc, helpers, is_helper, stands_alone};
+pub use error::{Altered, TemplateError, TemplateSpan};
+pub use helper::{HelperDoc, helpers, is_helper, is_helper_without_arguments};
 pub use limit::{MAX_ITERATIONS, MAX_NESTING, MAX_OUTPUT, MAX_TEMPLATE};
-pub use printed::{Printed, printed};
-pub use render::{RenderError, text_of, truthy};
-pub use scope::{Fixed, Scope, meaning};
-pub use shape::{Names, Shape};
+pub use output::{OutputPiece, output_pieces};
+pub use render::{RenderError, is_truthy, value_to_text};
+pub use scope::{Scope, ScopeConstants, reserved_name_meaning};
+pub use shape::{ScopeShape, Shape};
 pub use slot::{
-    Argv, Base64, Base64Text, Condition, Element, EnvText, EnvValue, FilePath, Header, HeaderText, Json, JsonValue,
-    Parameter, Parameters, PathText, PlainText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+    Argv, ArgvElement, Base64, Base64Text, Condition, EnvText, EnvValue, FilePath, HeaderSlot, HeaderText, JsonLeaf,
+    JsonValue, PathText, PlainText, QueryValue, QueryValues, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
 };

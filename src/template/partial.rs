@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::syntax::Node;
+use super::syntax::TemplateNode;
 
 /// A partial that was read.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub text: String,
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TemplateNode>,
     /// It has faults of its own, which were reported once; nobody looks into it again.
-    pub faulty: bool,
+    pub has_errors: bool,
 }
 
 /// All partials by name.

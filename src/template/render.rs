@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
-use crate::budget::{Budget, Exhausted, weight};
+use crate::budget::{Budget, Exhausted, memory_size};
 
 /// Why a template could not be filled. No message holds a value, so that each may be shown to a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,11 +46,11 @@ pub enum RenderError {
     Exhausted(#[from] Exhausted),
     /// Values are not of the shapes that the template was checked against.
     #[error("the template does not fit its values")]
-    Unfit,
+    ShapeMismatch,
 }
 
 /// A value as text: nothing for null, JSON for lists and objects.
-pub fn text_of(value: &Value) -> Cow<'_, str> {
+pub fn value_to_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
         Value::String(text) => Cow::Borrowed(text),
@@ -59,13 +59,13 @@ pub fn text_of(value: &Value) -> Cow<'_, str> {
 }
 
 /// Whether Handlebars takes a value for true: not `""`, `0`, `false`, `null`, `[]`, `{}`. The text "false" is true.
-pub fn truthy(value: &Value) -> bool {
+pub fn is_truthy(value: &Value) -> bool {
     value.is_truthy(false)
 }
 
 /// What happens to what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum PrintMode {
     /// It is written as it is.
     Plain,
     /// It is written between marks that say where it came from.
@@ -80,9 +80,9 @@ pub enum Mode {
 pub(super) const MARK: char = '\0';
 
 /// What helpers need to know of the rendering that they are part of.
-struct State {
-    mode: Mode,
-    rounds: u64,
+struct RenderState {
+    mode: PrintMode,
+    iterations: u64,
     now: Option<Timestamp>,
     captured: Option<Value>,
     budget: Budget,
@@ -90,20 +90,20 @@ struct State {
 
 thread_local! {
     /// Set for the length of one synchronous rendering: Handlebars hands helpers nothing of ours.
-    static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
+    static STATE: RefCell<Option<RenderState>> = const { RefCell::new(None) };
 }
 
 /// Takes the state away when a rendering ends, however it ends.
-struct Tenure;
+struct StateGuard;
 
-impl Drop for Tenure {
+impl Drop for StateGuard {
     fn drop(&mut self) {
         STATE.with_borrow_mut(|state| *state = None);
     }
 }
 
-pub(super) fn mode() -> Mode {
-    STATE.with_borrow(|state| state.as_ref().map_or(Mode::Plain, |state| state.mode))
+pub(super) fn mode() -> PrintMode {
+    STATE.with_borrow(|state| state.as_ref().map_or(PrintMode::Plain, |state| state.mode))
 }
 
 pub(super) fn now() -> Timestamp {
@@ -119,15 +119,15 @@ pub(super) fn capture(value: &Value) {
 }
 
 /// What a step of Handlebars costs beside what it reads and writes: a tag, a block, a round of a loop.
-pub(super) const STEP: usize = 64;
+pub(super) const STEP_COST: usize = 64;
 
 /// Counts one round of any loop.
-pub(super) fn count_round() -> Result<(), RenderError> {
+pub(super) fn count_iteration() -> Result<(), RenderError> {
     STATE.with_borrow_mut(|state| {
         let Some(state) = state else { return Ok(()) };
-        state.rounds += 1;
-        state.budget.work(STEP)?;
-        match state.rounds <= MAX_ITERATIONS {
+        state.iterations += 1;
+        state.budget.charge_work(STEP_COST)?;
+        match state.iterations <= MAX_ITERATIONS {
             true => Ok(()),
             false => Err(RenderError::TooManyIterations { limit: MAX_ITERATIONS }),
         }
@@ -135,100 +135,101 @@ pub(super) fn count_round() -> Result<(), RenderError> {
 }
 
 /// Charges the rendering under way with what is read.
-pub(super) fn charge_read(units: usize) -> Result<(), RenderError> {
-    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.work(units)?)))
+pub(super) fn charge_work(units: usize) -> Result<(), RenderError> {
+    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_work(units)?)))
 }
 
 /// Charges the rendering under way with what is about to be made.
-pub(super) fn charge_made(bytes: usize) -> Result<(), RenderError> {
-    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.hold(bytes)?)))
+pub(super) fn charge_memory(bytes: usize) -> Result<(), RenderError> {
+    STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_memory(bytes)?)))
 }
 
 /// Charges the rendering under way with a copy of a value.
 pub(super) fn charge_copy(value: &Value) -> Result<(), RenderError> {
-    charge_made(weight(value))
+    charge_memory(memory_size(value))
 }
 
 /// One template with everything that its rendering needs.
-pub(super) struct Job<'j> {
+pub(super) struct RenderJob<'j> {
     pub registry: &'j Handlebars<'static>,
     pub template: &'j handlebars::Template,
-    pub mode: Mode,
+    pub mode: PrintMode,
     pub now: Option<Timestamp>,
     pub budget: &'j Budget,
 }
 
-impl Job<'_> {
+impl RenderJob<'_> {
     /// Renders to text.
     pub fn text(&self, values: Value) -> Result<String, RenderError> {
-        let mut sink = Sink { text: String::new() };
+        let mut sink = OutputBuffer { text: String::new() };
         self.run(values, &mut sink)?;
         Ok(sink.text)
     }
 
     /// Renders to the value of the only expression.
     pub fn value(&self, values: Value) -> Result<Value, RenderError> {
-        let mut sink = Sink { text: String::new() };
+        let mut sink = OutputBuffer { text: String::new() };
         self.run(values, &mut sink).map(Option::unwrap_or_default)
     }
 
-    fn run(&self, values: Value, sink: &mut Sink) -> Result<Option<Value>, RenderError> {
-        let state = State { mode: self.mode, rounds: 0, now: self.now, captured: None, budget: self.budget.clone() };
+    fn run(&self, values: Value, sink: &mut OutputBuffer) -> Result<Option<Value>, RenderError> {
+        let state =
+            RenderState { mode: self.mode, iterations: 0, now: self.now, captured: None, budget: self.budget.clone() };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
-        let _tenure = Tenure;
+        let _tenure = StateGuard;
         let context = Context::from(values);
         let mut rendering = RenderContext::new(None);
-        self.template.render(self.registry, &context, &mut rendering, sink).map_err(|error| ours(&error))?;
+        self.template.render(self.registry, &context, &mut rendering, sink).map_err(|error| extract_error(&error))?;
         Ok(STATE.with_borrow_mut(|state| state.as_mut().and_then(|state| state.captured.take())))
     }
 }
 
 /// Takes our error out of Handlebars'; anything else means that values and shapes differ.
-fn ours(error: &handlebars::RenderError) -> RenderError {
+fn extract_error(error: &handlebars::RenderError) -> RenderError {
     let found = match error.reason() {
         RenderErrorReason::NestedError(error) => error.downcast_ref::<RenderError>(),
         RenderErrorReason::IOError(error) => error.get_ref().and_then(|error| error.downcast_ref::<RenderError>()),
         _ => None,
     };
-    found.cloned().unwrap_or(RenderError::Unfit)
+    found.cloned().unwrap_or(RenderError::ShapeMismatch)
 }
 
 /// Where the outcome is collected.
-struct Sink {
+struct OutputBuffer {
     text: String,
 }
 
-impl Output for Sink {
+impl Output for OutputBuffer {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
-        affordable(self.text.len(), segment)?;
-        charge_made(segment.len()).map_err(std::io::Error::other)?;
+        check_output_size(self.text.len(), segment)?;
+        charge_memory(segment.len()).map_err(std::io::Error::other)?;
         self.text.push_str(segment);
         Ok(())
     }
 }
 
 /// Counts what goes through it, as Handlebars collects some of it where nothing else counts.
-pub(super) struct Limited<'o> {
+pub(super) struct LimitedOutput<'o> {
     out: &'o mut dyn Output,
     written: usize,
 }
 
-impl<'o> Limited<'o> {
-    pub fn new(out: &'o mut dyn Output) -> Limited<'o> {
-        Limited { out, written: 0 }
+impl<'o> LimitedOutput<'o> {
+    pub fn new(out: &'o mut dyn Output) -> LimitedOutput<'o> {
+        LimitedOutput { out, written: 0 }
     }
 }
 
-impl Output for Limited<'_> {
+impl Output for LimitedOutput<'_> {
     fn write(&mut self, segment: &str) -> std::io::Result<()> {
-        affordable(self.written, segment)?;
-        charge_read(segment.len()).map_err(std::io::Error::other)?;
+        check_output_size(self.written, segment)?;
+        charge_work(segment.len()).map_err(std::io::Error::other)?;
         self.written += segment.len();
         self.out.write(segment)
     }
 }
 
-fn affordable(written: usize, segment: &str) -> std::io::Result<()> {
+fn check_output_size(written: usize, segment: &str) -> std::io::Result<()> {
     if written + segment.len() > MAX_OUTPUT {
         return Err(std::io::Error::other(RenderError::TooLarge { limit: MAX_OUTPUT }));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::budget::{Budget, weight};
+use crate::budget::{Budget, memory_size};
 
 use super::render::RenderError;
 
@@ -13,7 +13,7 @@ use super::render::RenderError;
 pub(super) const THIS: &str = " this";
 
 /// What the names at the top mean that no argument can have.
-const RESERVED: &[(&str, &str)] = &[
+const RESERVED_NAMES: &[(&str, &str)] = &[
     ("arguments", "the map of all arguments"),
     ("env", "the environment"),
     ("server", "the server"),
@@ -23,13 +23,13 @@ const RESERVED: &[(&str, &str)] = &[
 ];
 
 /// What a name at the top of a template means, whatever the arguments are called.
-pub fn meaning(name: &str) -> Option<&'static str> {
-    RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
+pub fn reserved_name_meaning(name: &str) -> Option<&'static str> {
+    RESERVED_NAMES.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
 }
 
 /// What is the same for every call of one catalog.
 #[derive(Debug, Default)]
-pub struct Fixed {
+pub struct ScopeConstants {
     /// The declared environment, as an object.
     pub env: Value,
     /// `name`, `title` and `version` of the server, as an object.
@@ -40,7 +40,7 @@ pub struct Fixed {
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     arguments: Arc<Value>,
-    fixed: Arc<Fixed>,
+    constants: Arc<ScopeConstants>,
     steps: Option<Arc<Value>>,
     result: Option<Arc<Value>>,
     this: Option<Arc<Value>>,
@@ -50,14 +50,14 @@ pub struct Scope {
 
 impl Scope {
     /// A scope with nothing in it but arguments and what is fixed.
-    pub fn new(arguments: Map<String, Value>, fixed: Arc<Fixed>) -> Scope {
-        Scope::of_call(arguments, fixed, &Budget::default())
+    pub fn new(arguments: Map<String, Value>, fixed: Arc<ScopeConstants>) -> Scope {
+        Scope::with_budget(arguments, fixed, &Budget::default())
     }
 
     /// The same for a call, which what is read and made is charged to.
-    pub fn of_call(arguments: Map<String, Value>, fixed: Arc<Fixed>, budget: &Budget) -> Scope {
+    pub fn with_budget(arguments: Map<String, Value>, fixed: Arc<ScopeConstants>, budget: &Budget) -> Scope {
         let arguments = Arc::new(Value::Object(arguments));
-        Scope { arguments, fixed, steps: None, result: None, this: None, now: None, budget: budget.clone() }
+        Scope { arguments, constants: fixed, steps: None, result: None, this: None, now: None, budget: budget.clone() }
     }
 
     /// Sets the outcome of a step.
@@ -114,7 +114,7 @@ impl Scope {
     /// The value at a path as [`Template::reads`](super::Template::reads) and `sole` give it; `None` where there is none.
     pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
         let (head, rest) = path.split_first()?;
-        rest.iter().try_fold(self.head(head.as_ref())?, |value, key| match value {
+        rest.iter().try_fold(self.top_level(head.as_ref())?, |value, key| match value {
             Value::Object(fields) => fields.get(key.as_ref()),
             Value::Array(list) => list.get(key.as_ref().parse::<usize>().ok()?),
             _ => None,
@@ -125,11 +125,11 @@ impl Scope {
         self.now
     }
 
-    fn head(&self, name: &str) -> Option<&Value> {
+    fn top_level(&self, name: &str) -> Option<&Value> {
         match name {
             "arguments" => Some(&self.arguments),
-            "env" => Some(&self.fixed.env),
-            "server" => Some(&self.fixed.server),
+            "env" => Some(&self.constants.env),
+            "server" => Some(&self.constants.server),
             "steps" => Some(self.steps.as_deref().unwrap_or(&Value::Null)),
             "result" => Some(self.result.as_deref().unwrap_or(&Value::Null)),
             "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
@@ -138,13 +138,13 @@ impl Scope {
     }
 
     /// The part of the scope that these paths read, as one object for Handlebars. Nothing else is copied.
-    pub(super) fn excerpt(&self, paths: &[Vec<String>]) -> Result<Value, RenderError> {
+    pub(super) fn pick(&self, paths: &[Vec<String>]) -> Result<Value, RenderError> {
         let mut root = Map::new();
         for path in paths {
             let Some((head, rest)) = path.split_first() else { continue };
-            if let Some(value) = self.head(head) {
+            if let Some(value) = self.top_level(head) {
                 let key = if head == "this" { THIS } else { head };
-                graft(&mut root, (key, value), rest, &self.budget)?;
+                copy_path(&mut root, (key, value), rest, &self.budget)?;
             }
         }
         Ok(Value::Object(root))
@@ -152,7 +152,7 @@ impl Scope {
 }
 
 /// Copies what lies at `path` of a value into the same place of `target`, where the value is that of `key`.
-fn graft(
+fn copy_path(
     target: &mut Map<String, Value>,
     (key, value): (&str, &Value),
     path: &[String],
@@ -162,11 +162,11 @@ fn graft(
         (Value::Object(fields), Some((next, rest))) => {
             let slot = target.entry(key).or_insert_with(|| Value::Object(Map::new()));
             if let (Value::Object(inner), Some(value)) = (slot, fields.get(next)) {
-                graft(inner, (next, value), rest, budget)?;
+                copy_path(inner, (next, value), rest, budget)?;
             }
         }
         _ => {
-            budget.hold(weight(value))?;
+            budget.charge_memory(memory_size(value))?;
             target.insert(key.to_owned(), value.clone());
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::scope::meaning;
+use super::scope::reserved_name_meaning;
 
 /// What is known of a value before it is there. Every value may also be null.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,7 +40,7 @@ impl Shape {
     }
 
     /// The shape in words: "a list".
-    pub fn words(&self) -> &'static str {
+    pub fn describe(&self) -> &'static str {
         match self {
             Shape::Any => "anything",
             Shape::Text => "text",
@@ -51,7 +51,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn of(value: &Value) -> Shape {
+    pub(super) fn of_value(value: &Value) -> Shape {
         match value {
             Value::Null => Shape::Any,
             Value::Bool(_) => Shape::Boolean,
@@ -68,7 +68,7 @@ impl Shape {
 }
 
 /// One step into a shape by a field or a position; `None` where there is no such thing.
-pub(super) fn field<'s>(shape: &Cow<'s, Shape>, name: &str) -> Option<Cow<'s, Shape>> {
+pub(super) fn field_shape<'s>(shape: &Cow<'s, Shape>, name: &str) -> Option<Cow<'s, Shape>> {
     match shape {
         Cow::Borrowed(shape) => field_of(shape, name).map(Cow::Borrowed),
         Cow::Owned(shape) => field_of(shape, name).cloned().map(Cow::Owned),
@@ -86,16 +86,16 @@ fn field_of<'s>(shape: &'s Shape, name: &str) -> Option<&'s Shape> {
 }
 
 /// What the values of a list or object look like, as a loop sees them.
-pub(super) fn element<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
+pub(super) fn element_shape<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
     match shape {
         Cow::Borrowed(Shape::List(element) | Shape::Map(element)) => Cow::Borrowed(element),
         Cow::Owned(Shape::List(element) | Shape::Map(element)) => Cow::Owned(Shape::clone(element)),
-        _ => Cow::Owned(common(shape)),
+        _ => Cow::Owned(common_field_shape(shape)),
     }
 }
 
 /// The one shape that all fields of an object have, else nothing known.
-fn common(shape: &Shape) -> Shape {
+fn common_field_shape(shape: &Shape) -> Shape {
     let Shape::Object(fields) = shape else { return Shape::Any };
     let mut shapes = fields.values();
     match shapes.next() {
@@ -106,26 +106,26 @@ fn common(shape: &Shape) -> Shape {
 
 /// What is in scope of a template, by name. Clones share what they hold until one of them is given more.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct ScopeShape {
     root: Shape,
     this: Option<Shape>,
 }
 
-impl Default for Names {
-    fn default() -> Names {
-        Names { root: Shape::Object(Arc::default()), this: None }
+impl Default for ScopeShape {
+    fn default() -> ScopeShape {
+        ScopeShape { root: Shape::Object(Arc::default()), this: None }
     }
 }
 
-impl Names {
+impl ScopeShape {
     /// Nothing in scope.
-    pub fn new() -> Names {
-        Names::default()
+    pub fn new() -> ScopeShape {
+        ScopeShape::default()
     }
 
     /// Adds a name at the top: `env`, `server`, `steps`, `result`, or whatever else [`Scope`](super::Scope) holds.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, shape: Shape) -> Names {
+    pub fn with_name(mut self, name: impl Into<String>, shape: Shape) -> ScopeShape {
         if let Shape::Object(fields) = &mut self.root {
             Arc::make_mut(fields).insert(name.into(), shape);
         }
@@ -135,12 +135,12 @@ impl Names {
     /// Adds arguments, each under its own name and as `arguments.NAME`. One whose name means something else is seen in
     /// the second way alone.
     #[must_use]
-    pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> Names {
+    pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> ScopeShape {
         let arguments: BTreeMap<String, Shape> =
             arguments.into_iter().map(|(name, shape)| (name.into(), shape)).collect();
         if let Shape::Object(fields) = &mut self.root {
             let fields = Arc::make_mut(fields);
-            for (name, shape) in arguments.iter().filter(|(name, _)| meaning(name).is_none()) {
+            for (name, shape) in arguments.iter().filter(|(name, _)| reserved_name_meaning(name).is_none()) {
                 fields.entry(name.clone()).or_insert_with(|| shape.clone());
             }
             fields.insert("arguments".to_owned(), Shape::Object(Arc::new(arguments)));
@@ -150,7 +150,7 @@ impl Names {
 
     /// Adds `this`, the element of a loop that goes on around the template.
     #[must_use]
-    pub fn with_this(mut self, shape: Shape) -> Names {
+    pub fn with_this(mut self, shape: Shape) -> ScopeShape {
         self.this = Some(shape);
         self
     }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::check::Checked;
-use super::helper::{Answer, Given, Plain, plain};
+use super::check::TemplateCheck;
+use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn};
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
@@ -23,22 +23,22 @@ pub(super) enum Term {
 /// A helper with what it is given.
 #[derive(Debug)]
 pub(super) struct Call {
-    helper: Plain,
+    helper: HelperFn,
     params: Vec<Term>,
     options: Vec<(String, Term)>,
 }
 
 impl Term {
     /// The term that an expression is; `None` where it takes Handlebars to read it or to find its value.
-    pub fn of(source: &str, expression: &Expression, checked: &Checked) -> Option<Term> {
-        let of = |expression| Term::of(source, expression, checked);
+    pub fn compile(source: &str, expression: &Expression, checked: &TemplateCheck) -> Option<Term> {
+        let of = |expression| Term::compile(source, expression, checked);
         match expression {
             Expression::Path(path) => plain_path(path, checked).map(Term::Path),
             Expression::Literal(value, span) => {
-                is_read_alike(value, source.get(span.clone())?).then(|| Term::Literal(value.clone()))
+                is_portable_literal(value, source.get(span.clone())?).then(|| Term::Literal(value.clone()))
             }
             Expression::Call(call) => Some(Term::Call(Box::new(Call {
-                helper: plain(&call.helper.text)?,
+                helper: helper_fn(&call.helper.text)?,
                 params: call.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
                     .options
@@ -60,10 +60,10 @@ impl Term {
 }
 
 impl Call {
-    fn answer(&self, scope: &Scope) -> Answer {
+    fn answer(&self, scope: &Scope) -> HelperValue {
         let params = self.params.iter().map(|term| term.value(scope));
         let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
-        let values = Values {
+        let values = HelperArguments {
             params: params.collect::<Result<_, _>>()?,
             options: options.collect::<Result<_, _>>()?,
             budget: scope.budget(),
@@ -73,32 +73,32 @@ impl Call {
 }
 
 /// What a helper is given in one filling.
-struct Values<'v> {
+struct HelperArguments<'v> {
     params: Vec<Cow<'v, Value>>,
     options: Vec<(&'v str, Cow<'v, Value>)>,
     budget: &'v Budget,
 }
 
-impl Given for Values<'_> {
-    fn at(&self, place: usize) -> Option<&Value> {
+impl HelperParams for HelperArguments<'_> {
+    fn param(&self, place: usize) -> Option<&Value> {
         self.params.get(place).map(Cow::as_ref)
     }
 
-    fn named(&self, name: &str) -> Option<&Value> {
+    fn option(&self, name: &str) -> Option<&Value> {
         self.options.iter().find_map(|(known, value)| (*known == name).then_some(value.as_ref()))
     }
 
-    fn read(&self, units: usize) -> Result<(), RenderError> {
-        Ok(self.budget.work(units)?)
+    fn charge_work(&self, units: usize) -> Result<(), RenderError> {
+        Ok(self.budget.charge_work(units)?)
     }
 
-    fn make(&self, bytes: usize) -> Result<(), RenderError> {
-        Ok(self.budget.hold(bytes)?)
+    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError> {
+        Ok(self.budget.charge_memory(bytes)?)
     }
 }
 
 /// Whether a literal is one that Handlebars surely reads as we do.
-fn is_read_alike(value: &Value, written: &str) -> bool {
+fn is_portable_literal(value: &Value, written: &str) -> bool {
     match value {
         Value::Null | Value::Bool(_) => true,
         Value::Number(number) => number.is_i64(),
@@ -108,12 +108,12 @@ fn is_read_alike(value: &Value, written: &str) -> bool {
 }
 
 /// The path of a variable at the top of a template, as [`Scope::get`] takes it.
-pub(super) fn plain_path(path: &PathNode, checked: &Checked) -> Option<Vec<String>> {
-    let PathNode { span, local, ups, names, .. } = path;
-    if *local || *ups > 0 || checked.now.contains(&span.start) {
+pub(super) fn plain_path(path: &PathNode, checked: &TemplateCheck) -> Option<Vec<String>> {
+    let PathNode { span, local, parent_steps, names, .. } = path;
+    if *local || *parent_steps > 0 || checked.now_helpers.contains(&span.start) {
         return None;
     }
-    let this = checked.this.contains(&span.start).then(|| "this".to_owned());
+    let this = checked.outer_this_paths.contains(&span.start).then(|| "this".to_owned());
     let path: Vec<String> = this.into_iter().chain(names.iter().map(|name| name.text.clone())).collect();
     (!path.is_empty()).then_some(path)
 }

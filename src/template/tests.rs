@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Engine, Fault, Fixed, Names, Place, RenderError, Scope, Shape, Slot, Template, Text};
+use super::{
+    Engine, RenderError, Scope, ScopeConstants, ScopeShape, Shape, Slot, Template, TemplateError, TemplateSpan, Text,
+};
 
 fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
     let (engine, faults) = Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
@@ -19,12 +21,12 @@ fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
     engine
 }
 
-fn names() -> Names {
+fn names() -> ScopeShape {
     let repo = Shape::object([("name", Shape::Text), ("stars", Shape::Number)]);
-    Names::new()
-        .with("env", Shape::object([("TOKEN", Shape::Text), ("API", Shape::Text)]))
-        .with("server", Shape::object([("name", Shape::Text), ("version", Shape::Text)]))
-        .with(
+    ScopeShape::new()
+        .with_name("env", Shape::object([("TOKEN", Shape::Text), ("API", Shape::Text)]))
+        .with_name("server", Shape::object([("name", Shape::Text), ("version", Shape::Text)]))
+        .with_name(
             "steps",
             Shape::object([(
                 "a",
@@ -42,8 +44,8 @@ fn names() -> Names {
         ])
 }
 
-fn fixed() -> Arc<Fixed> {
-    Arc::new(Fixed {
+fn fixed() -> Arc<ScopeConstants> {
+    Arc::new(ScopeConstants {
         env: json!({ "TOKEN": "t0k", "API": "https://api.example" }),
         server: json!({ "name": "demo", "version": "1" }),
     })
@@ -68,11 +70,11 @@ fn render<S: Slot>(text: &str, arguments: Value) -> Result<S::Output, RenderErro
     compile::<S>(text).render(&scope(arguments))
 }
 
-fn shown(text: &str, arguments: Value) -> String {
-    shown_with(&[], text, arguments)
+fn render_text(text: &str, arguments: Value) -> String {
+    render_text_with(&[], text, arguments)
 }
 
-fn shown_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> String {
+fn render_text_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> String {
     compile_with::<Text>(partials, text).render(&scope(arguments)).unwrap_or_else(|error| panic!("{text}: {error}")).0
 }
 
@@ -86,10 +88,10 @@ fn faults_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
     found.iter().map(|fault| line(fault, text, partials)).collect()
 }
 
-fn line(fault: &Fault, text: &str, partials: &[(&str, &str)]) -> String {
-    let place = match &fault.place {
-        Place::Here(range) => format!("{:?}", &text[range.clone()]),
-        Place::Partial { name, range, used_at } => {
+fn line(fault: &TemplateError, text: &str, partials: &[(&str, &str)]) -> String {
+    let place = match &fault.span {
+        TemplateSpan::Template(range) => format!("{:?}", &text[range.clone()]),
+        TemplateSpan::Partial { name, range, used_at } => {
             let (_, partial) = partials.iter().find(|(known, _)| known == name).unwrap();
             format!("{name}:{:?} from {:?}", &partial[range.clone()], &text[used_at.clone()])
         }

@@ -12,145 +12,149 @@ use serde_json::value::RawValue;
 
 use crate::server::Reservation;
 
-use super::message::Fault;
+use super::message::MessageFault;
 
 /// How many messages a batch may hold: all that is answered waits for the last of them.
-pub(super) const MOST: usize = 100;
+pub(super) const MAX_BATCH_MESSAGES: usize = 100;
 
 /// How many bytes the answers to a batch may have in all. They are kept until the last of them is there.
-const MOST_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_BATCH_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The answer to one message of a batch.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Reply {
+pub(super) enum BatchReply {
     /// What the handler said.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// What was wrong with it.
-    Fault(Fault),
+    Fault(MessageFault),
 }
 
-impl Reply {
+impl BatchReply {
     /// The answer by itself.
     pub(super) fn message(&self) -> Arc<TxJsonRpcMessage<RoleServer>> {
         match self {
-            Reply::Message(message) => message.clone(),
-            Reply::Fault(fault) => Arc::new(fault.clone().into_message()),
+            BatchReply::Message(message) => message.clone(),
+            BatchReply::Fault(fault) => Arc::new(fault.clone().into_message()),
         }
     }
 }
 
 /// A batch all of whose answers are there.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct FinishedBatch {
     /// Its number.
     pub(super) batch: u64,
-    pub(super) replies: Vec<Reply>,
+    pub(super) replies: Vec<BatchReply>,
     /// What the replies take.
-    pub(super) held: Vec<Arc<Reservation>>,
+    pub(super) reservations: Vec<Arc<Reservation>>,
 }
 
 /// The batches of a peer that are not answered yet.
 #[derive(Default)]
 pub(super) struct Batches {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenBatch>,
     /// In which batch a request came.
-    of: HashMap<RequestId, u64>,
-    last: u64,
+    batch_of_request: HashMap<RequestId, u64>,
+    last_number: u64,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenBatch {
     awaited: usize,
-    replies: Vec<Reply>,
-    held: Vec<Arc<Reservation>>,
+    replies: Vec<BatchReply>,
+    reservations: Vec<Arc<Reservation>>,
     bytes: u64,
 }
 
-impl Open {
+impl OpenBatch {
     /// Takes in an answer, or, where there are too many bytes of answers already, the error that says so.
-    fn take(&mut self, answer: Answer) {
+    fn add_answer(&mut self, answer: HandlerAnswer) {
         let bytes = answer.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
-        if self.bytes + bytes <= MOST_BYTES {
+        if self.bytes + bytes <= MAX_BATCH_ANSWER_BYTES {
             self.bytes += bytes;
-            self.held.extend(answer.reservation);
-            self.replies.push(Reply::Message(Arc::new(answer.message)));
+            self.reservations.extend(answer.reservation);
+            self.replies.push(BatchReply::Message(Arc::new(answer.message)));
             return;
         }
-        let id = answered(&answer.message).cloned();
-        let most = MOST_BYTES >> 20;
+        let id = answered_request(&answer.message).cloned();
+        let most = MAX_BATCH_ANSWER_BYTES >> 20;
         let words = format!("the answers to this batch are longer than {most} MiB: send the request by itself");
-        self.replies.push(Reply::Fault(Fault::busy(id, words)));
+        self.replies.push(BatchReply::Fault(MessageFault::busy(id, words)));
     }
 }
 
 /// An answer of the handler's, and what it takes.
-pub(super) struct Answer {
+pub(super) struct HandlerAnswer {
     pub(super) message: TxJsonRpcMessage<RoleServer>,
     pub(super) reservation: Option<Arc<Reservation>>,
 }
 
 /// What becomes of an answer.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once, and is nearly always the large one")]
-pub(super) enum Answered {
+pub(super) enum AnswerRoute {
     /// It belongs to no batch.
-    Alone(Answer),
+    Single(HandlerAnswer),
     /// It waits for the others of its batch.
-    Waits,
+    Queued,
     /// It was the last of its batch.
-    Whole(Whole),
+    BatchFinished(FinishedBatch),
 }
 
 impl Batches {
     /// Takes in a batch: the requests in it, and the faults of what was none. Returns its number, unless nothing
     /// in it wants an answer.
-    pub(super) fn begin(&mut self, requests: &[RequestId], faults: Vec<Fault>) -> Option<u64> {
+    pub(super) fn begin(&mut self, requests: &[RequestId], faults: Vec<MessageFault>) -> Option<u64> {
         if requests.is_empty() && faults.is_empty() {
             return None;
         }
-        self.last += 1;
-        self.of.extend(requests.iter().map(|id| (id.clone(), self.last)));
-        let replies = faults.into_iter().map(Reply::Fault).collect();
-        self.open.insert(self.last, Open { awaited: requests.len(), replies, ..Open::default() });
-        Some(self.last)
+        self.last_number += 1;
+        self.batch_of_request.extend(requests.iter().map(|id| (id.clone(), self.last_number)));
+        let replies = faults.into_iter().map(BatchReply::Fault).collect();
+        self.open.insert(self.last_number, OpenBatch { awaited: requests.len(), replies, ..OpenBatch::default() });
+        Some(self.last_number)
     }
 
     /// Takes in an answer.
-    pub(super) fn answer(&mut self, answer: Answer) -> Answered {
-        let batch = answered(&answer.message).and_then(|id| self.of.remove(id));
-        let Some(batch) = batch else { return Answered::Alone(answer) };
+    pub(super) fn answer(&mut self, answer: HandlerAnswer) -> AnswerRoute {
+        let batch = answered_request(&answer.message).and_then(|id| self.batch_of_request.remove(id));
+        let Some(batch) = batch else { return AnswerRoute::Single(answer) };
         match self.settle(batch, Some(answer)) {
-            Some(whole) => Answered::Whole(whole),
-            None => Answered::Waits,
+            Some(whole) => AnswerRoute::BatchFinished(whole),
+            None => AnswerRoute::Queued,
         }
     }
 
     /// Notes that a request will not be answered.
-    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<Whole> {
-        let batch = self.of.remove(id)?;
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<FinishedBatch> {
+        let batch = self.batch_of_request.remove(id)?;
         self.settle(batch, None)
     }
 
     /// Returns a batch of which nothing is awaited any more.
-    pub(super) fn finished(&mut self, batch: u64) -> Option<Whole> {
+    pub(super) fn take_finished(&mut self, batch: u64) -> Option<FinishedBatch> {
         if self.open.get(&batch)?.awaited > 0 {
             return None;
         }
-        self.open.remove(&batch).map(|open| Whole { batch, replies: open.replies, held: open.held })
+        self.open.remove(&batch).map(|open| FinishedBatch {
+            batch,
+            replies: open.replies,
+            reservations: open.reservations,
+        })
     }
 
-    fn settle(&mut self, batch: u64, answer: Option<Answer>) -> Option<Whole> {
+    fn settle(&mut self, batch: u64, answer: Option<HandlerAnswer>) -> Option<FinishedBatch> {
         let open = self.open.get_mut(&batch)?;
         open.awaited = open.awaited.saturating_sub(1);
         if let Some(answer) = answer {
-            open.take(answer);
+            open.add_answer(answer);
         }
-        self.finished(batch)
+        self.take_finished(batch)
     }
 }
 
 /// The request that a message answers.
-pub(super) fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+pub(super) fn answered_request(message: &TxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
         JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -159,23 +163,26 @@ pub(super) fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<&Reques
 }
 
 /// Whether bytes are a list, of whatever.
-pub(super) fn is_list(bytes: &[u8]) -> bool {
+pub(super) fn is_batch(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
 
 /// The messages of a batch, each as it was written.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct List<'a>(#[serde(borrow)] pub(super) Vec<&'a RawValue>);
+pub(super) struct BatchMessages<'a>(#[serde(borrow)] pub(super) Vec<&'a RawValue>);
 
 /// Reads a list as a batch.
-pub(super) fn read(bytes: &[u8]) -> Result<List<'_>, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Fault::parse("the message is not UTF-8"))?;
-    let list: List<'_> =
-        serde_json::from_str(text).map_err(|error| Fault::parse(format!("the message is no JSON: {error}")))?;
+pub(super) fn parse_batch(bytes: &[u8]) -> Result<BatchMessages<'_>, MessageFault> {
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("the message is not UTF-8"))?;
+    let list: BatchMessages<'_> = serde_json::from_str(text)
+        .map_err(|error| MessageFault::parse_error(format!("the message is no JSON: {error}")))?;
     match list.0.len() {
-        0 => Err(Fault::request(None, "a batch holds at least one message")),
-        1..=MOST => Ok(list),
-        many => Err(Fault::request(None, format!("a batch holds at most {MOST} messages, and this one {many}"))),
+        0 => Err(MessageFault::invalid_request(None, "a batch holds at least one message")),
+        1..=MAX_BATCH_MESSAGES => Ok(list),
+        many => Err(MessageFault::invalid_request(
+            None,
+            format!("a batch holds at most {MAX_BATCH_MESSAGES} messages, and this one {many}"),
+        )),
     }
 }

@@ -11,32 +11,32 @@ use rmcp::{
 };
 
 use crate::budget::block_if_large;
-use crate::server::{Account, Live, PeerAccount, Reservation, RootsAge};
+use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRevision};
 
 use super::{
-    batch::{self, Answer, Answered, Batches, Whole},
-    message::{self, Fault, Incoming, Kind},
-    pending::{Full, MOST, MOST_LISTENING, Pending},
+    batch::{self, AnswerRoute, Batches, FinishedBatch, HandlerAnswer},
+    message::{self, Incoming, MessageFault, MessageKind},
+    pending::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
 };
 
 /// The conversation with one peer.
 pub(super) struct Exchange {
-    live: Live,
+    live: LiveCatalog,
     /// What the peer has under way.
-    bytes: PeerAccount,
-    pending: Pending,
+    bytes: PeerBytes,
+    pending: PendingRequests,
     batches: Batches,
     /// The version of the session, once there is one.
     version: Option<ProtocolVersion>,
-    roots_age: RootsAge,
+    roots_revision: RootsRevision,
 }
 
 /// What a peer has sent, read.
-pub(super) enum Sent {
+pub(super) enum SentRequest {
     /// A message.
     Message(Box<Read>),
     /// The messages of a batch, or what is wrong with them.
-    Batch(Vec<Result<Read, Fault>>),
+    Batch(Vec<Result<Read, MessageFault>>),
 }
 
 /// A message that was read, and what is reserved for it. `None` for a notification that is none.
@@ -45,62 +45,65 @@ pub(super) struct Read {
     reservation: Arc<Reservation>,
 }
 
-impl Sent {
+impl SentRequest {
     /// Reads what a peer has sent, a message or a batch. Nobody waits for it, however long it is, as nothing is locked
     /// meanwhile.
-    pub(super) fn read(bytes: &[u8], peer: &PeerAccount) -> Result<Sent, Fault> {
+    pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<SentRequest, MessageFault> {
         block_if_large(bytes.len() as u64, || {
-            if !batch::is_list(bytes) {
-                return Read::of(bytes, peer).map(|read| Sent::Message(Box::new(read)));
+            if !batch::is_batch(bytes) {
+                return Read::of(bytes, peer).map(|read| SentRequest::Message(Box::new(read)));
             }
-            let list = batch::read(bytes)?;
+            let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
-            Ok(Sent::Batch(messages.map(|bytes| alone(bytes).and_then(|()| Read::of(bytes, peer))).collect()))
+            Ok(SentRequest::Batch(
+                messages.map(|bytes| check_batchable(bytes).and_then(|()| Read::of(bytes, peer))).collect(),
+            ))
         })
     }
 }
 
 impl Read {
-    fn of(bytes: &[u8], peer: &PeerAccount) -> Result<Read, Fault> {
-        let envelope = message::open(bytes)?;
-        let weight = weight(bytes, peer.account());
-        let weight = weight.map_err(|words| Fault::request(envelope.kind.request().cloned(), words))?;
+    fn of(bytes: &[u8], peer: &PeerBytes) -> Result<Read, MessageFault> {
+        let envelope = message::parse_envelope(bytes)?;
+        let weight = checked_weight(bytes, peer.total());
+        let weight =
+            weight.map_err(|words| MessageFault::invalid_request(envelope.kind.request_id().cloned(), words))?;
         let reservation = Arc::new(peer.reserve(weight));
-        Ok(Read { message: envelope.read(bytes)?, reservation })
+        Ok(Read { message: envelope.parse(bytes)?, reservation })
     }
 }
 
 /// What became of what a peer sent, beside the messages for the handler.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct ReceiveOutcome {
     /// The number of the batch that it was, where it wants an answer.
     pub(super) batch: Option<u64>,
     /// Batches that are thereby answered.
-    pub(super) whole: Vec<Whole>,
+    pub(super) finished_batches: Vec<FinishedBatch>,
 }
 
 impl Exchange {
-    pub(super) fn new(live: Live) -> Exchange {
+    pub(super) fn new(live: LiveCatalog) -> Exchange {
         Exchange {
-            bytes: live.bytes().peer(),
+            bytes: live.bytes().new_peer(),
             live,
-            pending: Pending::default(),
+            pending: PendingRequests::default(),
             batches: Batches::default(),
             version: None,
-            roots_age: RootsAge::default(),
+            roots_revision: RootsRevision::default(),
         }
     }
 
-    pub(super) fn pending(&self) -> &Pending {
+    pub(super) fn pending(&self) -> &PendingRequests {
         &self.pending
     }
 
-    pub(super) fn bytes(&self) -> &PeerAccount {
+    pub(super) fn bytes(&self) -> &PeerBytes {
         &self.bytes
     }
 
     pub(super) fn forget_ended(&mut self) {
-        self.pending.forget_ended();
+        self.pending.remove_ended();
     }
 
     pub(super) fn version(&self) -> Option<&ProtocolVersion> {
@@ -108,55 +111,67 @@ impl Exchange {
     }
 
     /// Takes what a peer has sent, a message or a batch, and puts what the handler must see into `inbox`.
-    pub(super) fn take(&mut self, sent: Sent, inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
+    pub(super) fn receive(
+        &mut self,
+        sent: SentRequest,
+        inbox: &mut VecDeque<Incoming>,
+    ) -> Result<ReceiveOutcome, MessageFault> {
         match sent {
-            Sent::Batch(list) => self.take_batch(list, inbox),
-            Sent::Message(read) => {
-                let mut taken = Taken::default();
-                inbox.extend(self.note(*read, &mut taken)?);
-                Ok(taken)
+            SentRequest::Batch(list) => self.receive_batch(list, inbox),
+            SentRequest::Message(read) => {
+                let mut outcome = ReceiveOutcome::default();
+                inbox.extend(self.note(*read, &mut outcome)?);
+                Ok(outcome)
             }
         }
     }
 
     /// The same for a message that somebody else has read, and reserved this for.
-    pub(super) fn admit(&mut self, message: &mut Incoming, reservation: Arc<Reservation>) -> Result<Taken, Fault> {
-        let mut taken = Taken::default();
+    pub(super) fn receive_parsed(
+        &mut self,
+        message: &mut Incoming,
+        reservation: Arc<Reservation>,
+    ) -> Result<ReceiveOutcome, MessageFault> {
+        let mut outcome = ReceiveOutcome::default();
         match message {
             JsonRpcMessage::Request(request) => {
-                self.ask(&request.id, request.request.method(), &reservation)?;
+                self.register_request(&request.id, request.request.method(), &reservation)?;
                 request.request.extensions_mut().insert(reservation);
             }
-            _ => drop(self.cancel(message, &mut taken)),
+            _ => drop(self.cancel(message, &mut outcome)),
         }
-        self.stamp(message);
-        Ok(taken)
+        self.stamp_message(message);
+        Ok(outcome)
     }
 
     /// Takes in what the handler says, and returns what the peer is to be told now.
-    pub(super) fn tell(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Answered {
-        let reservation = batch::answered(&message).and_then(|id| self.pending.answer(id));
+    pub(super) fn route_answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> AnswerRoute {
+        let reservation = batch::answered_request(&message).and_then(|id| self.pending.complete(id));
         if let JsonRpcMessage::Response(response) = &message
             && let ServerResult::InitializeResult(agreed) = &response.result
         {
             self.version = Some(agreed.protocol_version.clone());
         }
-        self.batches.answer(Answer { message, reservation })
+        self.batches.answer(HandlerAnswer { message, reservation })
     }
 
     /// Gives up a request that is under way, whichever it is.
-    pub(super) fn give_up(&mut self) -> Option<RequestId> {
-        self.pending.give_up()
+    pub(super) fn take_any_pending(&mut self) -> Option<RequestId> {
+        self.pending.take_any()
     }
 
-    fn take_batch(&mut self, list: Vec<Result<Read, Fault>>, inbox: &mut VecDeque<Incoming>) -> Result<Taken, Fault> {
+    fn receive_batch(
+        &mut self,
+        list: Vec<Result<Read, MessageFault>>,
+        inbox: &mut VecDeque<Incoming>,
+    ) -> Result<ReceiveOutcome, MessageFault> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
             let message = "batches exist in sessions of version 2025-03-26 only: send each message by itself";
-            return Err(Fault::request(None, message));
+            return Err(MessageFault::invalid_request(None, message));
         }
-        let (mut taken, mut requests, mut faults) = (Taken::default(), Vec::new(), Vec::new());
+        let (mut outcome, mut requests, mut faults) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
         for read in list {
-            match read.and_then(|read| self.note(read, &mut taken)) {
+            match read.and_then(|read| self.note(read, &mut outcome)) {
                 Ok(message) => {
                     if let Some(JsonRpcMessage::Request(request)) = &message {
                         requests.push(request.id.clone());
@@ -166,94 +181,102 @@ impl Exchange {
                 Err(fault) => faults.push(fault),
             }
         }
-        taken.batch = self.batches.begin(&requests, faults);
-        taken.whole.extend(taken.batch.and_then(|batch| self.batches.finished(batch)));
-        Ok(taken)
+        outcome.batch = self.batches.begin(&requests, faults);
+        outcome.finished_batches.extend(outcome.batch.and_then(|batch| self.batches.take_finished(batch)));
+        Ok(outcome)
     }
 
     /// Notes what a message asks or cancels, and returns it where the handler must see it.
-    fn note(&mut self, read: Read, taken: &mut Taken) -> Result<Option<Incoming>, Fault> {
+    fn note(&mut self, read: Read, outcome: &mut ReceiveOutcome) -> Result<Option<Incoming>, MessageFault> {
         let Some(mut message) = read.message else { return Ok(None) };
         if let JsonRpcMessage::Request(request) = &mut message {
-            self.ask(&request.id, request.request.method(), &read.reservation)?;
+            self.register_request(&request.id, request.request.method(), &read.reservation)?;
             request.request.extensions_mut().insert(read.reservation);
-        } else if !self.cancel(&message, taken) {
+        } else if !self.cancel(&message, outcome) {
             return Ok(None);
         }
-        self.stamp(&mut message);
+        self.stamp_message(&mut message);
         Ok(Some(message))
     }
 
     /// Tells a request what was before it: the handler takes what comes at once in no order.
-    fn stamp(&mut self, message: &mut Incoming) {
+    fn stamp_message(&mut self, message: &mut Incoming) {
         match message {
             JsonRpcMessage::Request(request) => {
-                message::leave_foreign(&mut request.request);
+                message::redirect_foreign_method(&mut request.request);
                 if let ClientRequest::SubscriptionsListenRequest(listen) = &mut request.request {
-                    let stamp = self.live.stamp(&listen.params.notifications);
+                    let stamp = self.live.subscription_stamp(&listen.params.notifications);
                     listen.extensions.insert(stamp);
                 }
-                if self.roots_age != RootsAge::default() {
-                    request.request.extensions_mut().insert(self.roots_age);
+                if self.roots_revision != RootsRevision::default() {
+                    request.request.extensions_mut().insert(self.roots_revision);
                 }
             }
             JsonRpcMessage::Notification(told) => {
                 if matches!(told.notification, ClientNotification::RootsListChangedNotification(_)) {
-                    self.roots_age = self.roots_age.next();
+                    self.roots_revision = self.roots_revision.next();
                 }
             }
             _ => {}
         }
     }
 
-    fn ask(&mut self, id: &RequestId, method: &str, reservation: &Arc<Reservation>) -> Result<(), Fault> {
-        self.pending.ask(id, method, reservation.clone()).map_err(|full| busy(id, &full))
+    fn register_request(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        reservation: &Arc<Reservation>,
+    ) -> Result<(), MessageFault> {
+        self.pending.add(id, method, reservation.clone()).map_err(|full| admission_fault(id, &full))
     }
 
     /// Notes what a message cancels, if it does. False where that cannot be cancelled.
-    fn cancel(&mut self, message: &Incoming, taken: &mut Taken) -> bool {
-        let Some(id) = message::cancelled(message) else { return true };
+    fn cancel(&mut self, message: &Incoming, outcome: &mut ReceiveOutcome) -> bool {
+        let Some(id) = message::cancelled_request(message) else { return true };
         if !self.pending.cancel(id) {
             return false;
         }
-        taken.whole.extend(self.batches.cancel(id));
+        outcome.finished_batches.extend(self.batches.cancel(id));
         true
     }
 }
 
 /// Refuses in a batch what must come by itself: what would begin a session, and what would never be answered.
-fn alone(bytes: &[u8]) -> Result<(), Fault> {
-    match message::open(bytes)?.kind {
-        Kind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => {
-            Err(Fault::request(Some(id), format!("`{method}` cannot be part of a batch: send it by itself")))
-        }
+fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
+    match message::parse_envelope(bytes)?.kind {
+        MessageKind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => Err(
+            MessageFault::invalid_request(Some(id), format!("`{method}` cannot be part of a batch: send it by itself")),
+        ),
         _ => Ok(()),
     }
 }
 
 /// How much memory a message takes when it is read, where there may be so much for one.
-pub(super) fn weight(bytes: &[u8], account: &Account) -> Result<u64, String> {
-    let (weight, most) = (message::weight(bytes), account.share() * 2);
+pub(super) fn checked_weight(bytes: &[u8], account: &BytesInFlight) -> Result<u64, String> {
+    let (weight, most) = (message::estimated_bytes(bytes), account.peer_share() * 2);
     if weight > most {
         return Err(format!("the message is too large when it is read: at most {} MiB", most >> 20));
     }
     Ok(weight)
 }
 
-fn busy(id: &RequestId, full: &Full) -> Fault {
+fn admission_fault(id: &RequestId, full: &AdmissionError) -> MessageFault {
     match full {
-        Full::SameId => in_use(id),
-        Full::TooMany => Fault::busy(Some(id.clone()), format!("more than {MOST} requests are not answered yet")),
-        Full::TooManyListening => {
-            let words = format!("{MOST_LISTENING} streams of changes are open already; cancel one of them first");
-            Fault::busy(Some(id.clone()), words)
+        AdmissionError::DuplicateId => id_in_use(id),
+        AdmissionError::TooManyRequests => MessageFault::busy(
+            Some(id.clone()),
+            format!("more than {MAX_PENDING_REQUESTS} requests are not answered yet"),
+        ),
+        AdmissionError::TooManyStreams => {
+            let words = format!("{MAX_LISTEN_STREAMS} streams of changes are open already; cancel one of them first");
+            MessageFault::busy(Some(id.clone()), words)
         }
     }
 }
 
 /// An id that another request has. Whoever waits for that one would take an answer with this id for it.
-pub(super) fn in_use(id: &RequestId) -> Fault {
-    Fault::request(None, format!("a request with the id `{id}` is not answered yet"))
+pub(super) fn id_in_use(id: &RequestId) -> MessageFault {
+    MessageFault::invalid_request(None, format!("a request with the id `{id}` is not answered yet"))
 }
 
 #[cfg(test)]
@@ -261,7 +284,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::server::testing::{DESK, live};
+    use crate::server::testing::{TEST_MANIFEST, live_catalog};
     use proptest::{prelude::*, sample::Index};
 
     const MESSAGES: [&str; 8] = [
@@ -279,7 +302,7 @@ mod tests {
         ["{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "-1e999", "\"id\":1,", "\"method\":\"ping\","];
 
     /// A message, with some of it cut out, doubled or put elsewhere.
-    fn spoilt() -> impl Strategy<Value = Vec<u8>> {
+    fn mutated_message() -> impl Strategy<Value = Vec<u8>> {
         let change = (any::<Index>(), any::<Index>(), 0..4_u8, any::<u8>());
         (any::<Index>(), prop::collection::vec(change, 0..4)).prop_map(|(message, changes)| {
             let mut bytes = MESSAGES[message.index(MESSAGES.len())].as_bytes().to_vec();
@@ -301,21 +324,21 @@ mod tests {
     }
 
     /// The ids of the requests that are to be answered.
-    fn asked(inbox: &VecDeque<Incoming>) -> usize {
+    fn request_count(inbox: &VecDeque<Incoming>) -> usize {
         inbox.iter().filter(|message| matches!(message, JsonRpcMessage::Request(_))).count()
     }
 
     proptest! {
         /// Whatever comes is a message or has its error, and nothing stays behind of what was refused or is over.
         #[test]
-        fn whatever_is_sent_is_taken_or_refused(lines in prop::collection::vec(spoilt(), 1..4)) {
+        fn any_input_is_received_or_refused(lines in prop::collection::vec(mutated_message(), 1..4)) {
             let live = LIVE.with(Clone::clone);
             let mut exchange = Exchange::new(live);
             exchange.version = Some(ProtocolVersion::V_2025_03_26);
             let (mut inbox, mut cancelled) = (VecDeque::new(), 0);
             for line in &lines {
                 let before = exchange.pending.cancelled();
-                match Sent::read(line, &exchange.bytes).and_then(|sent| exchange.take(sent, &mut inbox)) {
+                match SentRequest::receive_one(line, &exchange.bytes).and_then(|sent| exchange.receive(sent, &mut inbox)) {
                     Ok(_) => cancelled += exchange.pending.cancelled() - before,
                     Err(fault) => {
                         let said = serde_json::to_string(&fault).unwrap();
@@ -324,10 +347,10 @@ mod tests {
                 }
             }
             let mut left = 0;
-            while exchange.give_up().is_some() {
+            while exchange.take_any_pending().is_some() {
                 left += 1;
             }
-            prop_assert_eq!(left + cancelled, asked(&inbox));
+            prop_assert_eq!(left + cancelled, request_count(&inbox));
             let bytes = exchange.bytes.clone();
             drop((inbox, exchange));
             prop_assert_eq!(bytes.used(), 0);
@@ -335,6 +358,6 @@ mod tests {
     }
 
     thread_local! {
-        static LIVE: Live = live(DESK);
+        static LIVE: LiveCatalog = live_catalog(TEST_MANIFEST);
     }
 }

@@ -18,21 +18,21 @@ use rmcp::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
-use super::length;
+use super::label_limits;
 
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 
 /// Why bytes are no message, for the one who sent them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fault {
+pub(super) struct MessageFault {
     /// The request that it was, where that can be told.
     pub(super) id: Option<RequestId>,
     code: ErrorCode,
     message: Cow<'static, str>,
 }
 
-impl Serialize for Fault {
+impl Serialize for MessageFault {
     /// As JSON-RPC writes an error: with an id that is null where it is not known.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut members = serializer.serialize_struct("Error", 3)?;
@@ -43,10 +43,10 @@ impl Serialize for Fault {
     }
 }
 
-impl Fault {
+impl MessageFault {
     /// It is no JSON.
-    pub(super) fn parse(message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
+    pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageFault {
+        MessageFault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
 
     /// The same as rmcp writes it.
@@ -55,150 +55,158 @@ impl Fault {
     }
 
     /// It is no request.
-    pub(super) fn request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
+    pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
+        MessageFault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
     }
 
     /// It is one that nobody knows.
-    pub(super) fn method(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
+    pub(super) fn method_not_found(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
+        MessageFault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
     }
 
     /// It is one whose parameters do not fit.
-    pub(super) fn params(id: RequestId, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
+    pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
+        MessageFault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
     }
 
     /// It is one that cannot be answered for now.
-    pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> Fault {
-        Fault { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
+    pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
+        MessageFault { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
     }
 }
 
 /// A message of which no more is read than what kind it is.
 pub(super) struct Envelope<'a> {
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: MessageKind<'a>,
     params: Option<&'a str>,
 }
 
-pub(super) enum Kind<'a> {
+pub(super) enum MessageKind<'a> {
     Request { id: RequestId, method: Cow<'a, str> },
     Notification { method: Cow<'a, str> },
-    Answer,
+    Response,
 }
 
 #[derive(Deserialize)]
-struct Members<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
+struct EnvelopeMembers<'a> {
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     error: Option<&'a RawValue>,
 }
 
 /// `null` is something else than nothing.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Reads the envelope of a message.
-pub(super) fn open(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Fault::parse("the message is not UTF-8"))?;
+pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageFault> {
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("the message is not UTF-8"))?;
     if !text.trim_start().starts_with('{') {
-        return Err(no_object(text));
+        return Err(not_an_object(text));
     }
-    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+    let members: EnvelopeMembers<'_> = serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
-            Fault::request(None, format!("the message is no JSON-RPC message: {error}"))
+            MessageFault::invalid_request(None, format!("the message is no JSON-RPC message: {error}"))
         } else {
-            Fault::parse(format!("the message is no JSON: {error}"))
+            MessageFault::parse_error(format!("the message is no JSON: {error}"))
         }
     })?;
-    kind(members)
+    classify(members)
 }
 
-fn no_object(text: &str) -> Fault {
+fn not_an_object(text: &str) -> MessageFault {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return Fault::parse(format!("the message is no JSON: {error}"));
+        return MessageFault::parse_error(format!("the message is no JSON: {error}"));
     }
-    Fault::request(None, "a JSON-RPC message is an object")
+    MessageFault::invalid_request(None, "a JSON-RPC message is an object")
 }
 
-fn kind(members: Members<'_>) -> Result<Envelope<'_>, Fault> {
-    if members.id.is_some_and(|id| id.get().len() > length::LABEL) {
-        return Err(Fault::request(None, length::too_long("id", length::LABEL)));
+fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> {
+    if members.id.is_some_and(|id| id.get().len() > label_limits::MAX_LABEL_BYTES) {
+        return Err(MessageFault::invalid_request(
+            None,
+            label_limits::too_long_message("id", label_limits::MAX_LABEL_BYTES),
+        ));
     }
     let id = members.id.map(|id| serde_json::from_str::<RequestId>(id.get()));
     let known = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
     if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
-        return Err(Fault::request(known, "`jsonrpc` must be \"2.0\""));
+        return Err(MessageFault::invalid_request(known, "`jsonrpc` must be \"2.0\""));
     }
     let params = members.params.map(RawValue::get).filter(|params| *params != "null");
     let Some(method) = members.method else {
         if members.result.is_some() || members.error.is_some() {
-            return Ok(Envelope { kind: Kind::Answer, params });
+            return Ok(Envelope { kind: MessageKind::Response, params });
         }
-        return Err(Fault::request(known, "a message has a `method`, a `result` or an `error`"));
+        return Err(MessageFault::invalid_request(known, "a message has a `method`, a `result` or an `error`"));
     };
-    if method.get().len() > length::LABEL {
-        return Err(Fault::request(known, length::too_long("method", length::LABEL)));
+    if method.get().len() > label_limits::MAX_LABEL_BYTES {
+        return Err(MessageFault::invalid_request(
+            known,
+            label_limits::too_long_message("method", label_limits::MAX_LABEL_BYTES),
+        ));
     }
-    let Ok(method) = serde_json::from_str::<Name<'_>>(method.get()) else {
-        return Err(Fault::request(known, "`method` must be a string"));
+    let Ok(method) = serde_json::from_str::<MethodName<'_>>(method.get()) else {
+        return Err(MessageFault::invalid_request(known, "`method` must be a string"));
     };
     let method = method.0;
     match id {
-        None => Ok(Envelope { kind: Kind::Notification { method }, params }),
-        Some(Ok(id)) => Ok(Envelope { kind: Kind::Request { id, method }, params }),
-        Some(Err(_)) => Err(Fault::request(None, "`id` must be a string or an integer")),
+        None => Ok(Envelope { kind: MessageKind::Notification { method }, params }),
+        Some(Ok(id)) => Ok(Envelope { kind: MessageKind::Request { id, method }, params }),
+        Some(Err(_)) => Err(MessageFault::invalid_request(None, "`id` must be a string or an integer")),
     }
 }
 
 /// Borrowed wherever nothing is escaped.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MethodName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl Kind<'_> {
+impl MessageKind<'_> {
     /// The id of a request.
-    pub(super) fn request(&self) -> Option<&RequestId> {
+    pub(super) fn request_id(&self) -> Option<&RequestId> {
         match self {
-            Kind::Request { id, .. } => Some(id),
-            Kind::Notification { .. } | Kind::Answer => None,
+            MessageKind::Request { id, .. } => Some(id),
+            MessageKind::Notification { .. } | MessageKind::Response => None,
         }
     }
 }
 
 /// About how much memory a message takes that is written so: the bytes, what is read out of them, and its parts.
-pub(super) fn weight(bytes: &[u8]) -> u64 {
+pub(super) fn estimated_bytes(bytes: &[u8]) -> u64 {
     let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
     // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.
     let parts: usize = bytes.chunks(255).map(|piece| usize::from(piece.iter().map(is_part).sum::<u8>())).sum();
-    (bytes.len() * 2 + parts * PART) as u64
+    (bytes.len() * 2 + parts * PART_BYTES) as u64
 }
 
 /// What a part of a message takes beside its text.
-const PART: usize = 48;
+const PART_BYTES: usize = 48;
 
 impl Envelope<'_> {
     /// Reads the whole of the message. `None` for a notification that is none, which nobody may answer.
-    pub(super) fn read(self, bytes: &[u8]) -> Result<Option<Incoming>, Fault> {
+    pub(super) fn parse(self, bytes: &[u8]) -> Result<Option<Incoming>, MessageFault> {
         match self.kind {
-            Kind::Request { id, method } => {
-                let request = request(&id, method, self.params)?;
+            MessageKind::Request { id, method } => {
+                let request = parse_request(&id, method, self.params)?;
                 Ok(Some(JsonRpcMessage::request(request, id)))
             }
-            Kind::Notification { method } => Ok(notification(&method, self.params).map(JsonRpcMessage::notification)),
-            Kind::Answer => match serde_json::from_slice(bytes) {
+            MessageKind::Notification { method } => {
+                Ok(parse_notification(&method, self.params).map(JsonRpcMessage::notification))
+            }
+            MessageKind::Response => match serde_json::from_slice(bytes) {
                 Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
-                _ => Err(Fault::request(None, "the message is neither a result nor an error")),
+                _ => Err(MessageFault::invalid_request(None, "the message is neither a result nor an error")),
             },
         }
     }
@@ -206,57 +214,61 @@ impl Envelope<'_> {
 
 /// Parameters that do not fit leave the request what it is; the handler says what is wrong with it, however it
 /// came. Only what cannot be held as JSON at all, such as a nesting without end, is an error here.
-fn request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, Fault> {
-    if method == "initialize" && params.is_some_and(|params| params.len() > length::INTRODUCTION) {
-        return Err(Fault::params(id.clone(), length::too_long("params", length::INTRODUCTION)));
+fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageFault> {
+    if method == "initialize" && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
+        return Err(MessageFault::invalid_params(
+            id.clone(),
+            label_limits::too_long_message("params", label_limits::MAX_INITIALIZE_BYTES),
+        ));
     }
-    if let Some(request) = typed(&method, params) {
-        return match length::check(&request) {
+    if let Some(request) = parse_typed_request(&method, params) {
+        return match label_limits::check_request(&request) {
             Ok(()) => Ok(request),
-            Err(words) => Err(Fault::params(id.clone(), words)),
+            Err(words) => Err(MessageFault::invalid_params(id.clone(), words)),
         };
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
-    let params = params.map_err(|error| Fault::params(id.clone(), format!("`params` cannot be read: {error}")))?;
-    Ok(custom(method.into_owned(), params))
+    let params = params
+        .map_err(|error| MessageFault::invalid_params(id.clone(), format!("`params` cannot be read: {error}")))?;
+    Ok(custom_request(method.into_owned(), params))
 }
 
-fn typed(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+fn parse_typed_request(method: &str, params: Option<&str>) -> Option<ClientRequest> {
     use ClientRequest as R;
     Some(match method {
-        "tools/call" => R::CallToolRequest(with(params)?),
-        "prompts/get" => R::GetPromptRequest(with(params)?),
-        "resources/read" => R::ReadResourceRequest(with(params)?),
-        "tools/list" => R::ListToolsRequest(with_some(params)?),
-        "prompts/list" => R::ListPromptsRequest(with_some(params)?),
-        "resources/list" => R::ListResourcesRequest(with_some(params)?),
-        "resources/templates/list" => R::ListResourceTemplatesRequest(with_some(params)?),
-        "ping" => R::PingRequest(with_none(params)?),
-        "completion/complete" => R::CompleteRequest(with(params)?),
-        "resources/subscribe" => R::SubscribeRequest(with(params)?),
-        "resources/unsubscribe" => R::UnsubscribeRequest(with(params)?),
-        "subscriptions/listen" => R::SubscriptionsListenRequest(with(params)?),
-        "initialize" => R::InitializeRequest(with(params)?),
-        "logging/setLevel" => R::SetLevelRequest(with(params)?),
-        "tasks/get" => R::GetTaskRequest(with(params)?),
-        "tasks/update" => R::UpdateTaskRequest(with(params)?),
-        "tasks/cancel" => R::CancelTaskRequest(with(params)?),
-        "skills/get" => R::GetSkillRequest(with(params)?),
-        "resources/directory/read" => R::ReadResourceDirectoryRequest(with(params)?),
+        "tools/call" => R::CallToolRequest(with_params(params)?),
+        "prompts/get" => R::GetPromptRequest(with_params(params)?),
+        "resources/read" => R::ReadResourceRequest(with_params(params)?),
+        "tools/list" => R::ListToolsRequest(with_optional_params(params)?),
+        "prompts/list" => R::ListPromptsRequest(with_optional_params(params)?),
+        "resources/list" => R::ListResourcesRequest(with_optional_params(params)?),
+        "resources/templates/list" => R::ListResourceTemplatesRequest(with_optional_params(params)?),
+        "ping" => R::PingRequest(without_params(params)?),
+        "completion/complete" => R::CompleteRequest(with_params(params)?),
+        "resources/subscribe" => R::SubscribeRequest(with_params(params)?),
+        "resources/unsubscribe" => R::UnsubscribeRequest(with_params(params)?),
+        "subscriptions/listen" => R::SubscriptionsListenRequest(with_params(params)?),
+        "initialize" => R::InitializeRequest(with_params(params)?),
+        "logging/setLevel" => R::SetLevelRequest(with_params(params)?),
+        "tasks/get" => R::GetTaskRequest(with_params(params)?),
+        "tasks/update" => R::UpdateTaskRequest(with_params(params)?),
+        "tasks/cancel" => R::CancelTaskRequest(with_params(params)?),
+        "skills/get" => R::GetSkillRequest(with_params(params)?),
+        "resources/directory/read" => R::ReadResourceDirectoryRequest(with_params(params)?),
         // Of these two rmcp alone knows how to make parameters out of metadata.
-        "server/discover" | "skills/list" => read_by_rmcp(method, params)?,
+        "server/discover" | "skills/list" => parse_by_rmcp(method, params)?,
         _ => return None,
     })
 }
 
 /// JSON-RPC's parameters by position are none of MCP's: serde would take them for a struct's fields.
-fn read<P: DeserializeOwned>(params: Option<&str>) -> Option<P> {
+fn parse_params<P: DeserializeOwned>(params: Option<&str>) -> Option<P> {
     let params = params.unwrap_or("{}");
     if params.starts_with('{') { serde_json::from_str(params).ok() } else { None }
 }
 
-fn with<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: Option<&str>) -> Option<Request<M, P>> {
-    let mut params: P = read(params)?;
+fn with_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: Option<&str>) -> Option<Request<M, P>> {
+    let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = Request::new(params);
     if let Some(meta) = meta {
@@ -265,10 +277,10 @@ fn with<M: Default, P: DeserializeOwned + RequestParamsMeta>(params: Option<&str
     Some(request)
 }
 
-fn with_some<M: Default, P: DeserializeOwned + RequestParamsMeta>(
+fn with_optional_params<M: Default, P: DeserializeOwned + RequestParamsMeta>(
     params: Option<&str>,
 ) -> Option<RequestOptionalParam<M, P>> {
-    let mut params: P = read(params)?;
+    let mut params: P = parse_params(params)?;
     let meta = params.meta_mut().take();
     let mut request = RequestOptionalParam::with_param(params);
     if let Some(meta) = meta {
@@ -278,23 +290,23 @@ fn with_some<M: Default, P: DeserializeOwned + RequestParamsMeta>(
 }
 
 #[derive(Deserialize)]
-struct Meta {
+struct ParamsMeta {
     #[serde(rename = "_meta", default)]
     meta: Option<RequestMetaObject>,
 }
 
-fn with_none<M: Default>(params: Option<&str>) -> Option<RequestNoParam<M>> {
+fn without_params<M: Default>(params: Option<&str>) -> Option<RequestNoParam<M>> {
     let mut request = RequestNoParam::default();
     if params.is_some()
-        && let Some(meta) = read::<Meta>(params)?.meta
+        && let Some(meta) = parse_params::<ParamsMeta>(params)?.meta
     {
         request.extensions.insert(meta);
     }
     Some(request)
 }
 
-fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
-    let params: Value = read(params)?;
+fn parse_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
+    let params: Value = parse_params(params)?;
     let request = serde_json::json!({ "method": method, "params": params });
     match serde_json::from_value(request) {
         Ok(ClientRequest::CustomRequest(_)) | Err(_) => None,
@@ -304,7 +316,7 @@ fn read_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
 
 /// Leaves a method that the version of a request does not have to the handler, which says so: sessions have no tasks,
 /// and without one there is nothing to ping and nothing to subscribe to. rmcp would say it otherwise.
-pub(super) fn leave_foreign(request: &mut ClientRequest) {
+pub(super) fn redirect_foreign_method(request: &mut ClientRequest) {
     use ClientRequest as R;
     let of_sessions = match request {
         R::GetTaskRequest(_) | R::UpdateTaskRequest(_) | R::CancelTaskRequest(_) => false,
@@ -321,7 +333,7 @@ pub(super) fn leave_foreign(request: &mut ClientRequest) {
 }
 
 /// Metadata that is none stays where it is, for the handler to see.
-fn custom(method: String, mut params: Option<Value>) -> ClientRequest {
+fn custom_request(method: String, mut params: Option<Value>) -> ClientRequest {
     let meta = match params.as_mut().and_then(Value::as_object_mut) {
         Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
         _ => None,
@@ -333,12 +345,14 @@ fn custom(method: String, mut params: Option<Value>) -> ClientRequest {
     ClientRequest::CustomRequest(request)
 }
 
-fn notification(method: &str, params: Option<&str>) -> Option<ClientNotification> {
+fn parse_notification(method: &str, params: Option<&str>) -> Option<ClientNotification> {
     use ClientNotification as N;
     Some(match method {
         "notifications/initialized" => N::InitializedNotification(NotificationNoParam::default()),
-        "notifications/cancelled" => N::CancelledNotification(told(params)?),
-        "notifications/progress" => N::ProgressNotification(told::<_, ProgressNotification>(params)?),
+        "notifications/cancelled" => N::CancelledNotification(notification_with_params(params)?),
+        "notifications/progress" => {
+            N::ProgressNotification(notification_with_params::<_, ProgressNotification>(params)?)
+        }
         "notifications/roots/list_changed" => N::RootsListChangedNotification(NotificationNoParam::default()),
         _ => {
             let params = params.and_then(|params| serde_json::from_str(params).ok());
@@ -348,12 +362,12 @@ fn notification(method: &str, params: Option<&str>) -> Option<ClientNotification
 }
 
 /// The parameters of a notification, in which its metadata stays.
-fn told<P, N>(params: Option<&str>) -> Option<N>
+fn notification_with_params<P, N>(params: Option<&str>) -> Option<N>
 where
     P: DeserializeOwned,
     N: FromParams<P>,
 {
-    read(params).map(N::from_params)
+    parse_params(params).map(N::from_params)
 }
 
 trait FromParams<P> {
@@ -367,7 +381,7 @@ impl<M: Default, P> FromParams<P> for Notification<M, P> {
 }
 
 /// The request that a notification cancels.
-pub(super) fn cancelled(message: &Incoming) -> Option<&RequestId> {
+pub(super) fn cancelled_request(message: &Incoming) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Notification(notification) => match &notification.notification {
             ClientNotification::CancelledNotification(CancelledNotification { params, .. }) => {
@@ -439,7 +453,7 @@ mod tests {
         ]);
         for text in messages {
             let theirs: Incoming = serde_json::from_str(&text).unwrap();
-            let ours = open(text.as_bytes()).unwrap().read(text.as_bytes()).unwrap().unwrap();
+            let ours = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap().unwrap();
             let variant = |message: &Incoming| match message {
                 JsonRpcMessage::Request(request) => format!("{:?}", std::mem::discriminant(&request.request)),
                 JsonRpcMessage::Notification(told) => format!("{:?}", std::mem::discriminant(&told.notification)),
@@ -454,7 +468,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn any_bytes_are_a_message_or_a_fault(
+        fn any_bytes_parse_or_fault(
             which in any::<prop::sample::Index>(),
             edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             cut in any::<prop::sample::Index>(),
@@ -465,9 +479,9 @@ mod tests {
                 bytes[place] = byte;
             }
             bytes.truncate(cut.index(bytes.len() * 2) + 1);
-            if let Ok(envelope) = open(&bytes) {
-                let asked = matches!(envelope.kind, Kind::Request { .. });
-                let read = envelope.read(&bytes);
+            if let Ok(envelope) = parse_envelope(&bytes) {
+                let asked = matches!(envelope.kind, MessageKind::Request { .. });
+                let read = envelope.parse(&bytes);
                 // Whoever asked gets an answer.
                 prop_assert!(!asked || !matches!(read, Ok(None)));
             }

@@ -18,21 +18,21 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::redact::Redactors;
-use crate::server::{PeerAccount, Reservation};
+use crate::server::{PeerBytes, Reservation};
 
 /// Beyond this nothing more is asked of a peer until it has read.
-const FULL: usize = 8 * 1024 * 1024;
+const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
 /// How much is written at once, and the longest buffer that is kept when it is written.
-const PIECE: usize = 1024 * 1024;
+const MAX_WRITE_BYTES: usize = 1024 * 1024;
 
 /// How long an answer stays behind progress. The TypeScript SDK forgets who waits for progress when it reads the answer,
 /// before it passes on what came in the same read.
-const APART: Duration = Duration::from_millis(5);
+const ANSWER_DELAY_AFTER_PROGRESS: Duration = Duration::from_millis(5);
 
 /// What a message is to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum WriteOrder {
     /// An answer, which must not be read together with progress.
     Answer,
     /// Progress.
@@ -43,8 +43,8 @@ pub(super) enum Order {
 
 /// The outgoing half of a connection.
 pub(super) struct Outbox {
-    waiting: Mutex<Waiting>,
-    more: Notify,
+    queue: Mutex<WriteQueue>,
+    pushed: Notify,
     full: watch::Sender<bool>,
     reservation: Reservation,
     redactors: Redactors,
@@ -53,51 +53,51 @@ pub(super) struct Outbox {
 }
 
 #[derive(Default)]
-struct Waiting {
-    pieces: VecDeque<Piece>,
+struct WriteQueue {
+    pieces: VecDeque<WritePiece>,
     /// The bytes of all pieces, and of the one that is being written.
     bytes: usize,
     /// A buffer that was written, to be filled anew.
-    spare: Vec<u8>,
+    spare_buffer: Vec<u8>,
     /// Whether anything said from now on is dropped.
-    muted: bool,
+    is_closed: bool,
 }
 
 /// What goes out in one write.
 #[derive(Default)]
-struct Piece {
+struct WritePiece {
     bytes: Vec<u8>,
     has_progress: bool,
     has_answer: bool,
 }
 
-impl Piece {
+impl WritePiece {
     /// Whether a message may go out with what is there.
-    fn takes(&self, order: Order) -> bool {
-        self.bytes.len() < PIECE && !(self.has_progress && order == Order::Answer)
+    fn accepts(&self, order: WriteOrder) -> bool {
+        self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && order == WriteOrder::Answer)
     }
 }
 
-impl Waiting {
+impl WriteQueue {
     /// Adds a message as it is written.
-    fn add(&mut self, line: Vec<u8>, order: Order) {
-        let (has_progress, has_answer) = (order == Order::Progress, order == Order::Answer);
-        match self.pieces.back_mut().filter(|last| line.len() < PIECE && last.takes(order)) {
+    fn add(&mut self, line: Vec<u8>, order: WriteOrder) {
+        let (has_progress, has_answer) = (order == WriteOrder::Progress, order == WriteOrder::Answer);
+        match self.pieces.back_mut().filter(|last| line.len() < MAX_WRITE_BYTES && last.accepts(order)) {
             Some(last) => {
                 last.bytes.extend_from_slice(&line);
                 last.has_progress |= has_progress;
                 last.has_answer |= has_answer;
-                self.keep(line);
+                self.recycle_buffer(line);
             }
-            None => self.pieces.push_back(Piece { bytes: line, has_progress, has_answer }),
+            None => self.pieces.push_back(WritePiece { bytes: line, has_progress, has_answer }),
         }
     }
 
     /// Keeps a buffer to be filled anew, unless it is long.
-    fn keep(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= PIECE {
+    fn recycle_buffer(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= MAX_WRITE_BYTES {
             buffer.clear();
-            self.spare = buffer;
+            self.spare_buffer = buffer;
         }
     }
 }
@@ -106,13 +106,13 @@ impl Outbox {
     /// Begins to write to `writer`. When the peer no longer takes anything, `halt` is cancelled.
     pub(super) fn spawn<W: AsyncWrite + Unpin + Send + 'static>(
         writer: W,
-        peer: &PeerAccount,
+        peer: &PeerBytes,
         redactors: Redactors,
         halt: CancellationToken,
     ) -> (Arc<Outbox>, JoinHandle<()>) {
         let outbox = Arc::new(Outbox {
-            waiting: Mutex::default(),
-            more: Notify::new(),
+            queue: Mutex::default(),
+            pushed: Notify::new(),
             full: watch::Sender::new(false),
             reservation: peer.reserve(0),
             redactors,
@@ -124,49 +124,49 @@ impl Outbox {
                 if let Err(error) = outbox.write(writer).await {
                     tracing::debug!(%error, "the peer reads no more");
                 }
-                outbox.end();
+                outbox.abort();
             }
         });
         (outbox, task)
     }
 
     /// Adds a message.
-    pub(super) fn push(&self, message: &impl Serialize, order: Order) {
-        let Some(line) = self.line(message) else { return };
-        let mut waiting = self.waiting();
-        if waiting.muted {
+    pub(super) fn push(&self, message: &impl Serialize, order: WriteOrder) {
+        let Some(line) = self.serialize_line(message) else { return };
+        let mut queue = self.queue();
+        if queue.is_closed {
             return;
         }
-        waiting.bytes += line.len();
+        queue.bytes += line.len();
         self.reservation.grow(line.len() as u64);
-        waiting.add(line, order);
-        self.tell_full(&waiting);
-        drop(waiting);
-        self.more.notify_one();
+        queue.add(line, order);
+        self.update_full(&queue);
+        drop(queue);
+        self.pushed.notify_one();
     }
 
     /// A message as it is written. Nobody waits for the lock meanwhile: it may be long.
-    fn line(&self, message: &impl Serialize) -> Option<Vec<u8>> {
+    fn serialize_line(&self, message: &impl Serialize) -> Option<Vec<u8>> {
         let mut line = {
-            let mut waiting = self.waiting();
-            if waiting.muted {
+            let mut queue = self.queue();
+            if queue.is_closed {
                 return None;
             }
-            std::mem::take(&mut waiting.spare)
+            std::mem::take(&mut queue.spare_buffer)
         };
         if let Err(error) = serde_json::to_writer(&mut line, message) {
             tracing::error!(%error, "a message cannot be written as JSON");
             return None;
         }
         if !self.redactors.is_empty() {
-            line = self.redactors.message(line);
+            line = self.redactors.redact_message(line);
         }
         line.push(b'\n');
         Some(line)
     }
 
     /// Returns at once unless the peer has much to read; then when it has read it.
-    pub(super) fn room(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(super) fn wait_for_room(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut full = self.full.subscribe();
         async move {
             let _ = full.wait_for(|full| !full).await;
@@ -179,58 +179,58 @@ impl Outbox {
     }
 
     /// Drops whatever is said from now on. What was said before is still written.
-    pub(super) fn mute(&self) {
-        self.waiting().muted = true;
-        self.more.notify_one();
+    pub(super) fn close(&self) {
+        self.queue().is_closed = true;
+        self.pushed.notify_one();
     }
 
     /// Mutes it, and waits for what was said before to be written, if the peer takes it soon.
     pub(super) async fn finish(&self, mut task: JoinHandle<()>, within: Duration) {
-        self.mute();
+        self.close();
         if tokio::time::timeout(within, &mut task).await.is_err() {
             task.abort();
             // What it was about to write is given back below.
             let _ = task.await;
-            self.end();
+            self.abort();
         }
     }
 
     /// Drops all that waits, and whatever is said from now on: the peer takes nothing any more.
-    fn end(&self) {
-        let mut waiting = self.waiting();
-        *waiting = Waiting { muted: true, ..Waiting::default() };
+    fn abort(&self) {
+        let mut queue = self.queue();
+        *queue = WriteQueue { is_closed: true, ..WriteQueue::default() };
         self.reservation.shrink(self.reservation.bytes());
-        self.tell_full(&waiting);
-        drop(waiting);
+        self.update_full(&queue);
+        drop(queue);
         self.halt.cancel();
     }
 
     /// Tells whether it is full, as long as nobody else can change that.
-    fn tell_full(&self, waiting: &Waiting) {
-        let is_full = waiting.bytes > FULL;
+    fn update_full(&self, queue: &WriteQueue) {
+        let is_full = queue.bytes > MAX_QUEUED_BYTES;
         self.full.send_if_modified(|full| std::mem::replace(full, is_full) != is_full);
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write<W: AsyncWrite + Unpin>(&self, mut writer: W) -> io::Result<()> {
         let mut progress: Option<Instant> = None;
         loop {
             let (piece, muted) = {
-                let mut waiting = self.waiting();
-                (waiting.pieces.pop_front(), waiting.muted)
+                let mut queue = self.queue();
+                (queue.pieces.pop_front(), queue.is_closed)
             };
             let Some(piece) = piece else {
                 if muted {
                     return Ok(());
                 }
-                self.more.notified().await;
+                self.pushed.notified().await;
                 continue;
             };
             if let Some(written) = progress.filter(|_| piece.has_answer) {
-                tokio::time::sleep_until(written + APART).await;
+                tokio::time::sleep_until(written + ANSWER_DELAY_AFTER_PROGRESS).await;
                 progress = None;
             }
             writer.write_all(&piece.bytes).await?;
@@ -238,16 +238,16 @@ impl Outbox {
             if piece.has_progress {
                 progress = Some(Instant::now());
             }
-            self.written(piece.bytes);
+            self.record_written(piece.bytes);
         }
     }
 
-    fn written(&self, buffer: Vec<u8>) {
-        let mut waiting = self.waiting();
-        waiting.bytes = waiting.bytes.saturating_sub(buffer.len());
+    fn record_written(&self, buffer: Vec<u8>) {
+        let mut queue = self.queue();
+        queue.bytes = queue.bytes.saturating_sub(buffer.len());
         self.reservation.shrink(buffer.len() as u64);
-        waiting.keep(buffer);
-        self.tell_full(&waiting);
+        queue.recycle_buffer(buffer);
+        self.update_full(&queue);
     }
 }
 
@@ -256,40 +256,47 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::server::Account;
+    use crate::server::BytesInFlight;
     use tokio::io::AsyncReadExt;
 
     fn outbox(buffer: usize) -> (Arc<Outbox>, tokio::io::DuplexStream) {
         let (near, far) = tokio::io::duplex(buffer);
-        let (outbox, _task) =
-            Outbox::spawn(near, &Account::new(256 << 20).peer(), Redactors::default(), CancellationToken::new());
+        let (outbox, _task) = Outbox::spawn(
+            near,
+            &BytesInFlight::new(256 << 20).new_peer(),
+            Redactors::default(),
+            CancellationToken::new(),
+        );
         (outbox, far)
     }
 
     /// On two threads, what is said and what is written go on at once: who waits for room is let in all the same.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn who_waits_for_room_gets_it_on_however_many_threads() {
-        let (outbox, mut far) = outbox(FULL);
+    async fn room_waiter_is_woken_across_threads() {
+        let (outbox, mut far) = outbox(MAX_QUEUED_BYTES);
         let reading = tokio::spawn(async move {
             let mut sink = vec![0; 1024 * 1024];
             while far.read(&mut sink).await.unwrap() > 0 {}
         });
-        let large = serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(FULL - 16))).unwrap();
+        let large =
+            serde_json::value::RawValue::from_string(format!("\"{}\"", "x".repeat(MAX_QUEUED_BYTES - 16))).unwrap();
         for _ in 0..100 {
-            outbox.push(&large, Order::Any);
-            outbox.push(&"more than is full", Order::Any);
-            tokio::time::timeout(Duration::from_secs(20), outbox.room()).await.expect("there is never any room");
+            outbox.push(&large, WriteOrder::Any);
+            outbox.push(&"more than is full", WriteOrder::Any);
+            tokio::time::timeout(Duration::from_secs(20), outbox.wait_for_room())
+                .await
+                .expect("there is never any room");
         }
-        outbox.end();
+        outbox.abort();
         reading.abort();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_written_apart_from_progress_before_it() {
+    async fn answer_is_delayed_after_progress() {
         let (outbox, mut far) = outbox(64 * 1024);
-        outbox.push(&"progress", Order::Progress);
-        outbox.push(&"answer", Order::Answer);
-        outbox.push(&"next", Order::Answer);
+        outbox.push(&"progress", WriteOrder::Progress);
+        outbox.push(&"answer", WriteOrder::Answer);
+        outbox.push(&"next", WriteOrder::Answer);
         let mut read = [0; 64];
         let count = far.read(&mut read).await.unwrap();
         assert_eq!(&read[..count], b"\"progress\"\n");
@@ -298,11 +305,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_answer_is_written_behind_the_progress_that_waits_with_it() {
+    async fn queued_progress_is_written_before_its_answer() {
         let (outbox, mut far) = outbox(64 * 1024);
-        for (text, order) in
-            [("pa", Order::Progress), ("a", Order::Answer), ("pb", Order::Progress), ("b", Order::Answer)]
-        {
+        for (text, order) in [
+            ("pa", WriteOrder::Progress),
+            ("a", WriteOrder::Answer),
+            ("pb", WriteOrder::Progress),
+            ("b", WriteOrder::Answer),
+        ] {
             outbox.push(&text, order);
         }
         for expected in ["\"pa\"\n", "\"a\"\n\"pb\"\n", "\"b\"\n"] {
@@ -313,20 +323,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_read_at_the_end_is_given_back() {
+    async fn unread_bytes_are_released_on_finish() {
         let (near, _far) = tokio::io::duplex(16);
-        let (peer, halt) = (Account::new(256 << 20).peer(), CancellationToken::new());
+        let (peer, halt) = (BytesInFlight::new(256 << 20).new_peer(), CancellationToken::new());
         let (outbox, task) = Outbox::spawn(near, &peer, Redactors::default(), halt.clone());
-        outbox.push(&"x".repeat(FULL), Order::Answer);
+        outbox.push(&"x".repeat(MAX_QUEUED_BYTES), WriteOrder::Answer);
         assert!(outbox.is_full());
         outbox.finish(task, Duration::from_millis(10)).await;
         assert_eq!((peer.used(), outbox.is_full(), halt.is_cancelled()), (0, false, true));
     }
 
     #[tokio::test]
-    async fn what_waits_is_reserved_until_it_is_written() {
+    async fn queued_bytes_are_reserved_until_written() {
         let (outbox, mut far) = outbox(16);
-        outbox.push(&"x".repeat(1000), Order::Answer);
+        outbox.push(&"x".repeat(1000), WriteOrder::Answer);
         assert_eq!(outbox.reservation.bytes(), 1003);
         let mut read = vec![0; 1003];
         far.read_exact(&mut read).await.unwrap();

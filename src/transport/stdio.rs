@@ -17,30 +17,30 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
-use crate::server::{Live, Reservation};
+use crate::server::{LiveCatalog, Reservation};
 
 use super::{
-    batch::{self, Answered},
-    exchange::{Exchange, Sent},
-    line::{Lines, Next},
-    message::{Fault, Incoming},
-    outbox::{Order, Outbox},
-    standard,
+    batch::{self, AnswerRoute},
+    exchange::{Exchange, SentRequest},
+    line_buffer::{LineBuffer, LineEvent},
+    message::{Incoming, MessageFault},
+    outbox::{Outbox, WriteOrder},
+    stdio_sockets,
 };
 
 /// How long answers that are under way are waited for when the input ends.
-const PARTING: Duration = Duration::from_millis(100);
+const ANSWER_GRACE: Duration = Duration::from_millis(100);
 
 /// How long calls that are cancelled at the end may take to end themselves.
-const CLEANING: Duration = Duration::from_secs(1);
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
 /// How long the peer may take to read what was written before the end.
-const FLUSHING: Duration = Duration::from_millis(300);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Serves standard input and output until the input ends, the output breaks, or `stop` is cancelled.
-pub async fn serve(live: &Live, stop: CancellationToken) {
+pub async fn serve(live: &LiveCatalog, stop: CancellationToken) {
     let serving = async {
-        if let Some((reader, writer)) = standard::sockets() {
+        if let Some((reader, writer)) = stdio_sockets::stdio_sockets() {
             serve_on(live, reader, writer, stop.clone()).await;
         } else {
             let (reader, writer) = stdio_pipes();
@@ -49,14 +49,14 @@ pub async fn serve(live: &Live, stop: CancellationToken) {
     };
     tokio::select! {
         () = serving => {}
-        () = closed(live, &stop) => {}
+        () = end_streams_on_stop(live, &stop) => {}
     }
 }
 
 /// Lets streams end with their result when the server is stopped. It does not end itself.
-async fn closed(live: &Live, stop: &CancellationToken) {
+async fn end_streams_on_stop(live: &LiveCatalog, stop: &CancellationToken) {
     stop.cancelled().await;
-    live.close();
+    live.end_streams();
     std::future::pending().await
 }
 
@@ -64,7 +64,7 @@ async fn closed(live: &Live, stop: &CancellationToken) {
 ///
 /// At the end of the input, answers that are all but there are still written, then nothing more; what is still
 /// running is cancelled. The caller may let streams end with their result, by [`Live::close`], when it stops.
-pub async fn serve_on<R, W>(live: &Live, reader: R, writer: W, stop: CancellationToken)
+pub async fn serve_on<R, W>(live: &LiveCatalog, reader: R, writer: W, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -73,83 +73,83 @@ where
     let exchange = Exchange::new(live.clone());
     let (outbox, writing) = Outbox::spawn(writer, exchange.bytes(), live.redactors().clone(), halt.clone());
     let running = CancellationToken::new();
-    let pipe = Pipe {
+    let pipe = PipeTransport {
         reader,
-        lines: Lines::new(),
+        lines: LineBuffer::new(),
         inbox: VecDeque::new(),
         exchange,
         outbox: outbox.clone(),
-        running: running.clone(),
+        cancel_calls: running.clone(),
         stop,
         halt,
-        ended: false,
-        parting: None,
+        input_ended: false,
+        drain: None,
     };
     tokio::select! {
         () = super::serve(live, pipe, running.clone()) => {}
-        () = over(&running) => {}
+        () = cancel_grace_elapsed(&running) => {}
     }
-    outbox.finish(writing, FLUSHING).await;
+    outbox.finish(writing, FLUSH_TIMEOUT).await;
 }
 
 /// Waits until the calls that were cancelled at the end have had their time. One that cannot be stopped ends with the
 /// process.
-async fn over(running: &CancellationToken) {
+async fn cancel_grace_elapsed(running: &CancellationToken) {
     running.cancelled().await;
-    tokio::time::sleep(CLEANING).await;
+    tokio::time::sleep(CANCEL_GRACE).await;
 }
 
 /// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so
 /// everything that must outlast that stands here.
-struct Pipe<R> {
+struct PipeTransport<R> {
     reader: R,
-    lines: Lines,
+    lines: LineBuffer,
     /// What of the last line the handler has not seen yet.
     inbox: VecDeque<Incoming>,
     exchange: Exchange,
     outbox: Arc<Outbox>,
-    running: CancellationToken,
+    cancel_calls: CancellationToken,
     stop: CancellationToken,
     /// Cancelled with `stop`, and when the peer no longer reads.
     halt: CancellationToken,
     /// Whether all that the peer has sent is in `lines`.
-    ended: bool,
+    input_ended: bool,
     /// Set when no more is read: until when what is under way may be answered.
-    parting: Option<Parting>,
+    drain: Option<Drain>,
 }
 
 #[derive(Clone, Copy)]
-struct Parting {
+struct Drain {
     until: Instant,
     /// Whether streams are waited for too: they are about to end.
-    streams: bool,
+    waits_for_streams: bool,
 }
 
-impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
+impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransport<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         // An answer is taken in any case: there are only as many as were asked for, and no more is asked while the
         // peer does not read. Word of changes waits, and meanwhile becomes one.
-        let late = if batch::answered(&message).is_none() && self.outbox.is_full() {
-            Some((self.outbox.clone(), self.outbox.room(), message))
+        let delayed = if batch::answered_request(&message).is_none() && self.outbox.is_full() {
+            Some((self.outbox.clone(), self.outbox.wait_for_room(), message))
         } else {
-            let order = order(&message);
-            match self.exchange.tell(message) {
-                Answered::Alone(answer) => {
+            let order = write_order(&message);
+            match self.exchange.route_answer(message) {
+                AnswerRoute::Single(answer) => {
                     block_if_large(bytes(&answer.reservation), || self.outbox.push(&answer.message, order));
                 }
-                Answered::Whole(whole) => {
-                    block_if_large(bytes(&whole.held), || self.outbox.push(&whole.replies, order));
+                AnswerRoute::BatchFinished(whole) => {
+                    block_if_large(bytes(&whole.reservations), || self.outbox.push(&whole.replies, order));
                 }
-                Answered::Waits => {}
+                AnswerRoute::Queued => {}
             }
             None
         };
         async move {
-            if let Some((outbox, room, message)) = late {
+            if let Some((outbox, room, message)) = delayed {
                 room.await;
-                outbox.push(&message, order(&message));
+                outbox.push(&message, write_order(&message));
             }
             Ok(())
         }
@@ -157,112 +157,114 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Pipe<R> {
 
     async fn receive(&mut self) -> Option<Incoming> {
         loop {
-            if let Some(parting) = self.parting {
-                return self.part(parting).await;
+            if let Some(parting) = self.drain {
+                return self.finish_drain(parting).await;
             }
             if self.halt.is_cancelled() {
-                self.halted();
+                self.drain_after_halt();
                 continue;
             }
             if let Some(message) = self.inbox.pop_front() {
                 return Some(message);
             }
-            if self.exchange.pending().is_beginning() {
+            if self.exchange.pending().is_initializing() {
                 // It is called again when `initialize` is answered.
                 return std::future::pending().await;
             }
             if self.outbox.is_full() {
-                self.drained().await;
+                self.wait_for_outbox().await;
                 continue;
             }
-            if self.exchange.pending().are_many() {
-                self.settled().await;
+            if self.exchange.pending().has_several() {
+                self.wait_for_share().await;
             }
             match self.lines.next() {
-                Next::Line(line) => self.take(line),
-                Next::TooLong => self.refuse(Fault::request(None, "the message is longer than 16 MiB")),
-                Next::More if self.ended => self.part_within(PARTING, false),
-                Next::More => self.fill().await,
+                LineEvent::Line(line) => self.receive_line(line),
+                LineEvent::TooLong => {
+                    self.send_fault(MessageFault::invalid_request(None, "the message is longer than 16 MiB"))
+                }
+                LineEvent::NeedMore if self.input_ended => self.start_drain(ANSWER_GRACE, false),
+                LineEvent::NeedMore => self.read_more().await,
             }
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.outbox.mute();
+        self.outbox.close();
         Ok(())
     }
 }
 
-impl<R: AsyncRead + Unpin + Send + 'static> Pipe<R> {
-    fn part_within(&mut self, within: Duration, streams: bool) {
-        self.parting = Some(Parting { until: Instant::now() + within, streams });
+impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
+    fn start_drain(&mut self, within: Duration, streams: bool) {
+        self.drain = Some(Drain { until: Instant::now() + within, waits_for_streams: streams });
     }
 
-    async fn fill(&mut self) {
+    async fn read_more(&mut self) {
         let read = tokio::select! {
             biased;
-            read = self.reader.read_buf(self.lines.space()) => read,
-            () = self.halt.cancelled() => return self.halted(),
+            read = self.reader.read_buf(self.lines.read_buffer()) => read,
+            () = self.halt.cancelled() => return self.drain_after_halt(),
         };
         if let Err(error) = &read {
             tracing::debug!(%error, "the input breaks off");
         }
         if matches!(read, Ok(0) | Err(_)) {
             // The last line may lack its end.
-            self.lines.space().push(b'\n');
-            self.ended = true;
+            self.lines.read_buffer().push(b'\n');
+            self.input_ended = true;
         }
     }
 
-    async fn drained(&mut self) {
+    async fn wait_for_outbox(&mut self) {
         tokio::select! {
-            () = self.halt.cancelled() => self.halted(),
-            () = self.outbox.room() => {}
+            () = self.halt.cancelled() => self.drain_after_halt(),
+            () = self.outbox.wait_for_room() => {}
         }
     }
 
     /// Waits while the peer has more under way than its share. It is called again after each answer.
-    async fn settled(&mut self) {
+    async fn wait_for_share(&mut self) {
         tokio::select! {
             biased;
-            () = self.exchange.bytes().room() => {}
+            () = self.exchange.bytes().wait_for_room() => {}
             () = self.halt.cancelled() => {}
         }
     }
 
-    fn halted(&mut self) {
+    fn drain_after_halt(&mut self) {
         let stopped = self.stop.is_cancelled();
-        self.part_within(if stopped { PARTING } else { Duration::ZERO }, stopped);
+        self.start_drain(if stopped { ANSWER_GRACE } else { Duration::ZERO }, stopped);
     }
 
     /// Waits for what is all but answered, then ends everything. It is called again after each answer.
-    async fn part(&mut self, parting: Parting) -> Option<Incoming> {
-        let done = match parting.streams {
+    async fn finish_drain(&mut self, parting: Drain) -> Option<Incoming> {
+        let done = match parting.waits_for_streams {
             true => self.exchange.pending().is_empty(),
-            false => self.exchange.pending().is_quiet(),
+            false => self.exchange.pending().has_only_streams(),
         };
         if !done {
             tokio::time::sleep_until(parting.until).await;
         }
-        self.outbox.mute();
-        self.running.cancel();
+        self.outbox.close();
+        self.cancel_calls.cancel();
         None
     }
 
     /// Reads a line. What is wrong with it is answered here.
-    fn take(&mut self, line: Range<usize>) {
-        let sent = Sent::read(self.lines.get(line), self.exchange.bytes());
-        match sent.and_then(|sent| self.exchange.take(sent, &mut self.inbox)) {
+    fn receive_line(&mut self, line: Range<usize>) {
+        let sent = SentRequest::receive_one(self.lines.get(line), self.exchange.bytes());
+        match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
             Ok(taken) => {
-                let answered = taken.whole.iter().filter(|whole| !whole.replies.is_empty());
-                answered.for_each(|whole| self.outbox.push(&whole.replies, Order::Any));
+                let answered = taken.finished_batches.iter().filter(|whole| !whole.replies.is_empty());
+                answered.for_each(|whole| self.outbox.push(&whole.replies, WriteOrder::Any));
             }
-            Err(fault) => self.refuse(fault),
+            Err(fault) => self.send_fault(fault),
         }
     }
 
-    fn refuse(&self, fault: Fault) {
-        self.outbox.push(&fault, Order::Any);
+    fn send_fault(&self, fault: MessageFault) {
+        self.outbox.push(&fault, WriteOrder::Any);
     }
 }
 
@@ -271,13 +273,13 @@ fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
     held.into_iter().map(|reservation| reservation.bytes()).sum()
 }
 
-fn order(message: &TxJsonRpcMessage<RoleServer>) -> Order {
+fn write_order(message: &TxJsonRpcMessage<RoleServer>) -> WriteOrder {
     match message {
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => Order::Answer,
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => WriteOrder::Answer,
         JsonRpcMessage::Notification(told) => match told.notification {
-            ServerNotification::ProgressNotification(_) => Order::Progress,
-            _ => Order::Any,
+            ServerNotification::ProgressNotification(_) => WriteOrder::Progress,
+            _ => WriteOrder::Any,
         },
-        JsonRpcMessage::Request(_) => Order::Any,
+        JsonRpcMessage::Request(_) => WriteOrder::Any,
     }
 }

@@ -1,28 +1,28 @@
 use std::ops::Range;
 
-use super::fault::UriFault;
-use super::percent::{broken_escape, encode_into, is_reserved, is_unreserved};
+use super::error::UriError;
+use super::percent::{broken_escape, is_reserved, is_unreserved, percent_encode_into};
 
 /// Checks that a text is an absolute URI (RFC 3986).
 ///
 /// Of the authority it checks the characters alone, and brackets may stand anywhere: a client that expands `{+path}` by
 /// RFC 6570 for a file `[id].tsx` lets them stand.
-pub fn check_uri(text: &str) -> Result<(), UriFault> {
+pub fn check_uri(text: &str) -> Result<(), UriError> {
     if text.is_empty() {
-        return Err(UriFault::new(0..0, "a URI may not be empty").help(EXAMPLE));
+        return Err(UriError::new(0..0, "a URI may not be empty").help(SCHEME_HELP));
     }
-    scheme(text)?;
+    check_scheme(text)?;
     check_characters(text, 0)?;
     check_fragment(text)
 }
 
-const EXAMPLE: &str = "begin with a scheme, as in `docs://guide`";
+const SCHEME_HELP: &str = "begin with a scheme, as in `docs://guide`";
 
 /// The length of the scheme, without its colon.
-pub(super) fn scheme(text: &str) -> Result<usize, UriFault> {
+pub(super) fn check_scheme(text: &str) -> Result<usize, UriError> {
     let end = text.find([':', '/', '?', '#', '{']).unwrap_or(text.len());
     if !text.get(end..).is_some_and(|rest| rest.starts_with(':')) {
-        return Err(UriFault::new(0..end, "a URI must begin with a scheme").help(EXAMPLE));
+        return Err(UriError::new(0..end, "a URI must begin with a scheme").help(SCHEME_HELP));
     }
     let name = text.get(..end).unwrap_or_default();
     let is_letter = |character: char| character.is_ascii_alphabetic();
@@ -30,23 +30,23 @@ pub(super) fn scheme(text: &str) -> Result<usize, UriFault> {
     if name.starts_with(is_letter) && name.chars().all(is_rest) {
         return Ok(end);
     }
-    let fault = UriFault::new(0..end, format!("`{}` is no scheme", name.escape_debug()));
+    let fault = UriError::new(0..end, format!("`{}` is no scheme", name.escape_debug()));
     Err(fault.help("a scheme is a letter and then letters, digits, `+`, `-` and `.`"))
 }
 
 /// Checks that a literal part, which begins at `offset` of the whole, holds only what a URI can hold.
-pub(super) fn check_characters(text: &str, offset: usize) -> Result<(), UriFault> {
+pub(super) fn check_characters(text: &str, offset: usize) -> Result<(), UriError> {
     let place = |at: usize, length: usize| -> Range<usize> { offset + at..offset + at + length };
     let is_good = |character: char| is_unreserved(character) || is_reserved(character) || character == '%';
     if let Some((at, wrong)) = text.char_indices().find(|(_, character)| !is_good(*character)) {
         let mut encoded = String::new();
-        encode_into(&mut encoded, wrong.encode_utf8(&mut [0; 4]), |_| false);
-        let fault = UriFault::new(place(at, wrong.len_utf8()), format!("a URI may not hold {}", named(wrong)));
+        percent_encode_into(&mut encoded, wrong.encode_utf8(&mut [0; 4]), |_| false);
+        let fault = UriError::new(place(at, wrong.len_utf8()), format!("a URI may not hold {}", describe_char(wrong)));
         return Err(fault.help(format!("write it as `{encoded}`")));
     }
     match broken_escape(text) {
         Some(at) => {
-            let fault = UriFault::new(place(at, 1), "`%` must be followed by two hexadecimal digits");
+            let fault = UriError::new(place(at, 1), "`%` must be followed by two hexadecimal digits");
             Err(fault.help("write a percent sign as `%25`"))
         }
         None => Ok(()),
@@ -54,14 +54,14 @@ pub(super) fn check_characters(text: &str, offset: usize) -> Result<(), UriFault
 }
 
 /// Checks that only one `#` is there: what a fragment holds ends with the URI.
-pub(super) fn check_fragment(text: &str) -> Result<(), UriFault> {
+pub(super) fn check_fragment(text: &str) -> Result<(), UriError> {
     match text.match_indices('#').nth(1) {
-        Some((at, _)) => Err(UriFault::new(at..at + 1, "a URI has one `#` at most").help("write it as `%23`")),
+        Some((at, _)) => Err(UriError::new(at..at + 1, "a URI has one `#` at most").help("write it as `%23`")),
         None => Ok(()),
     }
 }
 
-fn named(character: char) -> String {
+fn describe_char(character: char) -> String {
     match character {
         ' ' => "a space".to_owned(),
         '`' => "a back-tick".to_owned(),

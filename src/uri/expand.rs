@@ -1,5 +1,5 @@
-use super::percent::{encode_into, is_reserved, is_unreserved};
-use super::template::{Operator, Part, UriTemplate};
+use super::percent::{is_reserved, is_unreserved, percent_encode_into};
+use super::template::{Operator, UriPart, UriTemplate};
 
 impl UriTemplate {
     /// Writes the URI for some values; a variable without one is left out.
@@ -10,28 +10,28 @@ impl UriTemplate {
         let mut out = String::with_capacity(self.text.len() + 16);
         for part in &self.parts {
             match part {
-                Part::Literal(range) => out.push_str(self.text.get(range.clone()).unwrap_or_default()),
-                Part::Expression { operator, variables } => {
+                UriPart::Literal(range) => out.push_str(self.text.get(range.clone()).unwrap_or_default()),
+                UriPart::Expression { operator, variables } => {
                     // A `{&x}` whose `{?y}` had no value begins the query itself.
                     let operator = match operator {
                         Operator::Continuation if !out.contains('?') => Operator::Query,
                         other => *other,
                     };
-                    self.expand_one(&mut out, operator, variables.clone(), values);
+                    self.expand_expression(&mut out, operator, variables.clone(), values);
                 }
             }
         }
         out
     }
 
-    fn expand_one(
+    fn expand_expression(
         &self,
         out: &mut String,
         operator: Operator,
         variables: std::ops::Range<usize>,
         values: &impl Fn(&str) -> Option<String>,
     ) {
-        let mut before = operator.first();
+        let mut before = operator.prefix();
         for at in variables {
             let (Some(variable), Some(stops)) = (self.variables.get(at), self.stops.get(at)) else { continue };
             let Some(value) = values(&variable.name) else { continue };
@@ -43,8 +43,8 @@ impl UriTemplate {
                 }
             }
             let keeps = operator.keeps_reserved();
-            encode_into(out, &value, |character| {
-                is_unreserved(character) || (keeps && stands(character) && !stops.contains(character))
+            percent_encode_into(out, &value, |character| {
+                is_unreserved(character) || (keeps && is_reserved_but_bracket(character) && !stops.contains(character))
             });
             before = Some(operator.separator());
         }
@@ -52,6 +52,6 @@ impl UriTemplate {
 }
 
 /// Brackets are reserved, and yet no path, query or fragment may hold them (RFC 3986, 3.3).
-fn stands(character: char) -> bool {
+fn is_reserved_but_bracket(character: char) -> bool {
     is_reserved(character) && !matches!(character, '[' | ']')
 }

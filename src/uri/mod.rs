@@ -4,9 +4,9 @@
 
 mod check;
 mod expand;
-mod fault;
-mod file;
-mod index;
+mod error;
+mod file_uri;
+mod prefix_index;
 mod parse;
 mod pattern;
 mod percent;
@@ -14,10 +14,10 @@ mod router;
 mod template;
 
 pub use check::check_uri;
-pub use fault::UriFault;
-pub use file::path_of_file_uri;
+pub use error::UriError;
+pub use file_uri::file_uri_to_path;
 pub use router::Router;
-pub use template::{Operator, UriTemplate, Variable};
+pub use template::{Operator, UriTemplate, UriVariable};
 
 #[cfg(test)]
 mod tests;

@@ -1,39 +1,40 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::check::{check_characters, check_fragment, scheme};
-use super::fault::UriFault;
+use super::check::{check_characters, check_fragment, check_scheme};
+use super::error::UriError;
 use super::percent::is_reserved;
-use super::template::{Operator, Part, UriTemplate, Variable};
+use super::template::{Operator, UriPart, UriTemplate, UriVariable};
 
 /// More than any URI that is meant, and little enough for the pattern that is made of it.
-const LONGEST: usize = 8 * 1024;
+const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
 
-pub(super) fn parse(text: &str) -> Result<UriTemplate, UriFault> {
-    if text.len() > LONGEST {
-        return Err(UriFault::new(0..text.len(), "a URI template may not be longer than 8 KiB"));
+pub(super) fn parse(text: &str) -> Result<UriTemplate, UriError> {
+    if text.len() > MAX_TEMPLATE_BYTES {
+        return Err(UriError::new(0..text.len(), "a URI template may not be longer than 8 KiB"));
     }
-    scheme(text)?;
-    let mut parser = Parser { text, parts: Vec::new(), variables: Vec::new(), in_query: false, in_fragment: false };
-    parser.run()?;
-    let Parser { parts, variables, .. } = parser;
-    let stops = stops(text, &parts, variables.len());
+    check_scheme(text)?;
+    let mut parser =
+        UriTemplateParser { text, parts: Vec::new(), variables: Vec::new(), in_query: false, in_fragment: false };
+    parser.parse_all()?;
+    let UriTemplateParser { parts, variables, .. } = parser;
+    let stops = stop_chars(text, &parts, variables.len());
     let pattern = Arc::new(OnceLock::new());
     Ok(UriTemplate { text: text.to_owned(), parts, variables, stops, pattern })
 }
 
-struct Parser<'a> {
+struct UriTemplateParser<'a> {
     text: &'a str,
-    parts: Vec<Part>,
-    variables: Vec<Variable>,
+    parts: Vec<UriPart>,
+    variables: Vec<UriVariable>,
     /// Whether a literal `?` has been met.
     in_query: bool,
     /// Whether a literal `#` has been met.
     in_fragment: bool,
 }
 
-impl Parser<'_> {
-    fn run(&mut self) -> Result<(), UriFault> {
+impl UriTemplateParser<'_> {
+    fn parse_all(&mut self) -> Result<(), UriError> {
         let mut at = 0;
         while let Some(rest) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
             if rest.starts_with('{') {
@@ -47,32 +48,32 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn literal(&mut self, range: Range<usize>) -> Result<(), UriFault> {
+    fn literal(&mut self, range: Range<usize>) -> Result<(), UriError> {
         let text = self.text.get(range.clone()).unwrap_or_default();
         if let Some(at) = text.find('}') {
             let at = range.start + at;
-            return Err(UriFault::new(at..at + 1, "`}` closes nothing").help("write a brace of the URI as `%7D`"));
+            return Err(UriError::new(at..at + 1, "`}` closes nothing").help("write a brace of the URI as `%7D`"));
         }
         check_characters(text, range.start)?;
-        self.check_after(&range, text)?;
+        self.check_literal_position(&range, text)?;
         self.in_query |= text.split('#').next().is_some_and(|before| before.contains('?'));
         self.in_fragment |= text.contains('#');
-        self.parts.push(Part::Literal(range));
+        self.parts.push(UriPart::Literal(range));
         Ok(())
     }
 
     /// After what may be absent at the end, a literal can only be a fragment.
-    fn check_after(&self, range: &Range<usize>, text: &str) -> Result<(), UriFault> {
+    fn check_literal_position(&self, range: &Range<usize>, text: &str) -> Result<(), UriError> {
         if self.in_fragment {
-            return check_fragment(&format!("#{text}")).map_err(|fault| UriFault { range: range.clone(), ..fault });
+            return check_fragment(&format!("#{text}")).map_err(|fault| UriError { range: range.clone(), ..fault });
         }
         match self.last_operator() {
-            Some(Operator::Fragment) => Err(UriFault::new(range.clone(), "nothing may follow a `{#…}`")),
+            Some(Operator::Fragment) => Err(UriError::new(range.clone(), "nothing may follow a `{#…}`")),
             Some(operator) if operator.is_query() && !text.starts_with('#') => {
-                let fault = UriFault::new(range.clone(), "only `{&…}` or a fragment may follow a query expression");
+                let fault = UriError::new(range.clone(), "only `{&…}` or a fragment may follow a query expression");
                 Err(fault.help("move the query expression to the end of the template"))
             }
-            _ => check_fragment(text).map_err(|fault| UriFault {
+            _ => check_fragment(text).map_err(|fault| UriError {
                 range: range.start + fault.range.start..range.start + fault.range.end,
                 ..fault
             }),
@@ -81,49 +82,49 @@ impl Parser<'_> {
 
     fn last_operator(&self) -> Option<Operator> {
         match self.parts.last()? {
-            Part::Expression { operator, .. } => Some(*operator),
-            Part::Literal(_) => None,
+            UriPart::Expression { operator, .. } => Some(*operator),
+            UriPart::Literal(_) => None,
         }
     }
 
     /// Parses the expression that begins at `start`, and returns where it ends.
-    fn expression(&mut self, start: usize) -> Result<usize, UriFault> {
+    fn expression(&mut self, start: usize) -> Result<usize, UriError> {
         let (inner, end) = self.braces(start)?;
         let written = self.text.get(inner.clone()).unwrap_or_default();
         let first = written.chars().next();
         if let Some(wrong) = first.filter(|first| matches!(first, '=' | ',' | '!' | '@' | '|')) {
             let range = inner.start..inner.start + wrong.len_utf8();
-            return Err(UriFault::new(range, format!("`{wrong}` is an operator that RFC 6570 keeps for later")));
+            return Err(UriError::new(range, format!("`{wrong}` is an operator that RFC 6570 keeps for later")));
         }
         let known = first.and_then(Operator::from_char);
         let operator = known.unwrap_or(Operator::Simple);
-        self.check_place(operator, start..end)?;
+        self.check_operator_position(operator, start..end)?;
         let variables = self.variables.len();
-        self.names(operator, inner.start + usize::from(known.is_some())..inner.end)?;
-        self.parts.push(Part::Expression { operator, variables: variables..self.variables.len() });
+        self.parse_names(operator, inner.start + usize::from(known.is_some())..inner.end)?;
+        self.parts.push(UriPart::Expression { operator, variables: variables..self.variables.len() });
         Ok(end)
     }
 
     /// The range within the braces, and the end behind them.
-    fn braces(&self, start: usize) -> Result<(Range<usize>, usize), UriFault> {
+    fn braces(&self, start: usize) -> Result<(Range<usize>, usize), UriError> {
         let rest = self.text.get(start + 1..).unwrap_or_default();
         if rest.starts_with('{') {
-            let fault = UriFault::new(start..start + 2, "a variable of a URI template stands in single braces");
+            let fault = UriError::new(start..start + 2, "a variable of a URI template stands in single braces");
             return Err(fault.help("write `{name}`: this is a URI template (RFC 6570), not a text template"));
         }
         match rest.find(['{', '}']).filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with('}'))) {
-            Some(0) => Err(UriFault::new(start..start + 2, "`{}` names no variable")),
+            Some(0) => Err(UriError::new(start..start + 2, "`{}` names no variable")),
             Some(at) => Ok((start + 1..start + 1 + at, start + 2 + at)),
             None => {
-                Err(UriFault::new(start..start + 1, "`{` is never closed").help("write a brace of the URI as `%7B`"))
+                Err(UriError::new(start..start + 1, "`{` is never closed").help("write a brace of the URI as `%7B`"))
             }
         }
     }
 
     /// Refuses expressions where they could not be told apart from what stands before.
-    fn check_place(&self, operator: Operator, range: Range<usize>) -> Result<(), UriFault> {
+    fn check_operator_position(&self, operator: Operator, range: Range<usize>) -> Result<(), UriError> {
         let last = self.last_operator();
-        let refuse = |message: &str, help: &str| Err(UriFault::new(range.clone(), message).help(help));
+        let refuse = |message: &str, help: &str| Err(UriError::new(range.clone(), message).help(help));
         let has_query = self.in_query || self.parts.iter().any(is_query);
         match (last, operator) {
             (Some(Operator::Fragment), _) => refuse("nothing may follow a `{#…}`", "move the fragment to the end"),
@@ -145,58 +146,58 @@ impl Parser<'_> {
         }
     }
 
-    fn names(&mut self, operator: Operator, range: Range<usize>) -> Result<(), UriFault> {
+    fn parse_names(&mut self, operator: Operator, range: Range<usize>) -> Result<(), UriError> {
         let mut start = range.start;
         for written in self.text.get(range).unwrap_or_default().split(',') {
             let place = start..start + written.len();
             check_name(written, &place)?;
             if self.variables.iter().any(|variable| variable.name == written) {
-                let fault = UriFault::new(place, format!("`{written}` is used twice"));
+                let fault = UriError::new(place, format!("`{written}` is used twice"));
                 return Err(fault.help("give each variable its own name"));
             }
             start = place.end + 1;
-            self.variables.push(Variable { name: written.to_owned(), operator, range: place });
+            self.variables.push(UriVariable { name: written.to_owned(), operator, range: place });
         }
         Ok(())
     }
 }
 
-fn check_name(written: &str, place: &Range<usize>) -> Result<(), UriFault> {
+fn check_name(written: &str, place: &Range<usize>) -> Result<(), UriError> {
     const LEVEL: &str = "folio knows RFC 6570 to level 3";
     if let Some(name) = written.strip_suffix('*') {
-        let fault = UriFault::new(place.end - 1..place.end, "a variable that explodes (`*`) is not supported");
+        let fault = UriError::new(place.end - 1..place.end, "a variable that explodes (`*`) is not supported");
         return Err(fault.help(format!("write `{name}`: {LEVEL}")));
     }
     if let Some(at) = written.find(':') {
         let name = written.get(..at).unwrap_or_default();
-        let fault = UriFault::new(place.start + at..place.end, "a prefix of a variable (`:`) is not supported");
+        let fault = UriError::new(place.start + at..place.end, "a prefix of a variable (`:`) is not supported");
         return Err(fault.help(format!("write `{name}`: {LEVEL}")));
     }
     if written.is_empty() {
-        return Err(UriFault::new(place.clone(), "a variable needs a name"));
+        return Err(UriError::new(place.clone(), "a variable needs a name"));
     }
     let is_first = |character: char| character.is_ascii_alphabetic() || character == '_';
     let is_rest = |character: char| character.is_ascii_alphanumeric() || character == '_';
     if written.starts_with(is_first) && written.chars().all(is_rest) {
         return Ok(());
     }
-    let fault = UriFault::new(place.clone(), format!("`{}` is no name of a variable", written.escape_debug()));
+    let fault = UriError::new(place.clone(), format!("`{}` is no name of a variable", written.escape_debug()));
     Err(fault.help("a name is made of letters, digits and `_`, and does not begin with a digit"))
 }
 
-fn is_query(part: &Part) -> bool {
-    matches!(part, Part::Expression { operator, .. } if operator.is_query())
+fn is_query(part: &UriPart) -> bool {
+    matches!(part, UriPart::Expression { operator, .. } if operator.is_query())
 }
 
 /// For each variable, the characters at which its value ends. [`expand`](UriTemplate::expand) encodes them, so that
 /// a value that holds them is found again whole.
-fn stops(text: &str, parts: &[Part], count: usize) -> Vec<String> {
+fn stop_chars(text: &str, parts: &[UriPart], count: usize) -> Vec<String> {
     let mut stops = Vec::with_capacity(count);
     let mut in_query = false;
     for (at, part) in parts.iter().enumerate() {
         match part {
-            Part::Literal(range) => in_query |= text.get(range.clone()).is_some_and(|text| text.contains('?')),
-            Part::Expression { operator, variables } => {
+            UriPart::Literal(range) => in_query |= text.get(range.clone()).is_some_and(|text| text.contains('?')),
+            UriPart::Expression { operator, variables } => {
                 let next = parts.get(at + 1);
                 let later = if operator.keeps_reserved() { String::new() } else { later_stops(parts.get(at + 1..)) };
                 let stop = |variable: usize| {
@@ -215,10 +216,10 @@ fn stops(text: &str, parts: &[Part], count: usize) -> Vec<String> {
 }
 
 /// What expressions further on begin with: an encoded value holds none of it, so it cannot run over them.
-fn later_stops(parts: Option<&[Part]>) -> String {
-    let first = |part: &Part| match part {
-        Part::Expression { operator, .. } => operator.first().filter(|first| matches!(first, ';' | '&')),
-        Part::Literal(_) => None,
+fn later_stops(parts: Option<&[UriPart]>) -> String {
+    let first = |part: &UriPart| match part {
+        UriPart::Expression { operator, .. } => operator.prefix().filter(|first| matches!(first, ';' | '&')),
+        UriPart::Literal(_) => None,
     };
     parts.unwrap_or_default().iter().filter_map(first).collect()
 }
@@ -238,12 +239,12 @@ fn separator_stop(operator: Operator) -> Option<char> {
 }
 
 /// A value ends where the next part begins, if that begins with what an encoded value cannot hold.
-fn next_stop(text: &str, operator: Operator, next: Option<&Part>) -> Option<char> {
+fn next_stop(text: &str, operator: Operator, next: Option<&UriPart>) -> Option<char> {
     match next? {
-        Part::Literal(range) if !operator.keeps_reserved() => {
+        UriPart::Literal(range) if !operator.keeps_reserved() => {
             text.get(range.clone())?.chars().next().filter(|first| is_reserved(*first))
         }
-        Part::Literal(_) => None,
-        Part::Expression { operator: next, .. } => next.first().filter(|first| matches!(first, ';' | '&')),
+        UriPart::Literal(_) => None,
+        UriPart::Expression { operator: next, .. } => next.prefix().filter(|first| matches!(first, ';' | '&')),
     }
 }

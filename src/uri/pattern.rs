@@ -3,8 +3,8 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 use regex::Regex;
 
-use super::percent::decode;
-use super::template::{Operator, Part, UriTemplate, folded};
+use super::percent::percent_decode;
+use super::template::{Operator, UriPart, UriTemplate, lowercase_scheme};
 
 /// The template turned round: an expression whose groups hold the values.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ enum Group {
 
 impl Pattern {
     pub(super) fn new(template: &UriTemplate) -> Option<Self> {
-        let mut builder = Builder { template, text: "^".to_owned(), groups: Vec::new() };
+        let mut builder = PatternBuilder { template, text: "^".to_owned(), groups: Vec::new() };
         for (at, part) in template.parts.iter().enumerate() {
             match part {
-                Part::Literal(range) => builder.literal(template.text.get(range.clone())?, at == 0),
-                Part::Expression { operator, variables } => builder.expression(*operator, variables.clone()),
+                UriPart::Literal(range) => builder.literal(template.text.get(range.clone())?, at == 0),
+                UriPart::Expression { operator, variables } => builder.expression(*operator, variables.clone()),
             }
         }
         builder.text.push('$');
@@ -43,11 +43,11 @@ impl Pattern {
         for (at, group) in self.groups.iter().enumerate() {
             let Some(text) = captures.get(at + 1).map(|found| found.as_str()) else { continue };
             match *group {
-                Group::Value(variable) => *values.get_mut(variable)? = Some(decode(text)?),
+                Group::Value(variable) => *values.get_mut(variable)? = Some(percent_decode(text)?),
                 Group::Named(variable) => {
-                    *values.get_mut(variable)? = Some(decode(text.strip_prefix('=').unwrap_or(text))?)
+                    *values.get_mut(variable)? = Some(percent_decode(text.strip_prefix('=').unwrap_or(text))?)
                 }
-                Group::Query => read_query(template, text, &mut values)?,
+                Group::Query => decode_query(template, text, &mut values)?,
             }
         }
         let named = template.variables.iter().zip(values);
@@ -56,28 +56,28 @@ impl Pattern {
 }
 
 /// Reads `?a=1&b=2`: each name known, and once.
-fn read_query(template: &UriTemplate, text: &str, values: &mut [Option<String>]) -> Option<()> {
+fn decode_query(template: &UriTemplate, text: &str, values: &mut [Option<String>]) -> Option<()> {
     let Some(pairs) = text.strip_prefix(['?', '&']).filter(|pairs| !pairs.is_empty()) else { return Some(()) };
     for pair in pairs.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_it = |variable: &super::template::Variable| variable.operator.is_query() && variable.name == name;
+        let is_it = |variable: &super::template::UriVariable| variable.operator.is_query() && variable.name == name;
         let slot = values.get_mut(template.variables.iter().position(is_it)?)?;
-        if slot.replace(decode(value)?).is_some() {
+        if slot.replace(percent_decode(value)?).is_some() {
             return None;
         }
     }
     Some(())
 }
 
-struct Builder<'a> {
+struct PatternBuilder<'a> {
     template: &'a UriTemplate,
     text: String,
     groups: Vec<Group>,
 }
 
-impl Builder<'_> {
+impl PatternBuilder<'_> {
     fn literal(&mut self, text: &str, is_first: bool) {
-        let text = if is_first { folded(text) } else { text.into() };
+        let text = if is_first { lowercase_scheme(text) } else { text.into() };
         self.text.push_str(&regex::escape(&text));
     }
 
@@ -112,7 +112,7 @@ impl Builder<'_> {
 
     fn list(&mut self, operator: Operator, variables: std::ops::Range<usize>) {
         for variable in variables.clone() {
-            let before = if variable == variables.start { operator.first() } else { Some(operator.separator()) };
+            let before = if variable == variables.start { operator.prefix() } else { Some(operator.separator()) };
             let before = before.map(|before| regex::escape(before.encode_utf8(&mut [0; 4]))).unwrap_or_default();
             let class = self.class(variable);
             let _ = write!(self.text, "{before}({class}+)");

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use super::index::Prefixes;
-use super::template::{UriTemplate, folded};
+use super::prefix_index::PrefixIndex;
+use super::template::{UriTemplate, lowercase_scheme};
 
 /// Finds the one entry that answers a URI: a literal before a template, then the longest literal prefix, then the
 /// order written. It asks only templates whose literal beginning and end fit.
@@ -11,14 +11,14 @@ use super::template::{UriTemplate, folded};
 pub struct Router<T> {
     entries: Vec<(UriTemplate, T)>,
     literals: HashMap<String, usize>,
-    templates: Prefixes<Endings>,
+    templates: PrefixIndex<SuffixIndex>,
 }
 
 /// The templates of one literal prefix, to be narrowed by their literal end.
 #[derive(Debug, Clone, Default)]
-struct Endings {
-    written: Vec<(Vec<u8>, usize)>,
-    by_end: Option<Prefixes<Vec<usize>>>,
+struct SuffixIndex {
+    items: Vec<(Vec<u8>, usize)>,
+    by_suffix: Option<PrefixIndex<Vec<usize>>>,
 }
 
 impl<T> Router<T> {
@@ -29,28 +29,28 @@ impl<T> Router<T> {
         let mut keyed = Vec::new();
         for (at, (template, _)) in entries.iter().enumerate() {
             if template.is_literal() {
-                literals.entry(folded(template.as_str()).into_owned()).or_insert(at);
+                literals.entry(lowercase_scheme(template.as_str()).into_owned()).or_insert(at);
             } else {
-                let prefix = folded(template.literal_prefix()).into_owned().into_bytes();
-                keyed.push((prefix, (reversed(template.literal_suffix()), at)));
+                let prefix = lowercase_scheme(template.literal_prefix()).into_owned().into_bytes();
+                keyed.push((prefix, (reversed_bytes(template.literal_suffix()), at)));
             }
         }
-        let mut templates = Prefixes::new(keyed, |endings: &mut Endings, item| endings.written.push(item));
-        templates.values_mut().for_each(Endings::index);
+        let mut templates = PrefixIndex::new(keyed, |endings: &mut SuffixIndex, item| endings.items.push(item));
+        templates.values_mut().for_each(SuffixIndex::build);
         Self { entries, literals, templates }
     }
 
     /// Finds the entry for `uri`, and the values of its variables.
     pub fn find(&self, uri: &str) -> Option<(&T, IndexMap<String, String>)> {
-        let uri = folded(uri);
+        let uri = lowercase_scheme(uri);
         if let Some(at) = self.literals.get(uri.as_ref()) {
             return self.entries.get(*at).map(|(_, entry)| (entry, IndexMap::new()));
         }
-        let end = reversed(&uri);
-        let candidates = self.templates.of(uri.as_bytes()).flat_map(|endings| endings.of(&end));
+        let end = reversed_bytes(&uri);
+        let candidates = self.templates.matching(uri.as_bytes()).flat_map(|endings| endings.matching(&end));
         candidates
             .filter_map(|at| self.entries.get(at))
-            .find_map(|(template, entry)| Some((entry, template.matches_folded(&uri)?)))
+            .find_map(|(template, entry)| Some((entry, template.matches_normalized(&uri)?)))
     }
 
     /// The entries, in the order written.
@@ -59,19 +59,20 @@ impl<T> Router<T> {
     }
 }
 
-impl Endings {
-    fn index(&mut self) {
-        self.by_end = Some(Prefixes::new(std::mem::take(&mut self.written), Vec::push));
+impl SuffixIndex {
+    fn build(&mut self) {
+        self.by_suffix = Some(PrefixIndex::new(std::mem::take(&mut self.items), Vec::push));
     }
 
     /// The templates whose end fits, in the order written.
-    fn of(&self, end: &[u8]) -> Vec<usize> {
-        let mut fitting: Vec<usize> = self.by_end.iter().flat_map(|by_end| by_end.of(end)).flatten().copied().collect();
+    fn matching(&self, end: &[u8]) -> Vec<usize> {
+        let mut fitting: Vec<usize> =
+            self.by_suffix.iter().flat_map(|by_end| by_end.matching(end)).flatten().copied().collect();
         fitting.sort_unstable();
         fitting
     }
 }
 
-fn reversed(text: &str) -> Vec<u8> {
+fn reversed_bytes(text: &str) -> Vec<u8> {
     text.bytes().rev().collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::fault::UriFault;
+use super::error::UriError;
 use super::parse;
 use super::pattern::Pattern;
 
@@ -15,8 +15,8 @@ use super::pattern::Pattern;
 #[derive(Clone)]
 pub struct UriTemplate {
     pub(super) text: String,
-    pub(super) parts: Vec<Part>,
-    pub(super) variables: Vec<Variable>,
+    pub(super) parts: Vec<UriPart>,
+    pub(super) variables: Vec<UriVariable>,
     /// For each variable, the characters at which its value ends.
     pub(super) stops: Vec<String>,
     /// Made when first needed: most templates of a large server are seldom asked.
@@ -25,7 +25,7 @@ pub struct UriTemplate {
 
 /// A variable of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
+pub struct UriVariable {
     /// Its name.
     pub name: String,
     /// How the expression that it stands in writes its values.
@@ -57,7 +57,7 @@ pub enum Operator {
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum UriPart {
     /// Where it stands in the text.
     Literal(Range<usize>),
     Expression {
@@ -69,7 +69,7 @@ pub(super) enum Part {
 
 impl UriTemplate {
     /// Parses a template, which must be an absolute URI but for its variables.
-    pub fn parse(text: &str) -> Result<Self, UriFault> {
+    pub fn parse(text: &str) -> Result<Self, UriError> {
         parse::parse(text)
     }
 
@@ -79,13 +79,13 @@ impl UriTemplate {
     }
 
     /// Its variables, in the order written.
-    pub fn variables(&self) -> &[Variable] {
+    pub fn variables(&self) -> &[UriVariable] {
         &self.variables
     }
 
     /// The text by which two literals are one URI: the case of the scheme does not count.
     pub fn key(&self) -> Cow<'_, str> {
-        folded(&self.text)
+        lowercase_scheme(&self.text)
     }
 
     /// Says whether it has no variables, and so is the URI of one resource.
@@ -96,7 +96,7 @@ impl UriTemplate {
     /// What stands before its first variable.
     pub fn literal_prefix(&self) -> &str {
         match self.parts.first() {
-            Some(Part::Literal(range)) => self.text.get(range.clone()).unwrap_or_default(),
+            Some(UriPart::Literal(range)) => self.text.get(range.clone()).unwrap_or_default(),
             _ => "",
         }
     }
@@ -104,7 +104,7 @@ impl UriTemplate {
     /// What stands after its last variable.
     pub(super) fn literal_suffix(&self) -> &str {
         match self.parts.as_slice() {
-            [.., Part::Literal(range)] => self.text.get(range.clone()).unwrap_or_default(),
+            [.., UriPart::Literal(range)] => self.text.get(range.clone()).unwrap_or_default(),
             _ => "",
         }
     }
@@ -115,13 +115,13 @@ impl UriTemplate {
     /// be absent. What `?` and `&` name may stand in any order, and nothing else may stand among it. The time taken
     /// is linear in the length of `uri`.
     pub fn matches(&self, uri: &str) -> Option<IndexMap<String, String>> {
-        self.matches_folded(&folded(uri))
+        self.matches_normalized(&lowercase_scheme(uri))
     }
 
     /// As [`matches`](Self::matches), of a URI whose scheme is in lower case.
-    pub(super) fn matches_folded(&self, uri: &str) -> Option<IndexMap<String, String>> {
+    pub(super) fn matches_normalized(&self, uri: &str) -> Option<IndexMap<String, String>> {
         if self.is_literal() {
-            return (folded(&self.text) == uri).then(IndexMap::new);
+            return (lowercase_scheme(&self.text) == uri).then(IndexMap::new);
         }
         self.pattern.get_or_init(|| Pattern::new(self)).as_ref()?.values(self, uri)
     }
@@ -162,7 +162,7 @@ impl Operator {
     }
 
     /// What an expansion begins with.
-    pub(super) fn first(self) -> Option<char> {
+    pub(super) fn prefix(self) -> Option<char> {
         Some(match self {
             Self::Simple | Self::Reserved => return None,
             Self::Fragment => '#',
@@ -202,7 +202,7 @@ impl Operator {
 }
 
 /// The URI with its scheme in lower case: the one part in which case does not count.
-pub(super) fn folded(uri: &str) -> Cow<'_, str> {
+pub(super) fn lowercase_scheme(uri: &str) -> Cow<'_, str> {
     match uri.split_once(':') {
         Some((scheme, rest)) if scheme.bytes().any(|byte| byte.is_ascii_uppercase()) && !scheme.contains('/') => {
             Cow::Owned(format!("{}:{rest}", scheme.to_ascii_lowercase()))

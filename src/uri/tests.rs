@@ -18,7 +18,7 @@ fn pairs(values: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_value_does_not_run_over_what_follows_the_next_one() {
+fn value_stops_before_later_parameters() {
     let template = template("s:{a}{.d}{;g,h}");
     let found = template.matches("s:x.y;g=1.5;h=2").unwrap();
     let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -60,7 +60,7 @@ fn every_operator_is_matched() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_matched() {
+fn mismatching_uri_is_not_matched() {
     for (text, uri) in [
         ("i://{id}", "i://"),
         ("i://{id}", "i://1/2"),
@@ -94,7 +94,7 @@ fn what_does_not_fit_is_not_matched() {
 
 /// Section 3.2 of RFC 6570, for the values it uses.
 #[test]
-fn expansion_is_as_the_specification_shows_it() {
+fn expansion_matches_rfc6570_examples() {
     let value = |name: &str| {
         let known = [
             ("var", "value"),
@@ -160,7 +160,7 @@ fn expansion_is_as_the_specification_shows_it() {
 }
 
 #[test]
-fn a_continuation_begins_the_query_that_nothing_began() {
+fn continuation_starts_the_query_if_none() {
     let text = template("s://h{?a}{&b}");
     let uri = text.expand(&|name: &str| (name == "b").then(|| "1".to_owned()));
     assert_eq!(uri, "s://h?b=1");
@@ -168,7 +168,7 @@ fn a_continuation_begins_the_query_that_nothing_began() {
 }
 
 #[test]
-fn a_template_knows_its_parts() {
+fn template_exposes_prefix_and_variables() {
     let text = template("src://a/{id}/x{?b}");
     assert_eq!(text.literal_prefix(), "src://a/");
     assert!(!text.is_literal());
@@ -180,7 +180,7 @@ fn a_template_knows_its_parts() {
 }
 
 #[test]
-fn a_faulty_template_is_placed() {
+fn parse_errors_have_range_and_message() {
     for (text, at, message) in [
         ("", "", "a URI must begin with a scheme"),
         ("docs/{id}", "docs", "a URI must begin with a scheme"),
@@ -222,7 +222,7 @@ fn a_faulty_template_is_placed() {
 }
 
 #[test]
-fn help_says_what_to_write_instead() {
+fn help_suggests_a_replacement() {
     let help = |text: &str| UriTemplate::parse(text).unwrap_err().help.unwrap();
     assert_eq!(help("s://{id*}"), "write `id`: folio knows RFC 6570 to level 3");
     assert_eq!(help("s://a b"), "write it as `%20`");
@@ -230,7 +230,7 @@ fn help_says_what_to_write_instead() {
 }
 
 #[test]
-fn a_uri_is_absolute_and_of_uri_characters() {
+fn check_uri_wants_absolute_uri_characters() {
     for good in [
         "docs://guide",
         "x:",
@@ -265,7 +265,7 @@ fn a_uri_is_absolute_and_of_uri_characters() {
 }
 
 #[test]
-fn a_router_prefers_literals_then_long_prefixes_then_the_order_written() {
+fn router_prefers_literals_then_longest_prefix() {
     let written = [
         "s://{+any}",
         "s://a/{x}",
@@ -296,7 +296,7 @@ fn a_router_prefers_literals_then_long_prefixes_then_the_order_written() {
 }
 
 #[test]
-fn a_hostile_uri_is_matched_in_linear_time() {
+fn hostile_uri_matches_in_linear_time() {
     let text = template("s://{+a}y{+b}y{+c}z");
     assert!(text.matches(&format!("s://{}", "y".repeat(64 * 1024))).is_none());
     assert!(text.matches(&format!("s://{}z", "y".repeat(64 * 1024))).is_some());
@@ -325,7 +325,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_expanded_is_found_again(
+    fn match_inverts_expand(
         (template, values) in templates().prop_flat_map(|text| {
             let template = template(&text);
             let values = values(&template);
@@ -340,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn what_may_be_absent_is_found_absent(
+    fn optional_variables_stay_absent(
         present in prop::collection::vec(any::<bool>(), 5),
         value in "[^\0]{0,4}",
     ) {
@@ -353,7 +353,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_fault_or_a_template_that_takes_back_what_it_writes(text in template_like(), uri in uri_like()) {
+    fn any_template_matches_its_own_expansion(text in template_like(), uri in uri_like()) {
         let _ = check_uri(&uri);
         match UriTemplate::parse(&text) {
             Err(fault) => prop_assert!(text.get(fault.range.clone()).is_some(), "{:?} {:?}", &text, fault),
@@ -374,7 +374,7 @@ proptest! {
     }
 
     #[test]
-    fn the_router_finds_what_a_search_through_all_would(
+    fn router_agrees_with_linear_search(
         written in prop::collection::vec(prop::sample::select(ROUTES.to_vec()), 0..12),
         uri in prop::collection::vec(prop::sample::select(vec!["s://", "a", "b", "/", "x", "?q=1", "ab"]), 1..6),
     ) {

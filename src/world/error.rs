@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::captured::Captured;
+use super::captured_bytes::CapturedBytes;
 
 /// What kept a program or a request from ending as such. A non-zero exit and an HTTP 500 are answers, not errors.
 ///
@@ -25,13 +25,13 @@ pub enum WorldError {
     },
     /// The folder to run in is none.
     #[error("the working folder of `{program}` cannot be entered")]
-    NoFolder {
+    InvalidWorkingDir {
         /// As written.
         program: String,
     },
     /// The system did not start it.
     #[error("program `{program}` could not be started: {}", .source.kind())]
-    NotStarted {
+    SpawnFailed {
         /// As written.
         program: String,
         /// What the system said.
@@ -52,13 +52,13 @@ pub enum WorldError {
         /// The time it had.
         after: Duration,
         /// What a program had written to stderr, of which [`tail`](super::tail) is for people; of a request, nothing.
-        said: Captured,
+        stderr: CapturedBytes,
     },
     /// It was not its turn in time: as many programs are alive as may be.
     #[error(
         "too many programs: {limit} run already, and it was not its turn within {after:?}; try again later, or raise `server.limits.programs`"
     )]
-    TooManyPrograms {
+    ProgramLimit {
         /// How many may be alive.
         limit: usize,
         /// The time that it had.
@@ -118,7 +118,7 @@ pub enum WorldError {
     },
     /// The connection broke, or what came was no HTTP.
     #[error("the answer of `{host}` broke off or is malformed")]
-    Broken {
+    InvalidResponse {
         /// The host.
         host: String,
     },
@@ -130,13 +130,13 @@ pub enum WorldError {
     },
     /// A redirect would carry credentials from https to http.
     #[error("a redirect to `{host}` would leave https with credentials")]
-    Downgrade {
+    HttpsDowngrade {
         /// The host it leads to.
         host: String,
     },
     /// A redirect would carry a body that holds a secret to another origin.
     #[error("a redirect to `{host}` would carry credentials to another host")]
-    CredentialsElsewhere {
+    CrossOriginCredentials {
         /// The host it leads to.
         host: String,
     },
@@ -150,16 +150,16 @@ impl WorldError {
             | WorldError::PrivateAddress { host }
             | WorldError::Connect { host, .. }
             | WorldError::Tls { host, .. }
-            | WorldError::Broken { host }
-            | WorldError::Downgrade { host }
-            | WorldError::CredentialsElsewhere { host } => Some(host),
+            | WorldError::InvalidResponse { host }
+            | WorldError::HttpsDowngrade { host }
+            | WorldError::CrossOriginCredentials { host } => Some(host),
             _ => None,
         }
     }
 
     /// Says whether it is certain that nothing was sent, so that even a request that changes something may be
     /// repeated.
-    pub fn never_sent(&self) -> bool {
+    pub fn is_unsent(&self) -> bool {
         matches!(self, WorldError::Dns { .. } | WorldError::Connect { .. } | WorldError::PrivateAddress { .. })
     }
 }

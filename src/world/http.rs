@@ -7,19 +7,19 @@ use reqwest::header::{CONTENT_LENGTH, LOCATION};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::captured::Captured;
-use super::client::{Clients, explain};
+use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
-use super::guard::HostPolicy;
-use super::redirect::Hop;
+use super::host_policy::HostPolicy;
+use super::http_client::{HttpClients, classify_error};
+use super::redirect::RedirectHop;
 
-const REDIRECTS: usize = 10;
+const MAX_REDIRECTS: usize = 10;
 /// So much of an answer is read beyond its limit, to say how much is missing.
-const COUNTED: u64 = 16 << 20;
+const MAX_COUNTED_BYTES: u64 = 16 << 20;
 
 /// A header, and whether its value is a credential.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct HttpHeader {
     /// The name, in any case.
     pub name: String,
     /// The value.
@@ -28,19 +28,19 @@ pub struct Header {
     pub secret: bool,
 }
 
-impl Header {
+impl HttpHeader {
     /// Makes a header that is no credential.
-    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Header {
-        Header { name: name.into(), value: value.into(), secret: false }
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
+        HttpHeader { name: name.into(), value: value.into(), secret: false }
     }
 
     /// Makes a header whose value is a credential.
-    pub fn secret(name: impl Into<String>, value: impl Into<String>) -> Header {
-        Header { secret: true, ..Header::new(name, value) }
+    pub fn new_secret(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
+        HttpHeader { secret: true, ..HttpHeader::new(name, value) }
     }
 }
 
-impl std::fmt::Debug for Header {
+impl std::fmt::Debug for HttpHeader {
     /// Shows the name alone: a value may be a secret, whatever the flag says.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: …", self.name)
@@ -49,13 +49,13 @@ impl std::fmt::Debug for Header {
 
 /// A request.
 #[derive(Clone)]
-pub struct Request {
+pub struct HttpRequest {
     /// The method, in upper case.
     pub method: String,
     /// An `http` or `https` URL.
     pub url: Url,
     /// The headers; the same name may come again.
-    pub headers: Vec<Header>,
+    pub headers: Vec<HttpHeader>,
     /// The body.
     pub body: Option<Vec<u8>>,
     /// Whether the body holds a credential, so that no redirect may carry it to another origin.
@@ -65,15 +65,15 @@ pub struct Request {
     /// How many bytes of the answer's body are kept, unpacked.
     pub max_output: u64,
     /// Hosts that may have a private address.
-    pub allow: HostPolicy,
+    pub host_policy: HostPolicy,
     /// Ends it early.
     pub cancel: CancellationToken,
 }
 
-impl Request {
+impl HttpRequest {
     /// Makes a request without headers and body, with 30 s and 1 MiB, to public hosts.
-    pub fn new(method: impl Into<String>, url: Url) -> Request {
-        Request {
+    pub fn new(method: impl Into<String>, url: Url) -> HttpRequest {
+        HttpRequest {
             method: method.into(),
             url,
             headers: Vec::new(),
@@ -81,7 +81,7 @@ impl Request {
             secret_body: false,
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
-            allow: HostPolicy::default(),
+            host_policy: HostPolicy::default(),
             cancel: CancellationToken::new(),
         }
     }
@@ -89,18 +89,18 @@ impl Request {
 
 /// An answer, of whatever status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
     /// The headers by lower-case name, in the order they came; the same name may come again.
     pub headers: Vec<(String, String)>,
     /// The body, unpacked.
-    pub body: Captured,
+    pub body: CapturedBytes,
     /// Where it came from, after redirects.
     pub url: Url,
 }
 
-impl Response {
+impl HttpResponse {
     /// Returns the values of the header `name`, joined by commas as HTTP has it.
     pub fn header(&self, name: &str) -> Option<String> {
         let values: Vec<&str> =
@@ -110,39 +110,43 @@ impl Response {
 }
 
 /// Sends `request` and reads the answer.
-pub(super) async fn send(clients: &Clients, request: Request) -> Result<Response, WorldError> {
+pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let (cancel, after) = (request.cancel.clone(), request.timeout);
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
-        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, said: Captured::default() }),
-        answer = follow(clients, request) => answer,
+        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, stderr: CapturedBytes::default() }),
+        answer = follow_redirects(clients, request) => answer,
     }
 }
 
-async fn follow(clients: &Clients, mut request: Request) -> Result<Response, WorldError> {
-    let mut hop = Hop::first(&mut request)?;
-    for _ in 0..=REDIRECTS {
-        let answer = exchange(clients, &hop, &request.allow).await?;
-        match redirect(&answer) {
+async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
+    let mut hop = RedirectHop::new(&mut request)?;
+    for _ in 0..=MAX_REDIRECTS {
+        let answer = send_once(clients, &hop, &request.host_policy).await?;
+        match redirect_location(&answer) {
             Some(location) => hop.follow(answer.status(), &location)?,
-            None => return read(answer, hop, request.max_output).await,
+            None => return read_response(answer, hop, request.max_output).await,
         }
     }
-    Err(WorldError::TooManyRedirects { limit: REDIRECTS })
+    Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
 }
 
-async fn exchange(clients: &Clients, hop: &Hop, allow: &HostPolicy) -> Result<reqwest::Response, WorldError> {
-    allow.check(&hop.url)?;
-    let client = clients.get(!allow.admits(&hop.url))?;
+async fn send_once(
+    clients: &HttpClients,
+    hop: &RedirectHop,
+    allow: &HostPolicy,
+) -> Result<reqwest::Response, WorldError> {
+    allow.check_url(&hop.url)?;
+    let client = clients.get(!allow.allows(&hop.url))?;
     let mut request = client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     if let Some(body) = &hop.body {
         request = request.body(body.clone());
     }
-    request.send().await.map_err(|fault| explain(&fault, &hop.host()))
+    request.send().await.map_err(|fault| classify_error(&fault, &hop.host()))
 }
 
-fn redirect(answer: &reqwest::Response) -> Option<String> {
+fn redirect_location(answer: &reqwest::Response) -> Option<String> {
     let moved = matches!(
         answer.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -155,7 +159,11 @@ fn redirect(answer: &reqwest::Response) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
-async fn read(mut answer: reqwest::Response, hop: Hop, limit: u64) -> Result<Response, WorldError> {
+async fn read_response(
+    mut answer: reqwest::Response,
+    hop: RedirectHop,
+    limit: u64,
+) -> Result<HttpResponse, WorldError> {
     let status = answer.status().as_u16();
     let headers = answer.headers().iter();
     let headers =
@@ -163,7 +171,7 @@ async fn read(mut answer: reqwest::Response, hop: Hop, limit: u64) -> Result<Res
     let headers = headers.collect();
     let length = content_length(&answer);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|fault| explain(&fault, &hop.host()))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|fault| classify_error(&fault, &hop.host()))? {
         let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -173,11 +181,11 @@ async fn read(mut answer: reqwest::Response, hop: Hop, limit: u64) -> Result<Res
             missing = missing.max(length.saturating_sub(bytes.len() as u64));
             break;
         }
-        if missing > COUNTED {
+        if missing > MAX_COUNTED_BYTES {
             break;
         }
     }
-    Ok(Response { status, headers, body: Captured::new(bytes, missing), url: hop.url })
+    Ok(HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url })
 }
 
 /// Returns how long the body is, where that is said: of a packed one it is not.

@@ -5,38 +5,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The bound until a catalog says another.
-const UNTIL_TOLD: usize = 64;
+const DEFAULT_MAX_PROGRAMS: usize = 64;
 
 /// One bound for all programs of a server. Who waits longest is next, whoever it is.
 #[derive(Clone)]
-pub(super) struct Permits {
+pub(super) struct ProgramPermits {
     semaphore: Arc<Semaphore>,
-    bound: Arc<Mutex<Bound>>,
+    bound: Arc<Mutex<PermitLimit>>,
 }
 
-struct Bound {
+struct PermitLimit {
     limit: usize,
     /// How many permits are out that are to be taken back, since the limit has become a lower one.
     excess: usize,
 }
 
-impl Default for Permits {
-    fn default() -> Permits {
-        let bound = Bound { limit: UNTIL_TOLD, excess: 0 };
-        Permits { semaphore: Arc::new(Semaphore::new(UNTIL_TOLD)), bound: Arc::new(Mutex::new(bound)) }
+impl Default for ProgramPermits {
+    fn default() -> ProgramPermits {
+        let bound = PermitLimit { limit: DEFAULT_MAX_PROGRAMS, excess: 0 };
+        ProgramPermits { semaphore: Arc::new(Semaphore::new(DEFAULT_MAX_PROGRAMS)), bound: Arc::new(Mutex::new(bound)) }
     }
 }
 
-impl Permits {
+impl ProgramPermits {
     /// Returns how many programs may be alive.
     pub(super) fn limit(&self) -> usize {
-        self.bound().limit
+        self.lock().limit
     }
 
     /// Lets so many programs be alive from now on. Those that are alive stay so.
     pub(super) fn set_limit(&self, limit: usize) {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
-        let mut bound = self.bound();
+        let mut bound = self.lock();
         if limit < bound.limit {
             let fewer = bound.limit - limit;
             bound.excess += fewer - self.semaphore.forget_permits(fewer);
@@ -50,25 +50,25 @@ impl Permits {
     }
 
     /// Waits for leave to start one program. `None` never comes: the semaphore is not closed.
-    pub(super) async fn acquire(&self) -> Option<Permit> {
+    pub(super) async fn acquire(&self) -> Option<ProgramPermit> {
         let permit = self.semaphore.clone().acquire_owned().await.ok()?;
-        Some(Permit { permit: Some(permit), permits: self.clone() })
+        Some(ProgramPermit { permit: Some(permit), permits: self.clone() })
     }
 
-    fn bound(&self) -> MutexGuard<'_, Bound> {
+    fn lock(&self) -> MutexGuard<'_, PermitLimit> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Leave for one program, to be kept until nothing of it is left.
-pub(super) struct Permit {
+pub(super) struct ProgramPermit {
     permit: Option<OwnedSemaphorePermit>,
-    permits: Permits,
+    permits: ProgramPermits,
 }
 
-impl Drop for Permit {
+impl Drop for ProgramPermit {
     fn drop(&mut self) {
-        let mut bound = self.permits.bound();
+        let mut bound = self.permits.lock();
         if bound.excess > 0 {
             bound.excess -= 1;
             self.permit.take().into_iter().for_each(OwnedSemaphorePermit::forget);
@@ -80,18 +80,18 @@ impl Drop for Permit {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::{Permit, Permits};
+    use super::{ProgramPermit, ProgramPermits};
     use futures_util::FutureExt as _;
     use proptest::prelude::*;
 
-    fn acquire(permits: &Permits) -> Option<Permit> {
+    fn acquire(permits: &ProgramPermits) -> Option<ProgramPermit> {
         permits.acquire().now_or_never().flatten()
     }
 
     proptest! {
         #[test]
-        fn no_more_are_given_than_the_limit_of_the_moment(acts in prop::collection::vec((0..3u8, 1..6usize), 1..60)) {
-            let permits = Permits::default();
+        fn permits_never_exceed_the_current_limit(acts in prop::collection::vec((0..3u8, 1..6usize), 1..60)) {
+            let permits = ProgramPermits::default();
             permits.set_limit(3);
             let mut given = Vec::new();
             for (act, number) in acts {
@@ -109,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_longest_is_next() {
-        let permits = Permits::default();
+    fn permits_are_granted_in_fifo_order() {
+        let permits = ProgramPermits::default();
         permits.set_limit(1);
         let held = acquire(&permits).unwrap();
         let mut first = Box::pin(permits.acquire());

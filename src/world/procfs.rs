@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, getpid};
 
 /// What one line of `/proc/PID/stat` says.
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     /// The process group. It is no [`Pid`]: it reads as 0 where its leader is outside of this container.
     pub(super) group: i32,
     /// The session, likewise.
@@ -13,15 +13,15 @@ pub(super) struct Stat {
 }
 
 /// Returns what is known of `pid`, while there is such a process.
-pub(super) fn stat(pid: Pid) -> Option<Stat> {
+pub(super) fn stat(pid: Pid) -> Option<ProcessStat> {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the program's name in brackets, which may hold anything; then come state and parent.
     let mut numbers = line.get(line.rfind(')')? + 1..)?.split_whitespace().skip(2).map(str::parse);
-    Some(Stat { group: numbers.next()?.ok()?, session: numbers.next()?.ok()? })
+    Some(ProcessStat { group: numbers.next()?.ok()?, session: numbers.next()?.ok()? })
 }
 
 /// Says whether `/proc` numbers processes as this process does: in another process namespace it does not.
-pub(super) fn is_ours() -> bool {
+pub(super) fn is_same_pid_namespace() -> bool {
     let own = fs::read_link("/proc/self");
     own.is_ok_and(|own| own.to_str() == Some(&getpid().to_string()))
 }

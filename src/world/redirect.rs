@@ -5,10 +5,10 @@ use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::error::WorldError;
-use super::http::{Header, Request};
+use super::http::{HttpHeader, HttpRequest};
 
 /// A request as it stands after the redirects so far.
-pub(super) struct Hop {
+pub(super) struct RedirectHop {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -16,11 +16,11 @@ pub(super) struct Hop {
     secret_body: bool,
 }
 
-impl Hop {
+impl RedirectHop {
     /// Takes what `request` says, and checks it.
-    pub(super) fn first(request: &mut Request) -> Result<Hop, WorldError> {
+    pub(super) fn new(request: &mut HttpRequest) -> Result<RedirectHop, WorldError> {
         check_scheme(&request.url)?;
-        Ok(Hop {
+        Ok(RedirectHop {
             method: Method::from_bytes(request.method.as_bytes()).map_err(|_| WorldError::InvalidMethod)?,
             url: request.url.clone(),
             headers: header_map(&request.headers)?,
@@ -41,7 +41,7 @@ impl Hop {
         check_scheme(&next)?;
         self.change_method(status);
         if next.origin() != self.url.origin() {
-            self.leave_origin(&next)?;
+            self.drop_credentials(&next)?;
             // A redirect may not make up credentials either.
             let _ = next.set_username("");
             let _ = next.set_password(None);
@@ -67,17 +67,18 @@ impl Hop {
         }
     }
 
-    fn leave_origin(&mut self, next: &Url) -> Result<(), WorldError> {
+    fn drop_credentials(&mut self, next: &Url) -> Result<(), WorldError> {
         let host = next.host_str().unwrap_or_default().to_owned();
-        let secret: Vec<HeaderName> = self.headers.iter().filter(is_secret).map(|(name, _)| name.clone()).collect();
+        let secret: Vec<HeaderName> =
+            self.headers.iter().filter(is_credential_header).map(|(name, _)| name.clone()).collect();
         let secret_body = self.secret_body && self.body.is_some();
         let userinfo = !self.url.username().is_empty() || self.url.password().is_some();
         let downgrade = self.url.scheme() == "https" && next.scheme() == "http";
         if downgrade && (secret_body || userinfo || !secret.is_empty()) {
-            return Err(WorldError::Downgrade { host });
+            return Err(WorldError::HttpsDowngrade { host });
         }
         if secret_body {
-            return Err(WorldError::CredentialsElsewhere { host });
+            return Err(WorldError::CrossOriginCredentials { host });
         }
         for name in secret {
             self.headers.remove(name);
@@ -93,7 +94,7 @@ fn check_scheme(url: &Url) -> Result<(), WorldError> {
     }
 }
 
-fn header_map(headers: &[Header]) -> Result<HeaderMap, WorldError> {
+fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
     let mut map = HeaderMap::with_capacity(headers.len());
     for header in headers {
         let invalid = || WorldError::InvalidHeader { name: header.name.clone() };
@@ -106,7 +107,7 @@ fn header_map(headers: &[Header]) -> Result<HeaderMap, WorldError> {
 }
 
 /// What is marked as secret, and what is one by its nature.
-fn is_secret((name, value): &(&HeaderName, &HeaderValue)) -> bool {
+fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
     value.is_sensitive() || matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization")
 }
 
@@ -114,35 +115,38 @@ fn is_secret((name, value): &(&HeaderName, &HeaderValue)) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use super::Hop;
-    use crate::world::{Header, Request, WorldError};
+    use super::RedirectHop;
+    use crate::world::{HttpHeader, HttpRequest, WorldError};
     use reqwest::StatusCode;
     use url::Url;
 
-    fn request(url: &str, headers: Vec<Header>) -> Request {
-        Request { headers, ..Request::new("GET", Url::parse(url).unwrap()) }
+    fn request(url: &str, headers: Vec<HttpHeader>) -> HttpRequest {
+        HttpRequest { headers, ..HttpRequest::new("GET", Url::parse(url).unwrap()) }
     }
 
-    fn follow(mut request: Request, location: &str) -> Result<Hop, WorldError> {
-        let mut hop = Hop::first(&mut request)?;
+    fn follow(mut request: HttpRequest, location: &str) -> Result<RedirectHop, WorldError> {
+        let mut hop = RedirectHop::new(&mut request)?;
         hop.follow(StatusCode::FOUND, location).map(|()| hop)
     }
 
     #[test]
-    fn credentials_do_not_leave_https() {
-        let secret = vec![Header::secret("x-key", "k")];
+    fn credentials_are_not_sent_from_https_to_http() {
+        let secret = vec![HttpHeader::new_secret("x-key", "k")];
         for request in [request("https://a.example/", secret.clone()), request("https://u:p@a.example/", Vec::new())] {
             let refused = follow(request, "http://a.example/").err();
-            assert!(matches!(refused, Some(WorldError::Downgrade { ref host }) if host == "a.example"), "{refused:?}");
+            assert!(
+                matches!(refused, Some(WorldError::HttpsDowngrade { ref host }) if host == "a.example"),
+                "{refused:?}"
+            );
         }
-        assert!(follow(request("https://a.example/", vec![Header::new("x", "1")]), "http://a.example/").is_ok());
+        assert!(follow(request("https://a.example/", vec![HttpHeader::new("x", "1")]), "http://a.example/").is_ok());
         let risen = follow(request("http://a.example/", secret), "https://a.example/").unwrap();
         assert!(risen.headers.is_empty());
     }
 
     #[test]
-    fn credentials_stay_with_their_origin() {
-        let secret = || vec![Header::secret("x-key", "k")];
+    fn credentials_are_dropped_on_another_origin() {
+        let secret = || vec![HttpHeader::new_secret("x-key", "k")];
         let kept = follow(request("https://u:p@a.example/x/y", secret()), "../z").unwrap();
         assert_eq!((kept.url.as_str(), kept.headers.len()), ("https://u:p@a.example/z", 1));
         for other in ["https://b.example/", "https://a.example:8443/", "//sub.a.example/"] {

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-mod child;
+mod program_run;
 #[cfg(target_os = "linux")]
 mod process_tree;
 mod http;
-mod start;
+mod supervisor_start;

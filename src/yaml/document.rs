@@ -13,21 +13,21 @@ pub struct NodeId(pub(super) u32);
 
 /// A place in what was written: a node of a document, and the range of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct At {
+pub struct Location {
     pub(super) file: FileId,
     pub(super) node: u32,
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-impl At {
+impl Location {
     /// The range of the node's text.
     pub fn span(self) -> Span {
         Span { file: self.file, start: self.start, end: self.end }
     }
 
     /// Whether it is a node of a tree, and not a text or something that nobody wrote.
-    pub fn is_written(self) -> bool {
+    pub fn is_node(self) -> bool {
         self.node != u32::MAX
     }
 
@@ -37,32 +37,32 @@ impl At {
     }
 
     /// The beginning of a file that has no tree, such as an included text.
-    pub fn start_of(file: FileId) -> At {
-        At { file, node: u32::MAX, start: 0, end: 0 }
+    pub fn start_of(file: FileId) -> Location {
+        Location { file, node: u32::MAX, start: 0, end: 0 }
     }
 
     /// The text of a file from `start` on, which has no tree.
-    pub fn text_from(file: FileId, start: usize) -> At {
+    pub fn text_from(file: FileId, start: usize) -> Location {
         let start = u32::try_from(start).unwrap_or(u32::MAX);
-        At { file, node: u32::MAX, start, end: start }
+        Location { file, node: u32::MAX, start, end: start }
     }
 }
 
-impl From<At> for Span {
-    fn from(at: At) -> Span {
+impl From<Location> for Span {
+    fn from(at: Location) -> Span {
         at.span()
     }
 }
 
-impl From<At> for Option<Span> {
-    fn from(at: At) -> Option<Span> {
+impl From<Location> for Option<Span> {
+    fn from(at: Location) -> Option<Span> {
         Some(at.span())
     }
 }
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum YamlStyle {
     Plain,
     Single,
     Double,
@@ -72,25 +72,25 @@ pub(super) enum Style {
 
 /// One entry of a map.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct MapEntry {
     pub(super) key: NodeId,
     pub(super) value: NodeId,
 }
 
 /// A scalar: its text, how it was written, and what a plain one means in YAML 1.2.
 #[derive(Debug, Clone)]
-pub(super) struct Scalar {
+pub(super) struct ScalarNode {
     /// The text, where the value is none.
     spelling: Option<Box<str>>,
-    pub(super) style: Style,
+    pub(super) style: YamlStyle,
     pub(super) value: Value,
 }
 
-impl Scalar {
+impl ScalarNode {
     /// A scalar of this text, which means `value`: a text means itself.
-    pub(super) fn new(text: &str, style: Style, value: Value) -> Scalar {
+    pub(super) fn new(text: &str, style: YamlStyle, value: Value) -> ScalarNode {
         let spelling = (!value.is_string()).then(|| text.into());
-        Scalar { spelling, style, value }
+        ScalarNode { spelling, style, value }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -100,15 +100,15 @@ impl Scalar {
 
 /// What a node is.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Scalar(Scalar),
+pub(super) enum NodeKind {
+    Scalar(ScalarNode),
     List(Vec<NodeId>),
-    Map(Vec<Entry>),
+    Map(Vec<MapEntry>),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     pub(super) span: Span,
 }
 
@@ -133,7 +133,10 @@ impl Document {
 
     /// Whether the file holds nothing but comments.
     pub fn is_empty(&self) -> bool {
-        matches!(self.node(self.root).map(|node| &node.kind), Some(Kind::Scalar(Scalar { value: Value::Null, .. })))
+        matches!(
+            self.node(self.root).map(|node| &node.kind),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. }))
+        )
     }
 
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -141,23 +144,23 @@ impl Document {
     }
 
     /// The place of a node.
-    pub fn at(&self, id: NodeId) -> At {
+    pub fn location(&self, id: NodeId) -> Location {
         let span = self.node(id).map_or(Span::start_of(self.file), |node| node.span);
-        At { file: self.file, node: id.0, start: span.start, end: span.end }
+        Location { file: self.file, node: id.0, start: span.start, end: span.end }
     }
 
     /// The place of the root.
-    pub fn root_at(&self) -> At {
-        self.at(self.root)
+    pub fn root_location(&self) -> Location {
+        self.location(self.root)
     }
 
     /// The node as JSON.
     pub fn json(&self, id: NodeId) -> Value {
         match self.node(id).map(|node| &node.kind) {
             None => Value::Null,
-            Some(Kind::Scalar(scalar)) => scalar.value.clone(),
-            Some(Kind::List(items)) => items.iter().map(|item| self.json(*item)).collect(),
-            Some(Kind::Map(entries)) => {
+            Some(NodeKind::Scalar(scalar)) => scalar.value.clone(),
+            Some(NodeKind::List(items)) => items.iter().map(|item| self.json(*item)).collect(),
+            Some(NodeKind::Map(entries)) => {
                 entries.iter().map(|entry| (self.key_text(entry.key).to_owned(), self.json(entry.value))).collect()
             }
         }
@@ -165,21 +168,21 @@ impl Document {
 
     fn digest(&self, id: NodeId, digest: &mut Digest) {
         match self.node(id).map(|node| &node.kind) {
-            None => digest.add(b"none"),
-            Some(Kind::Scalar(scalar)) => {
-                digest.add(if scalar.value.is_string() { b"text" } else { b"plain" });
-                digest.add(scalar.text().as_bytes());
+            None => digest.update(b"none"),
+            Some(NodeKind::Scalar(scalar)) => {
+                digest.update(if scalar.value.is_string() { b"text" } else { b"plain" });
+                digest.update(scalar.text().as_bytes());
             }
-            Some(Kind::List(items)) => {
-                digest.add(b"list");
-                digest.add(&(items.len() as u64).to_be_bytes());
+            Some(NodeKind::List(items)) => {
+                digest.update(b"list");
+                digest.update(&(items.len() as u64).to_be_bytes());
                 items.iter().for_each(|item| self.digest(*item, digest));
             }
-            Some(Kind::Map(entries)) => {
-                digest.add(b"map");
-                digest.add(&(entries.len() as u64).to_be_bytes());
+            Some(NodeKind::Map(entries)) => {
+                digest.update(b"map");
+                digest.update(&(entries.len() as u64).to_be_bytes());
                 for entry in entries {
-                    digest.add(self.key_text(entry.key).as_bytes());
+                    digest.update(self.key_text(entry.key).as_bytes());
                     self.digest(entry.value, digest);
                 }
             }
@@ -188,27 +191,27 @@ impl Document {
 
     pub(super) fn key_text(&self, key: NodeId) -> &str {
         match self.node(key).map(|node| &node.kind) {
-            Some(Kind::Scalar(scalar)) => scalar.text(),
+            Some(NodeKind::Scalar(scalar)) => scalar.text(),
             _ => "",
         }
     }
 
-    fn child(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
+    fn entry_at_segment(&self, id: NodeId, step: &str) -> Option<(NodeId, NodeId)> {
         match &self.node(id)?.kind {
-            Kind::Scalar(_) => None,
-            Kind::List(items) => items.get(step.parse::<usize>().ok()?).map(|item| (*item, *item)),
-            Kind::Map(entries) => {
+            NodeKind::Scalar(_) => None,
+            NodeKind::List(items) => items.get(step.parse::<usize>().ok()?).map(|item| (*item, *item)),
+            NodeKind::Map(entries) => {
                 entries.iter().find(|entry| self.key_text(entry.key) == step).map(|entry| (entry.key, entry.value))
             }
         }
     }
 
     /// Follows a JSON pointer as far as it goes: the key and the value of the last step that exists.
-    fn follow(&self, from: NodeId, pointer: &str) -> (NodeId, NodeId) {
+    fn resolve_pointer(&self, from: NodeId, pointer: &str) -> (NodeId, NodeId) {
         let steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
         let mut found = (from, from);
         for step in steps {
-            match self.child(found.1, &step) {
+            match self.entry_at_segment(found.1, &step) {
                 Some(next) => found = next,
                 None => break,
             }
@@ -225,8 +228,8 @@ pub struct Documents {
 
 impl Documents {
     /// Keeps a tree and hands back its root's place.
-    pub fn add(&mut self, document: Document) -> At {
-        let at = document.root_at();
+    pub fn add(&mut self, document: Document) -> Location {
+        let at = document.root_location();
         self.by_file.insert(document.file, document);
         at
     }
@@ -237,34 +240,35 @@ impl Documents {
     }
 
     /// The value at a JSON pointer below `at`, or the nearest thing above it that exists.
-    pub fn value_at(&self, at: At, pointer: &str) -> At {
-        self.get(at.file).map_or(at, |document| document.at(document.follow(NodeId(at.node), pointer).1))
+    pub fn value_at(&self, at: Location, pointer: &str) -> Location {
+        self.get(at.file).map_or(at, |document| document.location(document.resolve_pointer(NodeId(at.node), pointer).1))
     }
 
     /// The key at a JSON pointer below `at`, or the nearest thing above it that exists.
-    pub fn key_at(&self, at: At, pointer: &str) -> At {
-        self.get(at.file).map_or(at, |document| document.at(document.follow(NodeId(at.node), pointer).0))
+    pub fn key_at(&self, at: Location, pointer: &str) -> Location {
+        self.get(at.file).map_or(at, |document| document.location(document.resolve_pointer(NodeId(at.node), pointer).0))
     }
 
     /// The value at a place as JSON.
-    pub fn json(&self, at: At) -> Value {
+    pub fn json(&self, at: Location) -> Value {
         self.get(at.file).map_or(Value::Null, |document| document.json(NodeId(at.node)))
     }
 
     /// Adds the value at a place to a digest: what was written, whatever its layout.
-    pub fn digest(&self, at: At, digest: &mut Digest) {
+    pub fn digest(&self, at: Location, digest: &mut Digest) {
         if let Some(document) = self.get(at.file) {
             document.digest(NodeId(at.node), digest);
         }
     }
 
     /// The places of the keys of the map at `at`, in the order written.
-    pub fn keys_of(&self, at: At) -> Vec<(String, At)> {
+    pub fn keys_of(&self, at: Location) -> Vec<(String, Location)> {
         let Some(document) = self.get(at.file) else { return Vec::new() };
         match document.node(NodeId(at.node)).map(|node| &node.kind) {
-            Some(Kind::Map(entries)) => {
-                entries.iter().map(|entry| (document.key_text(entry.key).to_owned(), document.at(entry.key))).collect()
-            }
+            Some(NodeKind::Map(entries)) => entries
+                .iter()
+                .map(|entry| (document.key_text(entry.key).to_owned(), document.location(entry.key)))
+                .collect(),
             _ => Vec::new(),
         }
     }

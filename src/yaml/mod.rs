@@ -4,18 +4,18 @@
 //! first. What is not here: what the keys mean (manifest/) and which files are read (load/).
 
 mod access;
-mod build;
+mod parse;
 mod document;
-mod place;
+mod value_span;
 mod quantity;
-mod read;
+mod deserialize;
 mod scalar;
 mod spanned;
 #[cfg(test)]
 mod tests;
 
-pub use build::{decode, parse, parse_front_matter, parse_json};
-pub use document::{At, Document, Documents, NodeId};
-pub use quantity::milliseconds;
-pub use read::{read, read_at};
+pub use deserialize::{from_document, from_node};
+pub use document::{Document, Documents, Location, NodeId};
+pub use parse::{decode, parse, parse_front_matter, parse_json};
+pub use quantity::parse_milliseconds;
 pub use spanned::Spanned;

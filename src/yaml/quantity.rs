@@ -3,27 +3,27 @@
 /// The units of one sort of quantity.
 pub(super) struct Units {
     /// How such a quantity is written, for people.
-    pub(super) form: &'static str,
+    pub(super) expected: &'static str,
     units: &'static [(&'static str, u64)],
 }
 
 const DURATION: Units = Units {
-    form: "a duration such as `250ms`, `10s`, `5m` or `1h`",
+    expected: "a duration such as `250ms`, `10s`, `5m` or `1h`",
     units: &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)],
 };
 
 const SIZE: Units = Units {
-    form: "a size such as `64KiB` or `1MiB`",
+    expected: "a size such as `64KiB` or `1MiB`",
     units: &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
 };
 
 /// The milliseconds of a duration such as `250ms` or `10s`.
-pub fn milliseconds(text: &str) -> Option<u64> {
-    DURATION.read(text)
+pub fn parse_milliseconds(text: &str) -> Option<u64> {
+    DURATION.parse(text)
 }
 
 /// The units that a type of this serde name is written in.
-pub(super) fn units(name: &str) -> Option<&'static Units> {
+pub(super) fn units_of_type(name: &str) -> Option<&'static Units> {
     match name {
         "$Duration" => Some(&DURATION),
         "$Size" => Some(&SIZE),
@@ -33,7 +33,7 @@ pub(super) fn units(name: &str) -> Option<&'static Units> {
 
 impl Units {
     /// Reads a quantity in its smallest unit: milliseconds or bytes.
-    pub(super) fn read(&self, text: &str) -> Option<u64> {
+    pub(super) fn parse(&self, text: &str) -> Option<u64> {
         let digits = text.len() - text.trim_start_matches(|next: char| next.is_ascii_digit()).len();
         let (number, unit) = text.split_at_checked(digits)?;
         let (_, factor) = self.units.iter().find(|(name, _)| *name == unit)?;
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn quantities_have_a_unit() {
-        assert_eq!(DURATION.read("250ms"), Some(250));
-        assert_eq!(DURATION.read("5m"), Some(300_000));
-        assert_eq!(SIZE.read("64KiB"), Some(65_536));
+        assert_eq!(DURATION.parse("250ms"), Some(250));
+        assert_eq!(DURATION.parse("5m"), Some(300_000));
+        assert_eq!(SIZE.parse("64KiB"), Some(65_536));
         for wrong in ["10", "ms", "-1s", "1.5s", "1 s", "1S", "99999999999999999999s", ""] {
-            assert_eq!(DURATION.read(wrong), None, "{wrong}");
+            assert_eq!(DURATION.parse(wrong), None, "{wrong}");
         }
     }
 }

@@ -38,7 +38,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_json_cannot_say_again_stays_text() {
+    fn values_json_cannot_hold_stay_text() {
         for text in [
             "no", "yes", "on", "off", "010", "1_000", "0b11", ".inf", ".nan", "1.2.3", "-", "+", ".", "1e", "12:30",
             "0x", "--1", "1-2",
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_booleans_and_null_are_what_yaml_1_2_says() {
+    fn plain_scalars_follow_yaml_1_2_core_schema() {
         for (text, value) in [
             ("1", json!(1)),
             ("-1", json!(-1)),

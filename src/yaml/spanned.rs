@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::document::At;
-use super::read::{AT, SPANNED};
+use super::deserialize::{LOCATION, SPANNED};
+use super::document::Location;
 use crate::diagnostic::FileId;
 
 /// A value and the place where it was written. Compares and hashes as the value alone.
@@ -19,13 +19,13 @@ pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub at: At,
+    pub location: Location,
 }
 
 impl<T> Spanned<T> {
     /// A value that stands at `at`.
-    pub fn new(value: T, at: At) -> Spanned<T> {
-        Spanned { value, at }
+    pub fn new(value: T, at: Location) -> Spanned<T> {
+        Spanned { value, location: at }
     }
 }
 
@@ -67,8 +67,8 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pair<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Pair<T> {
+        struct SpannedVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
             type Value = Spanned<T>;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a value with its place")
@@ -77,26 +77,26 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
                 let missing = || de::Error::custom("only the reader of this room gives places");
                 let at = pair.next_element()?.ok_or_else(missing)?;
                 let value = pair.next_element()?.ok_or_else(missing)?;
-                Ok(Spanned { value, at })
+                Ok(Spanned { value, location: at })
             }
         }
-        deserializer.deserialize_tuple_struct(SPANNED, 2, Pair(std::marker::PhantomData))
+        deserializer.deserialize_tuple_struct(SPANNED, 2, SpannedVisitor(std::marker::PhantomData))
     }
 }
 
-impl<'de> Deserialize<'de> for At {
+impl<'de> Deserialize<'de> for Location {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Four;
-        impl<'de> Visitor<'de> for Four {
-            type Value = At;
+        struct LocationVisitor;
+        impl<'de> Visitor<'de> for LocationVisitor {
+            type Value = Location;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a place")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut four: A) -> Result<At, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut four: A) -> Result<Location, A::Error> {
                 let mut next = || four.next_element::<u32>().map(Option::unwrap_or_default);
-                Ok(At { file: FileId(next()?), node: next()?, start: next()?, end: next()? })
+                Ok(Location { file: FileId(next()?), node: next()?, start: next()?, end: next()? })
             }
         }
-        deserializer.deserialize_tuple_struct(AT, 4, Four)
+        deserializer.deserialize_tuple_struct(LOCATION, 4, LocationVisitor)
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{At, Documents, Spanned, decode, parse, parse_json, read};
+use super::{Documents, Location, Spanned, decode, from_document, parse, parse_json};
 use crate::diagnostic::{Code, Report, Severity};
 
 fn tree(text: &str) -> (Option<Value>, Report) {
@@ -32,7 +32,7 @@ fn from<T: for<'de> Deserialize<'de>>(text: &str) -> (Option<T>, Report) {
     let mut report = Report::default();
     let file = report.sources.add("folio.yaml", text);
     let document = parse(file, &mut report).unwrap();
-    let read = read(&document, &mut report);
+    let read = from_document(&document, &mut report);
     (read, report)
 }
 
@@ -65,7 +65,7 @@ enum Text {
 }
 
 #[test]
-fn every_fault_of_a_file_is_found_in_one_reading() {
+fn all_errors_of_a_file_are_reported_at_once() {
     let text = "titel: x\nmaxOutput: many\nannotations: [1]\nrole: usr\ntext: [1]\nlist: [a, {b: 1}, c]\nraw: 1\n";
     let (tool, report) = from::<Tool>(text);
     assert_eq!(
@@ -78,7 +78,7 @@ fn every_fault_of_a_file_is_found_in_one_reading() {
 }
 
 #[test]
-fn a_text_keeps_the_spelling_of_what_yaml_would_take_for_something_else() {
+fn strings_keep_the_spelling_of_plain_scalars() {
     let (tool, report) = from::<Tool>("title: 1.10\nlist: [no, 010, 1_000, true, '~']\n");
     assert!(report.diagnostics().is_empty());
     let tool = tool.unwrap();
@@ -90,19 +90,19 @@ fn a_text_keeps_the_spelling_of_what_yaml_would_take_for_something_else() {
 }
 
 #[test]
-fn kinds_of_yaml_choose_the_variant() {
+fn node_kind_selects_the_variant() {
     assert_eq!(from::<Tool>("text: hello").0.unwrap().text, Some(Text::Inline("hello".into())));
     let file = IndexMap::from([("file".to_owned(), "a.md".to_owned())]);
     assert_eq!(from::<Tool>("text: { file: a.md }").0.unwrap().text, Some(Text::File(file)));
 }
 
 #[test]
-fn keys_of_the_author_are_skipped() {
+fn extension_keys_are_ignored() {
     assert!(from::<Tool>("x-mine: [1, {a: b}]\ntitle: t").1.diagnostics().is_empty());
 }
 
 #[test]
-fn duplicates_name_both_places_and_the_first_stays() {
+fn duplicate_key_keeps_first_and_notes_it() {
     let (value, report) = tree("a: 1\nb: 2\na: 3\n");
     assert_eq!(value, Some(json!({"a": 1, "b": 2})));
     assert_eq!(places(&report), "3:1 duplicate\n");
@@ -110,7 +110,7 @@ fn duplicates_name_both_places_and_the_first_stays() {
 }
 
 #[test]
-fn duplicates_are_found_however_many_keys_there_are() {
+fn duplicates_are_found_in_maps_of_any_size() {
     for many in [1, 15, 16, 17, 18, 40] {
         let text: String = (0..many).map(|number| format!("k{number}: {number}\n")).collect();
         let (value, report) = tree(&text);
@@ -162,13 +162,13 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn a_second_document_is_an_error_at_its_line() {
+fn second_document_is_an_error() {
     assert_eq!(places(&tree("a: 1\n---\nb: 2\n").1), "2:1 syntax\n");
     assert_eq!(places(&tree("---\na: 1\n").1), "");
 }
 
 #[test]
-fn an_unquoted_template_is_taken_as_meant_and_reported_once() {
+fn unquoted_template_is_read_and_reported_once() {
     let (value, report) = tree("text: {{name}}\nmore: {{{raw}}}\nok: 1\n");
     assert_eq!(places(&report), "1:7 syntax\n2:7 syntax\n");
     assert_eq!(value, Some(json!({"text": "{{name}}", "more": "{{{raw}}}", "ok": 1})));
@@ -177,7 +177,7 @@ fn an_unquoted_template_is_taken_as_meant_and_reported_once() {
 }
 
 #[test]
-fn other_encodings_are_named() {
+fn other_encodings_are_rejected_by_name() {
     let mut report = Report::default();
     assert!(decode(b"\xEF\xBB\xBFa: 1", "a", &mut report).is_some());
     assert!(decode("é".as_bytes(), "a", &mut report).is_some());
@@ -189,7 +189,7 @@ fn other_encodings_are_named() {
 }
 
 #[test]
-fn json_is_as_strict_as_json_and_has_places() {
+fn json_is_strict_and_has_positions() {
     let mut report = Report::default();
     let file = report.sources.add("a.json", "{\n\t\"a\": [1,\t\"\\ud83d\"]\n}");
     assert!(parse_json(file, &mut report).is_none());
@@ -213,14 +213,14 @@ fn at_signs(yaml: &str) -> Vec<String> {
     let text = value["t"].as_str().unwrap().to_owned();
     let mut documents = Documents::default();
     let root = documents.add(document);
-    let at: At = documents.value_at(root, "/t");
+    let at: Location = documents.value_at(root, "/t");
     let places =
         text.match_indices('@').map(|(offset, _)| documents.span_within(&report.sources, at, offset..offset + 1));
     places.map(|span| format!("{}={}", span.start, report.sources.text_of(span))).collect()
 }
 
 #[test]
-fn an_offset_in_a_scalar_finds_its_place_in_the_file() {
+fn value_offsets_map_to_file_offsets() {
     for yaml in [
         "t: a @ b @ c",
         "t: 'it''s @ and @'",
@@ -238,26 +238,26 @@ fn an_offset_in_a_scalar_finds_its_place_in_the_file() {
 proptest! {
     /// Whatever the bytes are, reading them ends with a tree or with an error, and never panics.
     #[test]
-    fn any_text_is_a_tree_or_an_error(text in "[ -~\n\t{}\\[\\]:&*|>'\"#-]{0,200}") {
+    fn any_text_parses_or_reports_an_error(text in "[ -~\n\t{}\\[\\]:&*|>'\"#-]{0,200}") {
         let (value, report) = tree(&text);
         prop_assert!(value.is_some() || report.diagnostics().iter().any(|fault| fault.severity == Severity::Error));
         let mut report = Report::default();
         let file = report.sources.add("a", text);
         if let Some(document) = parse(file, &mut report) {
-            let _ = read::<Tool>(&document, &mut report);
+            let _ = from_document::<Tool>(&document, &mut report);
         }
     }
 
     /// JSON read as YAML is the same value.
     #[test]
-    fn a_tree_says_what_json_says(value in json_value()) {
+    fn yaml_reads_json_as_the_same_value(value in json_value()) {
         let text = serde_json::to_string_pretty(&value).unwrap();
         prop_assert_eq!(tree(&text).0, Some(value));
     }
 
     /// The oracle: what serde_yaml reads as text, the tree reads as the same text.
     #[test]
-    fn block_texts_are_what_serde_yaml_says(lines in prop::collection::vec("[a-z@:#{} -]{0,12}", 1..6), style in "[|>][-+]?") {
+    fn block_scalars_match_serde_yaml(lines in prop::collection::vec("[a-z@:#{} -]{0,12}", 1..6), style in "[|>][-+]?") {
         let body: String = lines.iter().map(|line| format!("  x{line}\n")).collect();
         let text = format!("t: {style}\n{body}");
         let expected: IndexMap<String, String> = serde_yaml::from_str(&text).unwrap();

@@ -12,18 +12,18 @@ fn prompt(more: &str) -> String {
     format!("{HEAD}prompts:\n  p: {{ text: Hi }}\n{more}")
 }
 
-fn edit(folder: &Folder, server: &Server, manifest: &str) -> String {
-    let mark = server.log.mark();
+fn edit(folder: &TestFolder, server: &TestServer, manifest: &str) -> String {
+    let mark = server.log.line_count();
     folder.rename_over("folio.yaml", manifest);
-    server.log.reloaded_after(mark)
+    server.log.wait_for_reload(mark)
 }
 
 /// The status of a first request with a token.
-fn status(server: &Server, token: &str, headers: &[(&str, &str)]) -> u16 {
+fn status(server: &TestServer, token: &str, headers: &[(&str, &str)]) -> u16 {
     let params =
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
     let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let mut web = server.web();
+    let mut web = server.http_client();
     web.token = Some(token.to_owned()).filter(|token| !token.is_empty());
     web.post(headers, &initialize).status
 }
@@ -31,51 +31,51 @@ fn status(server: &Server, token: &str, headers: &[(&str, &str)]) -> u16 {
 const NEEDY: &str = "env:\n  FOLIO_SUITE_UNSET: { required: true }\n";
 
 #[test]
-fn a_variable_that_a_start_refuses_is_refused_by_a_reload() {
-    let folder = Folder::of(&prompt(""));
+fn reload_refuses_variables_that_start_refuses() {
+    let folder = TestFolder::with_manifest(&prompt(""));
     for server in [folder.stdio(), folder.http()] {
-        let mark = server.log.mark();
+        let mark = server.log.line_count();
         folder.rename_over("folio.yaml", prompt(NEEDY).replace("  p:", "  q:"));
-        server.log.refused_after(mark);
+        server.log.wait_for_failed_reload(mark);
         let said = server.log.lines()[mark..].join("\n");
         assert!(said.contains("error[unset]: `FOLIO_SUITE_UNSET` is required and not set"), "{said}");
         assert!(said.contains("folio.yaml:6:3"), "{said}");
-        assert_eq!(server.modern().names("prompts"), ["p"], "the last good version stays");
+        assert_eq!(server.sessionless().names("prompts"), ["p"], "the last good version stays");
         let line = edit(&folder, &server, &prompt("").replace("  p:", "  r:"));
         assert!(line.ends_with(": +r, -p"), "{line}");
         edit(&folder, &server, &prompt(""));
     }
     folder.write("folio.yaml", prompt(NEEDY));
-    let started = folio_in(folder.path(), &["serve"]);
+    let started = run_folio(folder.path(), &["serve"]);
     assert_eq!(started.code, Some(1), "{started:?}");
     assert!(started.err.contains("error[unset]: `FOLIO_SUITE_UNSET` is required and not set"), "{started:?}");
     assert!(started.err.contains("folio.yaml:6:3"), "{started:?}");
 }
 
 #[test]
-fn what_serve_refuses_a_single_request_is_refused_too() {
+fn single_request_refuses_what_serve_refuses() {
     let more = "resources:\n  r: { uri: \"r://r\", text: R }\ntools:\n  t: { description: T, result: { text: x } }\n";
-    let folder = Folder::of(&prompt(&format!("{NEEDY}{more}")));
+    let folder = TestFolder::with_manifest(&prompt(&format!("{NEEDY}{more}")));
     for request in [&["get", "p"][..], &["call", "t"], &["read", "r://r"]] {
-        let refused = folio_in(folder.path(), request);
+        let refused = run_folio(folder.path(), request);
         assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{request:?}: {refused:?}");
         assert!(refused.err.contains("`FOLIO_SUITE_UNSET` is required and not set"), "{refused:?}");
     }
     // Who looks what there is needs no secrets.
-    assert_eq!(folio_in(folder.path(), &["list"]).code, Some(0));
+    assert_eq!(run_folio(folder.path(), &["list"]).code, Some(0));
 }
 
 #[test]
-fn the_warnings_of_a_reload_are_shown_when_they_come_up() {
+fn reload_shows_new_warnings_once() {
     let warns = "tools:\n  t: { description: T, timeout: 1s, result: { text: x } }\n";
-    let warnings = |server: &Server, mark: usize| {
+    let warnings = |server: &TestServer, mark: usize| {
         let lines = server.log.lines();
         let about = |line: &&String| line.contains("WARN") && line.contains("`timeout` does nothing without `run`");
         lines[mark..].iter().filter(about).cloned().collect::<Vec<String>>()
     };
-    let folder = Folder::of(&prompt(""));
+    let folder = TestFolder::with_manifest(&prompt(""));
     let server = folder.stdio();
-    server.modern().round_trip();
+    server.sessionless().round_trip();
     edit(&folder, &server, &prompt(warns));
     let said = warnings(&server, 0);
     assert!(said.len() == 1 && said[0].contains("folio.yaml:6:24: warning:"), "{said:?}");
@@ -83,21 +83,21 @@ fn the_warnings_of_a_reload_are_shown_when_they_come_up() {
     edit(&folder, &server, &prompt(&format!("  q: {{ text: Hi }}\n{warns}")));
     assert_eq!(warnings(&server, 0).len(), 1);
     edit(&folder, &server, &prompt(""));
-    let mark = server.log.mark();
+    let mark = server.log.line_count();
     edit(&folder, &server, &prompt(warns));
     assert_eq!(warnings(&server, mark).len(), 1, "it was gone in between");
     let again = folder.stdio();
-    again.modern().round_trip();
+    again.sessionless().round_trip();
     assert_eq!(warnings(&again, 0).len(), 1);
     edit(&folder, &again, &prompt(&format!("  q: {{ text: Hi }}\n{warns}")));
     assert_eq!(warnings(&again, 0).len(), 1, "what the start said");
 }
 
 #[test]
-fn the_line_of_a_reload_names_what_was_edited() {
+fn reload_log_line_names_edited_entries() {
     let manifest = "partials: house.hbs\ninclude: [\"*.md\"]\nprompts:\n  greet: { text: Hi }\n  same: { text: Hi }\n  long: { text: { file: long.txt } }\n  old: { text: \"{{> house}}\" }\nresources:\n  note: { uri: \"note://n\", text: N }\n  file: { uri: \"file://f\", file: f.txt }\n  page: { uri: \"page://{id}\", text: P }\ntools:\n  same: { description: S, result: { text: x } }\n  run: { description: R, run: { exec: [echo, a] } }\n";
     let whole = |text: &str| format!("{HEAD}{text}");
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         ("folio.yaml", &whole(manifest)),
         ("house.hbs", "house"),
         ("long.txt", "long"),
@@ -105,11 +105,11 @@ fn the_line_of_a_reload_names_what_was_edited() {
         ("body.md", "---\ndescription: B\n---\nBody"),
     ]);
     let server = folder.stdio();
-    server.modern().round_trip();
+    server.sessionless().round_trip();
     let line = |path: &str, text: &str| {
-        let mark = server.log.mark();
+        let mark = server.log.line_count();
         folder.rename_over(path, text);
-        let line = server.log.reloaded_after(mark);
+        let line = server.log.wait_for_reload(mark);
         line.split_once(" ms: ").unwrap().1.to_owned()
     };
     assert_eq!(
@@ -142,20 +142,20 @@ fn with_token(name: &str) -> String {
     ))
 }
 
-fn started(folder: &Folder) -> Serve {
-    folder.serve().env("FOLIO_A", "the-first-token-1").env("FOLIO_B", "the-second-token")
+fn started(folder: &TestFolder) -> ServeCommand {
+    folder.serve_command().env("FOLIO_A", "the-first-token-1").env("FOLIO_B", "the-second-token")
 }
 
 #[test]
-fn a_token_that_is_set_rotated_or_taken_away_is_in_force_at_once() {
-    let folder = Folder::of(&prompt(""));
+fn token_change_takes_effect_on_reload() {
+    let folder = TestFolder::with_manifest(&prompt(""));
     let server = started(&folder).http();
     let (first, second) = ("the-first-token-1", "the-second-token");
     let statuses = || [status(&server, "", &[]), status(&server, first, &[]), status(&server, second, &[])];
     let session = server.session("2025-11-25");
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     let asks = |token: &str| {
-        let mut web = server.web();
+        let mut web = server.http_client();
         web.token = Some(token.to_owned());
         web.post(&[("Mcp-Session-Id", session.session_id()), ("MCP-Protocol-Version", "2025-11-25")], &ping).status
     };
@@ -171,13 +171,13 @@ fn a_token_that_is_set_rotated_or_taken_away_is_in_force_at_once() {
 
 #[test]
 fn a_stream_ends_with_the_token_that_it_was_opened_with() {
-    let folder = Folder::of(&prompt(""));
+    let folder = TestFolder::with_manifest(&prompt(""));
     let server = started(&folder).flag("--sse").http();
-    let (session, modern) = (server.session("2025-11-25"), server.modern());
+    let (session, modern) = (server.session("2025-11-25"), server.sessionless());
     let filter = modern.params(json!({ "notifications": { "promptsListChanged": true } }));
     let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": filter });
     let streams = |token: Option<&str>| {
-        let mut web = server.web();
+        let mut web = server.http_client();
         web.token = token.map(str::to_owned);
         let get = [
             ("Accept", "text/event-stream"),
@@ -186,7 +186,7 @@ fn a_stream_ends_with_the_token_that_it_was_opened_with() {
         ];
         let headers = modern.headers("subscriptions/listen", &filter);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let mut sse = server.web();
+        let mut sse = server.http_client();
         (sse.path, sse.token) = ("/sse".to_owned(), token.map(str::to_owned));
         let mut oldest = sse.send("GET", &get[..1], b"");
         assert!(oldest.first_event().contains("sessionId"));
@@ -197,16 +197,16 @@ fn a_stream_ends_with_the_token_that_it_was_opened_with() {
     };
     let open = streams(None);
     edit(&folder, &server, &with_token("FOLIO_A"));
-    eventually("the end of streams without a token", || open.iter().all(Stream::has_ended));
+    wait_until("the end of streams without a token", || open.iter().all(SseStream::has_exited));
     let first = streams(Some("the-first-token-1"));
     // An edit of something else ends none.
     edit(&folder, &server, &with_token("FOLIO_A").replace("prompts:", "prompts:\n  more: { text: more }"));
-    assert!(!first.iter().any(Stream::has_ended), "the token is the same");
+    assert!(!first.iter().any(SseStream::has_exited), "the token is the same");
     edit(&folder, &server, &with_token("FOLIO_B"));
-    eventually("the end of streams with the old token", || first.iter().all(Stream::has_ended));
+    wait_until("the end of streams with the old token", || first.iter().all(SseStream::has_exited));
     let second = streams(Some("the-second-token"));
     edit(&folder, &server, &prompt(""));
-    assert!(!second.iter().any(Stream::has_ended), "everybody may read");
+    assert!(!second.iter().any(SseStream::has_exited), "everybody may read");
 }
 
 #[test]
@@ -219,26 +219,26 @@ fn a_manifest_that_listens_to_everybody_without_a_token_is_warned_of() {
         ("\"[::1]:8080\"", false),
         ("localhost:8080", false),
     ] {
-        let folder = Folder::of(&prompt(&format!("http: {{ listen: {listen} }}\n")));
-        let checked = folio_in(folder.path(), &["check", "--strict", "--format", "lines"]);
+        let folder = TestFolder::with_manifest(&prompt(&format!("http: {{ listen: {listen} }}\n")));
+        let checked = run_folio(folder.path(), &["check", "--strict", "--format", "lines"]);
         assert_eq!(checked.code, Some(i32::from(warned)), "{listen}: {checked:?}");
         assert_eq!(checked.out.contains("can be reached from other machines"), warned, "{listen}: {checked:?}");
     }
     let token = with_token("FOLIO_A").replace("http: {", "http: { listen: 0.0.0.0:8080,");
-    let folder = Folder::of(&token);
-    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    let folder = TestFolder::with_manifest(&token);
+    let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert!(!checked.out.contains("can be reached"), "{checked:?}");
 }
 
 #[test]
-fn a_reload_that_would_open_a_server_to_everybody_is_refused() {
-    let folder = Folder::of(&with_token("FOLIO_A"));
-    let server = started(&folder).flag("--http=0.0.0.0:0").http_as_told();
+fn reload_without_token_on_public_address_is_refused() {
+    let folder = TestFolder::with_manifest(&with_token("FOLIO_A"));
+    let server = started(&folder).flag("--http=0.0.0.0:0").http_as_configured();
     assert_eq!(status(&server, "the-first-token-1", &[]), 200);
     for open in [prompt(""), with_token("FOLIO_A").replace("FOLIO_A", "FOLIO_C")] {
-        let mark = server.log.mark();
+        let mark = server.log.line_count();
         folder.rename_over("folio.yaml", &open);
-        server.log.refused_after(mark);
+        server.log.wait_for_failed_reload(mark);
         assert_eq!((status(&server, "", &[]), status(&server, "the-first-token-1", &[])), (401, 200));
     }
     let said = server.log.text();
@@ -246,21 +246,21 @@ fn a_reload_that_would_open_a_server_to_everybody_is_refused() {
     assert!(said.contains("`FOLIO_C` is not set"), "{said}");
     let careless = started(&folder).flag("--http=0.0.0.0:0").flag("--insecure");
     folder.write("folio.yaml", with_token("FOLIO_A"));
-    let careless = careless.http_as_told();
+    let careless = careless.http_as_configured();
     edit(&folder, &careless, &prompt(""));
     assert_eq!(status(&careless, "", &[]), 200);
 }
 
 #[test]
-fn origins_hosts_and_numbers_of_sessions_are_in_force_at_once() {
-    let folder = Folder::of(&prompt(
+fn origins_hosts_and_max_sessions_take_effect_on_reload() {
+    let folder = TestFolder::with_manifest(&prompt(
         "http: { allowedOrigins: [\"https://a.example\"], allowedHosts: [a.example], maxSessions: 1 }\n",
     ));
     let server = folder.http();
     let from = |site: &str| {
         let origin = format!("https://{site}");
-        (status(&server, "", &[("Origin", &origin), ("MCP-Protocol-Version", MODERN)]), {
-            let web = server.web();
+        (status(&server, "", &[("Origin", &origin), ("MCP-Protocol-Version", SESSIONLESS_VERSION)]), {
+            let web = server.http_client();
             web.send("GET", &[("Host", site)], b"").status
         })
     };
@@ -279,24 +279,24 @@ fn origins_hosts_and_numbers_of_sessions_are_in_force_at_once() {
 }
 
 #[test]
-fn what_needs_a_restart_says_so_at_its_place() {
-    let folder = Folder::of(&prompt("http: { listen: \"127.0.0.1:0\", path: /a }\n"));
-    let server = folder.serve().flag("--http").http_as_told();
-    let mark = server.log.mark();
+fn setting_that_needs_restart_is_reported_at_its_key() {
+    let folder = TestFolder::with_manifest(&prompt("http: { listen: \"127.0.0.1:0\", path: /a }\n"));
+    let server = folder.serve_command().flag("--http").http_as_configured();
+    let mark = server.log.line_count();
     edit(&folder, &server, &prompt("http: { listen: \"127.0.0.1:1\", path: /b, sse: true }\n"));
     let said = server.log.lines()[mark..].join("\n");
     for (key, column) in [("listen", 9), ("path", 32), ("sse", 42)] {
         let line = format!("folio.yaml:5:{column}: warning: `{key}` has changed and needs a restart");
         assert!(said.contains(&line), "{line}\n{said}");
     }
-    let mut web = server.web();
+    let mut web = server.http_client();
     for (path, there) in [("/a", true), ("/b", false), ("/sse", false)] {
         web.path = path.to_owned();
         assert_eq!(web.send("GET", &[], b"").status != 404, there, "{path}");
     }
     // A flag has the last word, and a pipe none of it.
     let (flagged, piped) = (folder.http(), folder.stdio());
-    piped.modern().round_trip();
+    piped.sessionless().round_trip();
     for (server, port) in [(flagged, 2), (piped, 3)] {
         let listen = format!("127.0.0.1:{port}");
         edit(&folder, &server, &prompt(&format!("http: {{ listen: \"{listen}\", path: /b, sse: true }}\n")));
@@ -305,21 +305,21 @@ fn what_needs_a_restart_says_so_at_its_place() {
 }
 
 #[test]
-fn a_token_whose_variable_is_not_set_is_refused_also_on_this_machine() {
-    let folder = Folder::of(&with_token("FOLIO_A"));
+fn token_from_unset_variable_is_refused_on_loopback() {
+    let folder = TestFolder::with_manifest(&with_token("FOLIO_A"));
     let refused = |value: Option<&str>| {
-        let serve = folder.serve().flag("--http=127.0.0.1:0");
+        let serve = folder.serve_command().flag("--http=127.0.0.1:0");
         let server = value.into_iter().fold(serve, |serve, value| serve.env("FOLIO_A", value)).stdio();
-        let status = server.wait(PATIENCE).expect("it is served");
-        eventually("the report", || server.log.text().contains("is not set"));
+        let status = server.wait_for_exit(TEST_TIMEOUT).expect("it is served");
+        wait_until("the report", || server.log.text().contains("is not set"));
         let said = server.log.text();
         assert_eq!(status.code(), Some(1), "{value:?}: {said}");
         assert!(said.contains("error[unset]: `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"), "{said}");
     };
     [None, Some(""), Some("  "), Some("${FOLIO_A}")].into_iter().for_each(refused);
     // Nobody asks for it over a pipe.
-    assert_eq!(folder.serve().stdio().modern().names("prompts"), ["p"]);
-    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    assert_eq!(folder.serve_command().stdio().sessionless().names("prompts"), ["p"]);
+    let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert!(checked.out.contains("folio.yaml:6:16: note: `FOLIO_A` is not set"), "{checked:?}");
     let default = with_token("FOLIO_A").replace("FOLIO_A: { secret: true }", "FOLIO_A: { default: \"${FOLIO_X}\" }");
@@ -328,9 +328,9 @@ fn a_token_whose_variable_is_not_set_is_refused_also_on_this_machine() {
 }
 
 #[test]
-fn a_short_token_and_an_open_list_of_hosts_are_warned_of() {
-    let folder = Folder::of(&with_token("FOLIO_A").replace("http: {", "http: { allowedHosts: [\"*\"],"));
-    let server = folder.serve().env("FOLIO_A", "fifteen-letters").http();
+fn short_token_and_wildcard_host_are_warned_about() {
+    let folder = TestFolder::with_manifest(&with_token("FOLIO_A").replace("http: {", "http: { allowedHosts: [\"*\"],"));
+    let server = folder.serve_command().env("FOLIO_A", "fifteen-letters").http();
     let said = server.log.text();
     assert!(said.contains("warning: `FOLIO_A` has fewer than 16 characters"), "{said}");
     assert!(said.contains("`*` answers to every `Host`") && !said.contains("fifteen"), "{said}");
@@ -339,11 +339,11 @@ fn a_short_token_and_an_open_list_of_hosts_are_warned_of() {
 }
 
 #[test]
-fn pages_of_other_sites_begin_nothing_without_their_origin() {
-    let folder = Folder::of(&prompt("http: { sse: true, maxSessions: 1 }\n"));
+fn cross_site_request_without_origin_is_refused() {
+    let folder = TestFolder::with_manifest(&prompt("http: { sse: true, maxSessions: 1 }\n"));
     let server = folder.http();
     let get = |path: &str, site: &str| {
-        let mut web = server.web();
+        let mut web = server.http_client();
         web.path = path.to_owned();
         web.send("GET", &[("Accept", "text/event-stream"), ("Sec-Fetch-Site", site)], b"").status
     };
@@ -356,10 +356,11 @@ fn pages_of_other_sites_begin_nothing_without_their_origin() {
 
 /// Worked out apart from this program: it travels, and another release must know it.
 #[test]
-fn a_cursor_is_the_same_in_every_release() {
-    let folder =
-        Folder::of("folio: 1\nserver: { name: s, pageSize: 1 }\nprompts:\n  a: { text: A }\n  b: { text: B }\n");
-    let page: Value = folder.stdio().modern().result("prompts/list", json!({}));
+fn cursor_is_stable_across_releases() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s, pageSize: 1 }\nprompts:\n  a: { text: A }\n  b: { text: B }\n",
+    );
+    let page: Value = folder.stdio().sessionless().result("prompts/list", json!({}));
     assert_eq!(page["nextCursor"], CURSOR);
 }
 

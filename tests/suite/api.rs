@@ -9,31 +9,31 @@ use serde_json::{Value, json};
 
 /// A request as it came.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct RecordedRequest {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
 }
 
-impl Asked {
+impl RecordedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// A weather service.
-pub struct Api {
+pub struct MockApi {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
-impl Api {
+impl MockApi {
     /// Starts one on a free port; it ends with the test.
-    pub fn start() -> Api {
+    pub fn start() -> MockApi {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let asked = Arc::<Mutex<Vec<RecordedRequest>>>::default();
         let remembered = asked.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -41,7 +41,7 @@ impl Api {
                 let _ = serve(stream, &remembered);
             }
         });
-        Api { address, asked }
+        MockApi { address, asked }
     }
 
     pub fn url(&self) -> String {
@@ -49,12 +49,12 @@ impl Api {
     }
 
     /// What it was asked last.
-    pub fn last(&self) -> Asked {
+    pub fn last(&self) -> RecordedRequest {
         self.asked.lock().unwrap().last().cloned().expect("nothing was asked")
     }
 }
 
-fn serve(stream: TcpStream, remembered: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+fn serve(stream: TcpStream, remembered: &Mutex<Vec<RecordedRequest>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let asked = read(&mut reader)?;
     remembered.lock().unwrap().push(asked.clone());
@@ -65,8 +65,8 @@ fn serve(stream: TcpStream, remembered: &Mutex<Vec<Asked>>) -> std::io::Result<(
     reader.get_mut().write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes())
 }
 
-fn read(reader: &mut impl BufRead) -> std::io::Result<Asked> {
-    let mut asked = Asked::default();
+fn read(reader: &mut impl BufRead) -> std::io::Result<RecordedRequest> {
+    let mut asked = RecordedRequest::default();
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let mut words = line.split(' ').map(str::to_owned);
@@ -85,7 +85,7 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Asked> {
     Ok(asked)
 }
 
-fn answer(asked: &Asked) -> (u16, Value) {
+fn answer(asked: &RecordedRequest) -> (u16, Value) {
     if let Some(status) = asked.target.strip_prefix("/echo/").and_then(|rest| rest.get(..3)?.parse().ok()) {
         return (status, json!({ "target": asked.target, "headers": asked.headers, "body": asked.body }));
     }

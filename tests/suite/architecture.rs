@@ -224,7 +224,7 @@ fn assert_none(what: &str, offenders: &[String]) {
 }
 
 #[test]
-fn a_room_uses_only_those_above_it() {
+fn module_uses_only_modules_above_it() {
     let rooms = rooms();
     assert!(rooms.len() > 10, "{rooms:?}");
     let order = |room: &str| rooms.iter().position(|known| known == room);
@@ -248,7 +248,7 @@ fn a_room_uses_only_those_above_it() {
 }
 
 #[test]
-fn every_foreign_crate_has_one_door() {
+fn every_crate_is_imported_by_its_modules_only() {
     let mut offenders = Vec::new();
     let doors = doors();
     for source in sources() {
@@ -314,7 +314,7 @@ fn processes_are_started_in_one_room() {
 }
 
 #[test]
-fn names_are_imported_from_where_they_are() {
+fn names_are_imported_from_their_module() {
     let mut offenders = Vec::new();
     for source in sources() {
         for wrong in ["use crate::*", "super::super"] {
@@ -343,7 +343,7 @@ fn names_are_imported_from_where_they_are() {
 }
 
 #[test]
-fn every_room_says_what_it_is_for() {
+fn every_module_has_a_doc_comment() {
     for room in rooms() {
         let text = fs::read_to_string(root().join("src").join(&room).join("mod.rs")).unwrap();
         assert!(text.starts_with("//!"), "src/{room}/mod.rs begins without a word on itself");
@@ -351,7 +351,7 @@ fn every_room_says_what_it_is_for() {
 }
 
 #[test]
-fn every_dependency_says_why_it_is_there() {
+fn every_dependency_has_a_comment() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let mut inside = false;
     let mut explained = false;
@@ -398,7 +398,7 @@ fn functions(source: &Source) -> Vec<(usize, String)> {
 }
 
 #[test]
-fn functions_are_of_a_size_that_can_be_read() {
+fn functions_stay_within_size_limit() {
     let mut all: Vec<(usize, String)> =
         sources().iter().filter(|source| !source.is_test()).flat_map(functions).collect();
     all.sort();
@@ -412,7 +412,7 @@ fn functions_are_of_a_size_that_can_be_read() {
 }
 
 #[test]
-fn at_the_top_stands_only_what_a_stranger_looks_for() {
+fn repository_root_holds_only_listed_files() {
     // Against what is kept, not what lies about: a build may put things here.
     let ignored = fs::read_to_string(root().join(".gitignore")).unwrap();
     let ignored: Vec<&str> = ignored.lines().map(|line| line.trim_matches('/')).collect();
@@ -425,7 +425,7 @@ fn at_the_top_stands_only_what_a_stranger_looks_for() {
 }
 
 #[test]
-fn the_counter_of_functions_counts_right() {
+fn function_line_counter_is_correct() {
     let text = "fn a() {\n  let x = '{'; // }\n  \"}\";\n  r#\"}\"#;\n}\n\ntrait T { fn none(); }\n#[cfg(test)]\nmod tests { fn not_me() {\n\n} }\nfn b<'a>(x: [u8; 3]) -> &'a str { x }\n";
     let source = Source { path: "x".into(), room: "x".into(), code: without_tests(&blanked(text)) };
     let found: Vec<String> = functions(&source).into_iter().map(|(_, which)| which).collect();
@@ -433,7 +433,7 @@ fn the_counter_of_functions_counts_right() {
 }
 
 #[test]
-fn the_reader_of_imports_reads_right() {
+fn import_parser_is_correct() {
     for (code, rooms) in [
         ("crate::files::Folder", &["files"][..]),
         ("crate::{files::{a, b}, uri, yaml::{self}}", &["files", "uri", "yaml"]),
@@ -462,8 +462,8 @@ fn properties_with<'a>(schema: &'a Value, keys: &[&str], found: &mut Vec<&'a Val
 }
 
 #[test]
-fn the_table_of_actions_is_the_only_list_of_them() {
-    let table = folio::action::TABLE;
+fn actions_are_listed_in_one_table() {
+    let table = folio::action::ACTIONS;
     let keys: Vec<&str> = table.iter().map(|row| row.key).collect();
     let schema: Value = serde_json::from_str(&folio::manifest::schema()).unwrap();
     let mut steps = Vec::new();

@@ -1,11 +1,11 @@
 //! What of a call's values becomes the command line and the environment of a program.
 
 use folio::catalog::build;
-use folio::diagnostic::lines;
-use folio::load::{Place, Surroundings, load};
+use folio::diagnostic::render_lines;
+use folio::load::{EnvSource, ManifestLocation, load};
 use serde_json::{Value, json};
 
-use crate::harness::{Client, Folder, everywhere, text_of};
+use crate::harness::{TestClient, TestFolder, on_every_version_and_wire, text_of};
 
 const TOOLS: &str = r#"
 folio: 1
@@ -43,17 +43,17 @@ resources:
 "#;
 
 /// A folder whose program tells that it was started.
-fn folder() -> Folder {
-    let folder = Folder::of(&TOOLS.replace("TOUCH", "./touch.sh"));
+fn folder() -> TestFolder {
+    let folder = TestFolder::with_manifest(&TOOLS.replace("TOUCH", "./touch.sh"));
     folder.write("touch.sh", "#!/bin/sh\necho started > \"${0%/*}/started\"\n");
-    let program = folder.at("touch.sh");
+    let program = folder.join("touch.sh");
     std::fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     folder
 }
 
 #[test]
-fn an_element_that_is_exactly_one_absent_value_is_left_out() {
-    everywhere(&Folder::of(&TOOLS.replace("TOUCH", "touch")), &json!({}), |client| {
+fn element_of_one_absent_value_is_omitted() {
+    on_every_version_and_wire(&TestFolder::with_manifest(&TOOLS.replace("TOUCH", "touch")), &json!({}), |client| {
         let show = |arguments: Value| client.call_text("show", arguments);
         assert_eq!(show(json!({})), "[given][x][][end]");
         assert_eq!(show(json!({ "a": "", "b": "", "n": 0 })), "[][][0][x][][0][end]");
@@ -61,15 +61,15 @@ fn an_element_that_is_exactly_one_absent_value_is_left_out() {
     });
 }
 
-fn refused(client: &Client, folder: &Folder, tool: &str, arguments: Value) -> String {
+fn refused(client: &TestClient, folder: &TestFolder, tool: &str, arguments: Value) -> String {
     let result = client.call(tool, arguments);
     assert_eq!(result["isError"], true, "{tool}");
-    assert!(!folder.at("started").exists(), "{tool} was started");
+    assert!(!folder.join("started").exists(), "{tool} was started");
     text_of(&result["content"][0])
 }
 
 #[test]
-fn what_the_system_cannot_carry_is_refused_by_the_name_of_its_argument() {
+fn oversized_argv_value_names_its_argument() {
     let folder = folder();
     let server = folder.stdio();
     for version in ["2025-06-18", "2026-07-28"] {
@@ -93,24 +93,24 @@ fn what_the_system_cannot_carry_is_refused_by_the_name_of_its_argument() {
         assert_eq!(prompt["error"]["code"], -32602, "{prompt}");
         let read = client.request("resources/read", json!({ "uri": format!("one://{long}") }));
         assert_eq!(read["error"]["code"], -32602, "{}", read["error"]["message"]);
-        assert!(!folder.at("started").exists());
+        assert!(!folder.join("started").exists());
         // What fits is carried.
         let fits = "x".repeat((128 << 10) - 100);
         assert!(client.call("one", json!({ "diff": fits }))["isError"] != true);
-        assert!(folder.at("started").exists());
+        assert!(folder.join("started").exists());
         folder.remove("started");
     }
 }
 
 #[test]
-fn a_script_that_no_shell_can_be_given_is_a_fault_of_the_manifest() {
+fn oversized_script_is_a_manifest_error() {
     for (length, fits) in [(131_071, true), (131_072, false)] {
         let text = "#".repeat(length);
-        let folder = Folder::of(&format!(
+        let folder = TestFolder::with_manifest(&format!(
             "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, run: {{ script: {{ shell: sh, text: \"{text}\" }} }} }}\n"
         ));
-        let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::Process));
+        let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &EnvSource::Process));
         assert_eq!(built.catalog.is_some(), fits, "{length}");
-        assert!(fits || lines(&built.report).contains("at most 131071 bytes [too-large]"), "{length}");
+        assert!(fits || render_lines(&built.report).contains("at most 131071 bytes [too-large]"), "{length}");
     }
 }

@@ -16,7 +16,7 @@ tools:
 "#;
 
 /// How many messages a batch may hold.
-const MOST: usize = 100;
+const MAX_BATCH_MESSAGES: usize = 100;
 
 fn request(id: i64, method: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method })
@@ -31,9 +31,9 @@ fn notification() -> Value {
 }
 
 /// Sends what is no single message, and returns what comes back: an error, or a list.
-fn send(client: &Client, body: &str) -> Value {
+fn send(client: &TestClient, body: &str) -> Value {
     if client.is_on_pipes() {
-        client.pipe().line(body);
+        client.pipe().write_line(body);
         return client.pipe().next();
     }
     let response = post(client, body);
@@ -43,9 +43,9 @@ fn send(client: &Client, body: &str) -> Value {
 }
 
 /// Sends what nobody answers.
-fn tell(client: &Client, body: &str) {
+fn tell(client: &TestClient, body: &str) {
     if client.is_on_pipes() {
-        client.pipe().line(body);
+        client.pipe().write_line(body);
         let ping = client.send("ping", Value::Null);
         assert_eq!(client.pipe().next()["id"], ping);
     } else {
@@ -53,15 +53,15 @@ fn tell(client: &Client, body: &str) {
     }
 }
 
-fn post(client: &Client, body: &str) -> Response {
+fn post(client: &TestClient, body: &str) -> HttpResponse {
     let headers = client.headers("", &Value::Null);
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    client.web().post_bytes(&headers, body.as_bytes())
+    client.http_client().post_bytes(&headers, body.as_bytes())
 }
 
 /// Goes through `part` on each wire, in one version.
-fn each(version: &str, part: impl Fn(&Client)) {
-    let folder = Folder::of(DESK);
+fn each(version: &str, part: impl Fn(&TestClient)) {
+    let folder = TestFolder::with_manifest(DESK);
     part(&folder.stdio().client(version));
     part(&folder.http().client(version));
 }
@@ -74,7 +74,7 @@ fn ids(answer: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn each_request_of_a_batch_is_answered_in_one_list() {
+fn batch_is_answered_in_one_list() {
     each("2025-03-26", |client| {
         let answer = send(
             client,
@@ -99,7 +99,7 @@ fn a_batch_of_notifications_or_answers_gets_no_answer() {
 }
 
 #[test]
-fn what_is_no_message_in_a_batch_gets_its_own_error_and_the_rest_is_answered() {
+fn invalid_batch_item_gets_error_and_rest_is_answered() {
     each("2025-03-26", |client| {
         let answer = send(
             client,
@@ -118,9 +118,9 @@ fn what_is_no_message_in_a_batch_gets_its_own_error_and_the_rest_is_answered() {
 }
 
 #[test]
-fn a_batch_that_is_none_gets_one_error() {
+fn empty_or_malformed_batch_gets_one_error() {
     each("2025-03-26", |client| {
-        let many: Vec<Value> = (0..=MOST as i64).map(|id| request(1000 + id, "ping")).collect();
+        let many: Vec<Value> = (0..=MAX_BATCH_MESSAGES as i64).map(|id| request(1000 + id, "ping")).collect();
         for (body, code, says) in [
             ("[]".to_owned(), -32600, "at least one"),
             ("[".to_owned(), -32700, "JSON"),
@@ -134,12 +134,12 @@ fn a_batch_that_is_none_gets_one_error() {
             );
             assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{answer}");
         }
-        assert_eq!(ids(&send(client, &json!(many[..MOST]).to_string())).len(), MOST);
+        assert_eq!(ids(&send(client, &json!(many[..MAX_BATCH_MESSAGES]).to_string())).len(), MAX_BATCH_MESSAGES);
     });
 }
 
 #[test]
-fn other_versions_have_no_batches_and_are_told_so() {
+fn batch_in_other_version_is_refused() {
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         each(version, |client| {
             let answer = send(client, &json!([request(101, "ping")]).to_string());
@@ -153,16 +153,17 @@ fn other_versions_have_no_batches_and_are_told_so() {
         });
     }
     // Nor is there one without a session.
-    let folder = Folder::of(DESK);
-    for headers in [&[("MCP-Protocol-Version", MODERN)][..], &[]] {
-        let response = folder.http().web().post_bytes(headers, b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]");
+    let folder = TestFolder::with_manifest(DESK);
+    for headers in [&[("MCP-Protocol-Version", SESSIONLESS_VERSION)][..], &[]] {
+        let response =
+            folder.http().http_client().post_bytes(headers, b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]");
         assert_eq!(response.status, 400, "{response:?}");
         assert!(response.text().contains("2025-03-26 only"));
     }
 }
 
 #[test]
-fn what_must_come_by_itself_is_refused_in_a_batch() {
+fn initialize_and_listen_are_refused_in_a_batch() {
     each("2025-03-26", |client| {
         let answer = send(
             client,
@@ -178,7 +179,7 @@ fn what_must_come_by_itself_is_refused_in_a_batch() {
 }
 
 #[test]
-fn an_id_twice_in_a_batch_is_refused_once() {
+fn duplicate_id_in_batch_is_refused_once() {
     each("2025-03-26", |client| {
         let answer = send(client, &json!([request(101, "ping"), request(101, "ping")]).to_string());
         assert_eq!(ids(&answer), [json!(101), Value::Null]);
@@ -186,8 +187,8 @@ fn an_id_twice_in_a_batch_is_refused_once() {
 }
 
 #[test]
-fn one_request_of_a_batch_is_cancelled_and_the_others_are_answered() {
-    let folder = Folder::of(SLOW);
+fn cancelled_batch_item_does_not_block_the_rest() {
+    let folder = TestFolder::with_manifest(SLOW);
     for http in [false, true] {
         let server = if http { folder.http() } else { folder.stdio() };
         let client = server.session("2025-03-26");
@@ -199,23 +200,24 @@ fn one_request_of_a_batch_is_cancelled_and_the_others_are_answered() {
             let answer = scope.spawn(|| match http {
                 true => send(&client, &body),
                 false => {
-                    client.pipe().line(&body);
+                    client.pipe().write_line(&body);
                     client.pipe().next()
                 }
             });
-            eventually("the child", || !processes(&marker).is_empty());
+            wait_until("the child", || !processes_with_argument(&marker).is_empty());
             client.notify("notifications/cancelled", json!({ "requestId": 101 }));
             assert_eq!(ids(&answer.join().unwrap()), [json!(102)]);
         });
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         client.round_trip();
     }
 }
 
 #[test]
 fn a_small_batch_is_answered_with_so_many_bytes_at_most() {
-    let folder =
-        Folder::of("folio: 1\nserver: { name: s }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n");
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nresources:\n  large: { uri: \"f://large\", file: large.txt }\n",
+    );
     folder.write("large.txt", vec![b'x'; 3 << 20]);
     let batch: Vec<Value> = (0..50)
         .map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "resources/read", "params": { "uri": "f://large" } }))
@@ -237,14 +239,16 @@ fn a_small_batch_is_answered_with_so_many_bytes_at_most() {
 }
 
 #[test]
-fn a_batch_of_which_all_is_cancelled_is_not_answered() {
-    let folder = Folder::of(SLOW);
+fn fully_cancelled_batch_is_not_answered() {
+    let folder = TestFolder::with_manifest(SLOW);
     let server = folder.stdio();
     let client = server.session("2025-03-26");
     let marker = format!("folio-suite-batch-all-{}", std::process::id());
     let params = json!({ "name": "wait", "arguments": { "marker": marker } });
-    client.pipe().line(json!([{ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params }]).to_string());
-    eventually("the child", || !processes(&marker).is_empty());
+    client
+        .pipe()
+        .write_line(json!([{ "jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": params }]).to_string());
+    wait_until("the child", || !processes_with_argument(&marker).is_empty());
     client.notify("notifications/cancelled", json!({ "requestId": 101 }));
     let ping = client.send("ping", Value::Null);
     assert_eq!(client.pipe().next()["id"], ping);

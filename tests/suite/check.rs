@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use folio::catalog::{Built, build};
-use folio::diagnostic::{Code, Severity, lines};
-use folio::load::{Place, Surroundings, load};
+use folio::catalog::{BuildOutcome, build};
+use folio::diagnostic::{Code, Severity, render_lines};
+use folio::load::{EnvSource, ManifestLocation, load};
 
-use crate::harness::{FOLIO, Folder, folio_in};
+use crate::harness::{FOLIO_BIN, TestFolder, run_folio};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -32,20 +32,20 @@ fn name(path: &Path) -> String {
 }
 
 /// The variables of a case: its own, and the PATH on which programs are looked for.
-fn environment(case: &Path) -> Surroundings {
+fn environment(case: &Path) -> EnvSource {
     let mut values = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]);
     let own = fs::read_to_string(case.join("environment")).unwrap_or_default();
     values.extend(own.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.into(), value.into())));
-    Surroundings::Fixed(values)
+    EnvSource::Fixed(values)
 }
 
-fn check(case: &Path) -> Built {
-    build(load(&Place::find(case).unwrap(), &environment(case)))
+fn check(case: &Path) -> BuildOutcome {
+    build(load(&ManifestLocation::resolve(case).unwrap(), &environment(case)))
 }
 
 /// The report, with paths as they are within the case.
-fn report(case: &Path, built: &Built) -> String {
-    lines(&built.report).replace(&format!("{}/", case.display()), "")
+fn report(case: &Path, built: &BuildOutcome) -> String {
+    render_lines(&built.report).replace(&format!("{}/", case.display()), "")
 }
 
 fn compare(case: &Path, code: &str, failures: &mut Vec<String>) {
@@ -68,7 +68,7 @@ fn compare(case: &Path, code: &str, failures: &mut Vec<String>) {
 }
 
 #[test]
-fn every_fault_is_found_at_its_place_and_nothing_else_is() {
+fn invalid_fixtures_give_expected_diagnostics() {
     let mut failures = Vec::new();
     let mut cases = 0;
     for code in folders(&fixtures().join("invalid")) {
@@ -82,7 +82,7 @@ fn every_fault_is_found_at_its_place_and_nothing_else_is() {
 }
 
 #[test]
-fn there_is_a_case_for_every_code_and_a_code_for_every_folder() {
+fn every_code_has_a_fixture() {
     let folders: Vec<String> = folders(&fixtures().join("invalid")).iter().map(|folder| name(folder)).collect();
     let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
     codes.sort_unstable();
@@ -90,7 +90,7 @@ fn there_is_a_case_for_every_code_and_a_code_for_every_folder() {
 }
 
 #[test]
-fn what_is_right_has_neither_errors_nor_warnings() {
+fn valid_fixtures_have_no_diagnostics() {
     for case in folders(&fixtures().join("valid")) {
         let built = check(&case);
         assert_eq!(report(&case, &built), "", "{}", case.display());
@@ -100,10 +100,10 @@ fn what_is_right_has_neither_errors_nor_warnings() {
 
 /// What this version checks and does not do is said to be so, and nothing else is found in it.
 #[test]
-fn what_is_not_yet_done_is_checked_all_the_same() {
+fn unimplemented_keys_are_still_checked() {
     for (case, errors) in [("refused", true), ("warned", false)] {
         let built = check(&fixtures().join("invalid/not-yet").join(case));
-        assert!(built.report.diagnostics().iter().all(|fault| fault.code == Code::NotYet), "{case}");
+        assert!(built.report.diagnostics().iter().all(|fault| fault.code == Code::Unimplemented), "{case}");
         let refused = built.report.diagnostics().iter().all(|fault| fault.severity == Severity::Error);
         assert_eq!(refused, errors, "{case}");
     }
@@ -111,7 +111,7 @@ fn what_is_not_yet_done_is_checked_all_the_same() {
 
 /// One mend at a time is not what an author should have to do: nearly all that is wrong says what to do about it.
 #[test]
-fn a_mend_is_never_further_than_the_word_that_is_wrong() {
+fn suggestion_is_within_edit_distance() {
     for code in folders(&fixtures().join("invalid")) {
         for case in folders(&code) {
             let built = check(&case);
@@ -135,11 +135,11 @@ fn a_mend_is_never_further_than_the_word_that_is_wrong() {
 /// The help of the only fault of a manifest with this `exec`.
 fn help_for(exec: &str) -> String {
     let head = "folio: 1\nserver: { name: t }\ntools:\n  t:\n    description: d\n    arguments: { x: {}, y: {} }\n    run: { exec: ";
-    let folder = Folder::of(&format!("{head}{exec} }}\n"));
-    let place = Place::find(folder.path()).unwrap();
+    let folder = TestFolder::with_manifest(&format!("{head}{exec} }}\n"));
+    let place = ManifestLocation::resolve(folder.path()).unwrap();
     let built = build(load(&place, &environment(folder.path())));
     let faults = built.report.diagnostics().iter().filter(|fault| fault.code == Code::Unsafe).collect::<Vec<_>>();
-    assert_eq!(faults.len(), 1, "{exec}: {}", lines(&built.report));
+    assert_eq!(faults.len(), 1, "{exec}: {}", render_lines(&built.report));
     faults[0].help.clone().unwrap_or_default()
 }
 
@@ -150,7 +150,7 @@ fn script(shell: &str, lines: &[&str]) -> String {
 }
 
 #[test]
-fn code_with_a_value_shows_the_same_as_a_script() {
+fn interpolated_code_help_shows_equivalent_script() {
     for (exec, shell, text) in [
         (r#"[bash, -c, "echo {{x}}"]"#, "bash", &[r#"echo "$x""#][..]),
         (r#"[bash, -c, "echo \"a {{x}}\" b{{arguments.y}}"]"#, "bash", &[r#"echo "a ${x}" b"$y""#]),
@@ -167,7 +167,7 @@ fn code_with_a_value_shows_the_same_as_a_script() {
 }
 
 #[test]
-fn code_that_no_script_can_stand_for_says_what_to_do() {
+fn code_without_script_form_has_a_help() {
     for (exec, part) in [
         (r#"[bash, -c, "echo {{x}}", name, a]"#, "behind the code, as \"$1\": `-c 'TEXT' sh \"{{x}}\"`"),
         (r#"[sudo, bash, -c, "echo {{x}}"]"#, "behind the code, as \"$1\""),
@@ -192,14 +192,14 @@ const GRANTS_AND_SECRETS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn strict_is_kept_without_secrets_and_grants() {
-    let folder = Folder::new(GRANTS_AND_SECRETS);
-    let ran = folio_in(folder.path(), &["check", "--strict"]);
+fn strict_check_passes_without_secrets_and_grants() {
+    let folder = TestFolder::new(GRANTS_AND_SECRETS);
+    let ran = run_folio(folder.path(), &["check", "--strict"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
     assert!(ran.out.contains("note[unset]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
     assert!(ran.out.contains("note[not-granted]: this pack may not `exec`"), "{}", ran.out);
     assert!(ran.out.ends_with("\nno errors, no warnings, 2 notes\n"), "{}", ran.out);
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     assert!(ran.out.contains("\"severity\": \"note\""), "{}", ran.out);
 }
 
@@ -208,34 +208,34 @@ fn a_step_calls_an_entry_of_a_pack_by_its_listed_name() {
     let manifest = "folio: 1\nserver: { name: t }\npacks: { p: { path: p, prefix: rv } }\ntools:\n  t: { description: d, arguments: { who: {} }, run: { tool: { name: rv-hello, arguments: { who: \"{{who}}\" } } } }\n";
     let pack =
         "folio: 1\ntools: { hello: { description: d, arguments: { who: {} }, result: { text: \"hello {{who}}\" } } }\n";
-    let folder = Folder::new(&[("folio.yaml", manifest), ("p/folio.yaml", pack)]);
-    let ran = folio_in(folder.path(), &["call", "t", "who=Ada"]);
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("p/folio.yaml", pack)]);
+    let ran = run_folio(folder.path(), &["call", "t", "who=Ada"]);
     assert_eq!((ran.code, ran.out.trim()), (Some(0), "hello Ada"), "{}", ran.err);
 }
 
 #[test]
 fn listed_texts_are_filled_in_at_load() {
     let manifest = "folio: 1\nserver: { name: desk, title: Desk, version: \"2\", instructions: \"On {{env.FOLIO_TEST_HOST}}\" }\nenv: { FOLIO_TEST_HOST: { default: host } }\nprompts:\n  p: { title: \"{{server.title}} {{server.version}}\", description: \"of {{env.FOLIO_TEST_HOST}}, with \\\\{{braces}}\", text: x }\n";
-    let folder = Folder::of(manifest);
-    let ran = folio_in(folder.path(), &["list", "--json"]);
+    let folder = TestFolder::with_manifest(manifest);
+    let ran = run_folio(folder.path(), &["list", "--json"]);
     assert!(ran.out.contains("\"title\": \"Desk 2\""), "{}", ran.out);
     assert!(ran.out.contains("\"description\": \"of host, with {{braces}}\""), "{}", ran.out);
 }
 
 #[test]
-fn an_unknown_field_of_an_outcome_lists_those_there_are() {
+fn unknown_outcome_field_lists_known_fields() {
     let manifest = "folio: 1\nserver: { name: t }\ntools:\n  t: { description: d, run: [{ id: one, exec: [cat] }, { log: \"{{steps.one.output}}\" }] }\n";
-    let folder = Folder::of(manifest);
-    let ran = folio_in(folder.path(), &["check"]);
+    let folder = TestFolder::with_manifest(manifest);
+    let ran = run_folio(folder.path(), &["check"]);
     assert!(ran.out.contains("its fields are `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
 }
 
 /// The time on a processor that a check of so many prompt files takes.
 fn check_of(files: usize) -> Duration {
-    let folder = Folder::of("folio: 1\nserver: { name: s }\ninclude: [\"prompts/*.md\"]\n");
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\ninclude: [\"prompts/*.md\"]\n");
     (0..files).for_each(|number| folder.write(&format!("prompts/p{number}.md"), "x"));
     let script = "\"$0\" check \"$1\" >/dev/null && times";
-    let output = Command::new("sh").args(["-c", script, FOLIO]).arg(folder.path()).output().unwrap();
+    let output = Command::new("sh").args(["-c", script, FOLIO_BIN]).arg(folder.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let seconds = |time: &str| {
         let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
@@ -246,18 +246,18 @@ fn check_of(files: usize) -> Duration {
 }
 
 #[test]
-fn four_times_the_files_take_about_four_times_as_long() {
+fn check_time_is_linear_in_files() {
     let (few, many) = (check_of(4000), check_of(16_000));
     assert!(many < few * 7, "{few:?} and {many:?}");
 }
 
 #[test]
-fn a_long_chain_of_tools_that_run_one_another_is_followed() {
+fn long_tool_chain_is_checked() {
     let tool = |number: usize| format!("  t{number}: {{ description: d, run: {{ tool: t{} }} }}\n", number + 1);
     let last = "  t8000: { description: d, result: { text: x } }\n";
     let tools: String = (0..8000).rev().map(tool).collect();
-    let folder = Folder::of(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}{last}"));
+    let folder = TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}{last}"));
     let script = "ulimit -s 2048; exec \"$0\" check \"$1\"";
-    let output = Command::new("sh").args(["-c", script, FOLIO]).arg(folder.path()).output().unwrap();
+    let output = Command::new("sh").args(["-c", script, FOLIO_BIN]).arg(folder.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -13,21 +13,21 @@ const COMMANDS: [&str; 9] = ["serve", "check", "list", "get", "call", "read", "s
 
 /// Runs in `folder`, and must end well.
 fn well(folder: &Path, arguments: &[&str]) -> String {
-    let ran = folio_in(folder, arguments);
+    let ran = run_folio(folder, arguments);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {ran:?}");
     ran.out
 }
 
 /// Runs, and must end with this status, one line for a person on stderr and nothing on stdout.
 fn refused(folder: &Path, arguments: &[&str], code: i32) -> String {
-    let ran = folio_in(folder, arguments);
+    let ran = run_folio(folder, arguments);
     assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{arguments:?}: {ran:?}");
     assert!(!ran.err.is_empty() && !ran.err.contains("panicked") && !ran.err.contains("backtrace"), "{ran:?}");
     ran.err
 }
 
 #[test]
-fn help_tells_of_every_command_and_every_command_of_itself() {
+fn help_lists_every_command() {
     let help = well(Path::new("/"), &["--help"]);
     for command in COMMANDS {
         assert!(help.contains(command), "{command}");
@@ -42,8 +42,8 @@ fn help_tells_of_every_command_and_every_command_of_itself() {
 }
 
 #[test]
-fn a_wrong_command_line_ends_with_2() {
-    let folder = Folder::of(DESK);
+fn usage_error_exits_with_2() {
+    let folder = TestFolder::with_manifest(DESK);
     for arguments in [
         &["chekc"][..],
         &["check", "--strct"],
@@ -59,13 +59,13 @@ fn a_wrong_command_line_ends_with_2() {
     ] {
         refused(folder.path(), arguments, 2);
     }
-    assert_eq!(folio_in(folder.path(), &[]).code, Some(2));
+    assert_eq!(run_folio(folder.path(), &[]).code, Some(2));
     assert!(refused(folder.path(), &["chekc"], 2).contains("check"), "did you mean");
 }
 
 #[test]
-fn a_path_that_is_none_ends_with_2_in_every_command() {
-    let folder = Folder::new(&[("empty/.keep", "")]);
+fn missing_path_exits_with_2_in_every_command() {
+    let folder = TestFolder::new(&[("empty/.keep", "")]);
     for path in ["nowhere", "empty"] {
         for arguments in [
             &["check", path][..],
@@ -82,25 +82,27 @@ fn a_path_that_is_none_ends_with_2_in_every_command() {
 }
 
 #[test]
-fn check_ends_with_0_1_or_1_when_strict() {
-    let right = Folder::of(DESK);
-    assert_eq!(folio_in(right.path(), &["check"]).code, Some(0));
-    assert_eq!(folio_in(right.path(), &["check", "--strict"]).code, Some(0));
-    let wrong = Folder::of("folio: 1\nserver: { name: x }\npromts: {}\n");
-    let ran = folio_in(wrong.path(), &["check"]);
+fn check_exit_codes() {
+    let right = TestFolder::with_manifest(DESK);
+    assert_eq!(run_folio(right.path(), &["check"]).code, Some(0));
+    assert_eq!(run_folio(right.path(), &["check", "--strict"]).code, Some(0));
+    let wrong = TestFolder::with_manifest("folio: 1\nserver: { name: x }\npromts: {}\n");
+    let ran = run_folio(wrong.path(), &["check"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.contains("promts") && ran.out.contains("prompts") && ran.out.contains("folio.yaml:3:1"), "{ran:?}");
-    let warned = Folder::of(
+    let warned = TestFolder::with_manifest(
         "folio: 1\nserver: { name: x }\nprompts:\n  p: { arguments: { a: { required: true, default: x } }, text: \"{{a}}\" }\n",
     );
-    assert_eq!(folio_in(warned.path(), &["check"]).code, Some(0));
-    assert_eq!(folio_in(warned.path(), &["check", "--strict"]).code, Some(1));
+    assert_eq!(run_folio(warned.path(), &["check"]).code, Some(0));
+    assert_eq!(run_folio(warned.path(), &["check", "--strict"]).code, Some(1));
 }
 
 #[test]
-fn check_tells_programs_all_they_need_in_json_and_in_lines() {
-    let folder = Folder::of("folio: 1\nserver: { name: x }\nprompts:\n  p: { text: \"{{nobody}}\" }\npromts: {}\n");
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+fn check_json_and_lines_formats() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: x }\nprompts:\n  p: { text: \"{{nobody}}\" }\npromts: {}\n",
+    );
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     assert_eq!(ran.code, Some(1));
     let list: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(list.len(), 2, "{list:?}");
@@ -115,7 +117,7 @@ fn check_tells_programs_all_they_need_in_json_and_in_lines() {
     let (from, to) = (variable["column"].as_u64().unwrap(), variable["endColumn"].as_u64().unwrap());
     let line = "  p: { text: \"{{nobody}}\" }";
     assert_eq!(&line[usize::try_from(from).unwrap() - 1..usize::try_from(to).unwrap() - 1], "nobody");
-    let lines = folio_in(folder.path(), &["check", "--format", "lines"]);
+    let lines = run_folio(folder.path(), &["check", "--format", "lines"]);
     for line in lines.out.lines() {
         let (place, rest) = line.split_once(": error: ").unwrap();
         let numbers: Vec<&str> = place.rsplitn(3, ':').collect();
@@ -125,21 +127,21 @@ fn check_tells_programs_all_they_need_in_json_and_in_lines() {
         );
     }
     assert_eq!(lines.out.lines().count(), 2);
-    let fine = Folder::of(DESK);
+    let fine = TestFolder::with_manifest(DESK);
     assert_eq!(well(fine.path(), &["check", "--format", "json"]).trim(), "[]");
     assert_eq!(well(fine.path(), &["check", "--format", "lines"]), "");
 }
 
 #[test]
-fn colours_are_for_those_who_ask() {
-    let folder = Folder::of("folio: 1\nserver: { name: x }\npromts: {}\n");
-    assert!(!folio_in(folder.path(), &["check"]).out.contains('\u{1b}'));
-    assert!(folio_in(folder.path(), &["check", "--color", "always"]).out.contains('\u{1b}'));
+fn color_flag_controls_ansi() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: x }\npromts: {}\n");
+    assert!(!run_folio(folder.path(), &["check"]).out.contains('\u{1b}'));
+    assert!(run_folio(folder.path(), &["check", "--color", "always"]).out.contains('\u{1b}'));
 }
 
 #[test]
 fn list_shows_what_a_client_sees() {
-    let folder = Folder::of(DESK);
+    let folder = TestFolder::with_manifest(DESK);
     let text = well(folder.path(), &["list"]);
     for name in ["greet", "count", "bare", "echo", "shout", "about://desk", "note://{id}"] {
         assert!(text.contains(name), "{name}: {text}");
@@ -153,8 +155,8 @@ fn list_shows_what_a_client_sees() {
 }
 
 #[test]
-fn get_call_and_read_answer_as_a_client_is_answered() {
-    let folder = Folder::of(DESK);
+fn get_call_and_read_print_the_client_result() {
+    let folder = TestFolder::with_manifest(DESK);
     let path = folder.path();
     assert_eq!(well(path, &["get", "greet", "who=Ada"]).trim_end(), "Say a warm hello to Ada.");
     assert_eq!(well(path, &["call", "echo", "text=hi", "times=2"]).trim_end(), "hi x2");
@@ -172,8 +174,8 @@ fn get_call_and_read_answer_as_a_client_is_answered() {
 }
 
 #[test]
-fn what_get_call_and_read_cannot_do_is_said_in_a_sentence_with_1() {
-    let folder = Folder::of(DESK);
+fn get_call_and_read_failures_exit_with_1() {
+    let folder = TestFolder::with_manifest(DESK);
     for (arguments, named) in [
         (&["get", "gret", "who=x"][..], "gret"),
         (&["get", "greet"], "who"),
@@ -187,30 +189,30 @@ fn what_get_call_and_read_cannot_do_is_said_in_a_sentence_with_1() {
         assert!(error.contains(named), "{arguments:?}: {error}");
     }
     for (arguments, named) in [(&["call", "echo"][..], "text"), (&["call", "fails"], "sorry")] {
-        let ran = folio_in(folder.path(), arguments);
+        let ran = run_folio(folder.path(), arguments);
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(format!("{}{}", ran.out, ran.err).contains(named), "{ran:?}");
     }
     for arguments in [&["get", "greet", "who"][..], &["call", "echo", "=x"]] {
-        let ran = folio_in(folder.path(), arguments);
+        let ran = run_folio(folder.path(), arguments);
         assert!(ran.code == Some(1) || ran.code == Some(2), "{ran:?}");
         assert!(!ran.err.is_empty());
     }
 }
 
 #[test]
-fn a_value_may_come_from_a_file_or_from_stdin() {
-    let folder = Folder::new(&[("folio.yaml", DESK), ("who.txt", "Grace")]);
+fn argument_value_from_file_or_stdin() {
+    let folder = TestFolder::new(&[("folio.yaml", DESK), ("who.txt", "Grace")]);
     assert_eq!(well(folder.path(), &["get", "greet", "who=@who.txt"]).trim_end(), "Say a warm hello to Grace.");
-    let fed = folio_fed(folder.path(), &["get", "greet", "who=@-"], b"Edsger");
+    let fed = run_folio_with_input(folder.path(), &["get", "greet", "who=@-"], b"Edsger");
     assert_eq!(fed.out.trim_end(), "Say a warm hello to Edsger.", "{fed:?}");
     assert_eq!(well(folder.path(), &["get", "greet", "who=@@home"]).trim_end(), "Say a warm hello to @home.");
-    assert_eq!(folio_in(folder.path(), &["get", "greet", "who=@nowhere"]).code, Some(2));
+    assert_eq!(run_folio(folder.path(), &["get", "greet", "who=@nowhere"]).code, Some(2));
 }
 
 #[test]
-fn paths_mean_the_same_from_any_folder() {
-    let folder = Folder::new(&[
+fn paths_resolve_from_any_working_directory() {
+    let folder = TestFolder::new(&[
         (
             "desk/folio.yaml",
             "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: docs/p.txt } }\ntools:\n  where: { description: Where, run: { exec: [cat, docs/p.txt] } }\nresources:\n  r: { uri: \"r://r\", file: docs/p.txt }\n",
@@ -218,8 +220,8 @@ fn paths_mean_the_same_from_any_folder() {
         ("desk/docs/p.txt", "found"),
         ("elsewhere/.keep", ""),
     ]);
-    let absolute = folder.at("desk").to_str().unwrap().to_owned();
-    let manifest = folder.at("desk/folio.yaml").to_str().unwrap().to_owned();
+    let absolute = folder.join("desk").to_str().unwrap().to_owned();
+    let manifest = folder.join("desk/folio.yaml").to_str().unwrap().to_owned();
     for (from, path) in [
         ("desk", "."),
         ("desk", "folio.yaml"),
@@ -229,29 +231,29 @@ fn paths_mean_the_same_from_any_folder() {
         ("elsewhere", absolute.as_str()),
         ("elsewhere", manifest.as_str()),
     ] {
-        let from = folder.at(from);
+        let from = folder.join(from);
         for arguments in [&["get", "p"][..], &["call", "where"], &["read", "r://r"]] {
             let out = well(&from, &[arguments, &["-f", path]].concat());
             assert_eq!(out.trim_end(), "found", "{arguments:?} -f {path}");
         }
-        assert_eq!(folio_in(&from, &["check", path]).code, Some(0));
+        assert_eq!(run_folio(&from, &["check", path]).code, Some(0));
     }
 }
 
 #[test]
-fn init_writes_a_server_that_checks_serves_and_is_not_overwritten() {
-    let folder = Folder::new(&[]);
-    let new = folder.at("new");
-    assert_eq!(folio_in(folder.path(), &["init", "new"]).code, Some(0));
+fn init_writes_valid_server_and_never_overwrites() {
+    let folder = TestFolder::new(&[]);
+    let new = folder.join("new");
+    assert_eq!(run_folio(folder.path(), &["init", "new"]).code, Some(0));
     let manifest = fs::read_to_string(new.join("folio.yaml")).unwrap();
     assert!(manifest.starts_with("# yaml-language-server: $schema="), "{manifest}");
-    let checked = folio_in(&new, &["check", "--strict", "--format", "lines"]);
+    let checked = run_folio(&new, &["check", "--strict", "--format", "lines"]);
     assert_eq!((checked.code, checked.out.as_str()), (Some(0), ""), "{checked:?}");
-    let server = Serve::of(&new).stdio();
+    let server = ServeCommand::new(&new).stdio();
     let client = server.session("2025-11-25");
     assert!(!client.list("prompts").is_empty());
     fs::write(new.join("folio.yaml"), "mine").unwrap();
-    let again = folio_in(folder.path(), &["init", "new"]);
+    let again = run_folio(folder.path(), &["init", "new"]);
     assert_ne!(again.code, Some(0), "{again:?}");
     assert_eq!(fs::read_to_string(new.join("folio.yaml")).unwrap(), "mine");
 }
@@ -267,10 +269,10 @@ fn completions_are_scripts_for_every_shell() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_nobody_to_complain_to() {
-    let folder = Folder::of(DESK);
+fn broken_pipe_on_stdout_is_silent() {
+    let folder = TestFolder::with_manifest(DESK);
     for arguments in [&["schema"][..], &["list", "--json"], &["--help"], &["completions", "bash"]] {
-        let mut command = Command::new(FOLIO);
+        let mut command = Command::new(FOLIO_BIN);
         command.args(arguments).current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         drop(child.stdout.take());
@@ -282,51 +284,51 @@ fn a_reader_that_goes_away_is_nobody_to_complain_to() {
 }
 
 #[test]
-fn the_log_level_is_taken_from_the_flag_or_the_environment() {
-    let folder = Folder::of(DESK);
-    let loud = folder.serve().env("FOLIO_LOG", "debug").stdio();
-    let quiet = folder.serve().env("FOLIO_LOG", "debug").flag("--log-level=off").stdio();
+fn log_level_comes_from_flag_or_environment() {
+    let folder = TestFolder::with_manifest(DESK);
+    let loud = folder.serve_command().env("FOLIO_LOG", "debug").stdio();
+    let quiet = folder.serve_command().env("FOLIO_LOG", "debug").flag("--log-level=off").stdio();
     for server in [&loud, &quiet] {
-        server.modern().round_trip();
+        server.sessionless().round_trip();
         folder.write("folio.yaml", DESK.replace("Be brief.", "Be brief, or not."));
-        eventually("the edit", || {
-            server.modern().result("server/discover", json!({}))["instructions"] == "Be brief, or not."
+        wait_until("the edit", || {
+            server.sessionless().result("server/discover", json!({}))["instructions"] == "Be brief, or not."
         });
         server.pipe().close();
-        server.wait(PATIENCE).unwrap();
+        server.wait_for_exit(TEST_TIMEOUT).unwrap();
     }
     assert_eq!(quiet.log.text(), "");
 }
 
 #[test]
-fn a_variable_that_is_required_and_unset_is_a_warning_of_check_and_a_refusal_of_serve() {
-    let folder = Folder::of(
+fn unset_required_variable_warns_in_check_fails_serve() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\nenv: { FOLIO_SUITE_UNSET: { required: true } }\nprompts:\n  p: { text: \"{{env.FOLIO_SUITE_UNSET}}\" }\n",
     );
-    let checked = folio_in(folder.path(), &["check"]);
+    let checked = run_folio(folder.path(), &["check"]);
     assert_eq!(checked.code, Some(0));
     assert!(checked.out.contains("FOLIO_SUITE_UNSET"), "{checked:?}");
-    let served = folio_in(folder.path(), &["serve"]);
+    let served = run_folio(folder.path(), &["serve"]);
     assert_eq!(served.code, Some(1), "{served:?}");
     assert!(served.err.contains("FOLIO_SUITE_UNSET"), "{served:?}");
-    let server = folder.serve().env("FOLIO_SUITE_UNSET", "set").stdio();
-    assert_eq!(server.modern().get_text("p", json!({})), "set");
+    let server = folder.serve_command().env("FOLIO_SUITE_UNSET", "set").stdio();
+    assert_eq!(server.sessionless().get_text("p", json!({})), "set");
 }
 
 #[test]
-fn a_broken_manifest_is_not_served_and_the_report_is_on_stderr() {
-    let folder = Folder::of("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: \"{{nobody}}\" }\n");
-    let served = folio_in(folder.path(), &["serve"]);
+fn serve_reports_invalid_manifest_on_stderr() {
+    let folder = TestFolder::with_manifest("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: \"{{nobody}}\" }\n");
+    let served = run_folio(folder.path(), &["serve"]);
     assert_eq!((served.code, served.out.as_str()), (Some(1), ""), "{served:?}");
     assert!(served.err.contains("nobody") && served.err.contains("folio.yaml:4:"), "{served:?}");
 }
 
 #[test]
-fn what_serve_cannot_do_yet_it_refuses_with_a_plain_sentence() {
-    let folder = Folder::of(
+fn serve_refuses_unimplemented_flags() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [\"true\"], sandbox: {} } }\n",
     );
-    let served = folio_in(folder.path(), &["serve"]);
+    let served = run_folio(folder.path(), &["serve"]);
     assert_eq!(served.code, Some(1), "{served:?}");
     assert!(served.err.contains("folio.yaml:4:"), "{served:?}");
 }
@@ -334,12 +336,12 @@ fn what_serve_cannot_do_yet_it_refuses_with_a_plain_sentence() {
 /// The system's own words for such a variable hold its value.
 #[cfg(unix)]
 #[test]
-fn a_state_key_that_is_no_text_is_refused_and_not_told() {
+fn non_utf8_state_key_is_refused_without_printing_it() {
     use std::os::unix::ffi::OsStrExt;
 
-    let folder = Folder::of(DESK);
+    let folder = TestFolder::with_manifest(DESK);
     let key = std::ffi::OsStr::from_bytes(b"a-key-that-nobody-may-see-in-a-log\xff");
-    let mut command = Command::new(FOLIO);
+    let mut command = Command::new(FOLIO_BIN);
     command.args(["serve"]).current_dir(folder.path()).env("FOLIO_STATE_KEY", key).stdin(Stdio::null());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

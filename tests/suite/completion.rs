@@ -34,8 +34,8 @@ resources:
   issue: { uri: "issue://{kind}", arguments: { kind: { enum: [bug, idea] } }, text: "{{kind}}" }
 "#;
 
-fn desk() -> Folder {
-    let folder = Folder::of(DESK);
+fn desk() -> TestFolder {
+    let folder = TestFolder::with_manifest(DESK);
     let docs =
         ["policy.md", "how-to/restart.md", "draft-new.md", "old/was.md", ".hidden.md", "a b%20?.md", "c:d.md", "x.txt"];
     for path in docs {
@@ -46,11 +46,11 @@ fn desk() -> Folder {
     }
     folder.write("numbers/02.txt", "no number is written so");
     folder.write("outside.md", "outside");
-    symlink(folder.at("outside.md"), folder.at("docs/out.md")).unwrap();
+    symlink(folder.join("outside.md"), folder.join("docs/out.md")).unwrap();
     folder
 }
 
-fn of(client: &Client, reference: Value, argument: &str, typed: &str, known: Value) -> Vec<String> {
+fn of(client: &TestClient, reference: Value, argument: &str, typed: &str, known: Value) -> Vec<String> {
     let params = json!({
         "ref": reference,
         "argument": { "name": argument, "value": typed },
@@ -71,9 +71,9 @@ fn template(uri: &str) -> Value {
 }
 
 #[test]
-fn a_resource_completes_arguments_with_what_it_lists() {
+fn resource_source_offers_listed_values() {
     let folder = desk();
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let triage = |argument: &str, typed: &str| of(client, prompt("triage"), argument, typed, json!({}));
         let listed = client.list("resources");
         let names: Vec<&str> = listed.iter().map(|one| one["name"].as_str().unwrap()).collect();
@@ -91,10 +91,10 @@ fn a_resource_completes_arguments_with_what_it_lists() {
 }
 
 #[test]
-fn a_glob_is_told_from_its_base_and_without_extensions() {
+fn glob_source_respects_base_and_stem() {
     let folder = desk();
     let server = folder.stdio();
-    let client = &server.modern();
+    let client = &server.sessionless();
     let triage = |argument: &str| of(client, prompt("triage"), argument, "", json!({}));
     // A link within the pack is as good as a file.
     assert_eq!(triage("file"), ["a b%20?.md", "c:d.md", "draft-new.md", "out.md", "policy.md"]);
@@ -104,9 +104,9 @@ fn a_glob_is_told_from_its_base_and_without_extensions() {
 }
 
 #[test]
-fn the_path_of_a_file_completes_its_variables() {
+fn file_template_completes_its_variables() {
     let folder = desk();
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let all = |uri: &str, variable: &str, known: Value| of(client, template(uri), variable, "", known);
         assert_eq!(all("page://{name}", "name", json!({})), ["a b%20?", "c:d", "draft-new", "policy"]);
         let deep = ["a b%20?.md", "c:d.md", "draft-new.md", "how-to/restart.md", "old/was.md", "policy.md", "x.txt"];
@@ -127,7 +127,7 @@ fn the_path_of_a_file_completes_its_variables() {
 }
 
 #[test]
-fn a_file_completes_as_soon_as_it_is_there() {
+fn new_file_is_offered_at_once() {
     let folder = desk();
     let server = folder.stdio();
     let client = server.session("2025-11-25");
@@ -138,8 +138,8 @@ fn a_file_completes_as_soon_as_it_is_there() {
 }
 
 #[test]
-fn what_stands_behind_a_reference_completes_and_describes() {
-    let folder = Folder::new(&[
+fn referenced_schema_gives_choices_and_description() {
+    let folder = TestFolder::new(&[
         (
             "folio.yaml",
             r##"folio: 1
@@ -167,7 +167,7 @@ prompts:
 "##,
         ),
     ]);
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let all = |argument: &str| of(client, prompt("p"), argument, "", json!({}));
         for argument in ["tone", "own", "again", "twice"] {
             assert_eq!(all(argument), ["cool", "warm"], "{argument}");
@@ -193,12 +193,12 @@ fn said(complete: &str) -> Vec<Value> {
         two: { uri: 'two://{x}', arguments: { x: { complete: { resource: one } } }, text: '{{x}}' }\n";
     let more = if complete.contains("one") { more } else { more.split_once("  one:").unwrap().0 };
     folder.write("folio.yaml", format!("{head}{prompts}resources:{resources}{more}"));
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"))
 }
 
 #[test]
-fn a_source_that_can_offer_nothing_is_said() {
+fn empty_completion_source_is_reported() {
     for (complete, words) in [
         ("{ complete: { resource: dosc } }", "there is no resource `dosc`"),
         ("{ complete: { resource: plain } }", "nothing completes a variable of `plain`"),
@@ -233,14 +233,14 @@ fn a_source_that_can_offer_nothing_is_said() {
 fn warned(entries: &str) -> Vec<(String, String)> {
     let folder = desk();
     folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\n{entries}"));
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     let words = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
     report.iter().map(|fault| (words(fault, "message"), words(fault, "help"))).collect()
 }
 
 #[test]
-fn a_glob_that_offers_what_cannot_be_read_is_said() {
+fn glob_offering_unreadable_files_is_reported() {
     let asks = |glob: &str| {
         format!(
             "prompts: {{ p: {{ arguments: {{ page: {{ complete: {{ {glob} }} }} }}, messages: [{{ user: {{ resource: 'docs://{{{{path page}}}}' }} }}] }} }}\n\
@@ -266,10 +266,10 @@ fn a_glob_that_offers_what_cannot_be_read_is_said() {
 }
 
 #[test]
-fn a_pack_completes_by_its_own_resources() {
+fn pack_completes_from_its_own_resources() {
     let prompts =
         "prompts: { p: { description: P, arguments: { a: { complete: { resource: docs } } }, text: '{{a}}' } }\n";
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         (
             "folio.yaml",
             &format!(
@@ -286,7 +286,7 @@ fn a_pack_completes_by_its_own_resources() {
         ("in/b/inner.md", ""),
     ]);
     let server = folder.stdio();
-    let client = &server.modern();
+    let client = &server.sessionless();
     assert_eq!(of(client, prompt("p"), "a", "", json!({})), ["outer.md"]);
     assert_eq!(of(client, prompt("in-p"), "a", "", json!({})), ["inner.md"]);
 }

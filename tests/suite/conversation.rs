@@ -56,26 +56,29 @@ tools:
 const LISTS: [&str; 4] = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
 
 /// Goes through `part` with a client of each version on each wire.
-pub fn each(manifest: &str, part: impl Fn(&Client)) {
-    let folder = Folder::of(manifest);
+pub fn each(manifest: &str, part: impl Fn(&TestClient)) {
+    let folder = TestFolder::with_manifest(manifest);
     let web = folder.http();
-    for version in SESSIONS.iter().chain([&MODERN]) {
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let pipes = folder.stdio();
         part(&pipes.client(version));
         part(&web.client(version));
-        pipes.pipe().assert_clean();
+        pipes.pipe().assert_only_messages();
     }
 }
 
 #[test]
-fn who_answers_and_what_can_be_asked_is_said_at_the_beginning() {
+fn initialize_returns_server_info_and_capabilities() {
     each(DESK, |client| {
-        let hello =
-            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
-        let info = if client.is_modern() {
+        let hello = if client.is_sessionless() {
+            client.result("server/discover", Value::Null)
+        } else {
+            client.initialize_result.clone()
+        };
+        let info = if client.is_sessionless() {
             let versions: Vec<&str> =
                 hello["supportedVersions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-            for version in SESSIONS.iter().chain([&MODERN]) {
+            for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
                 assert!(versions.contains(version), "{versions:?}");
             }
             assert_eq!((&hello["ttlMs"], &hello["cacheScope"]), (&json!(1500), &json!("public")), "{hello}");
@@ -99,12 +102,12 @@ fn who_answers_and_what_can_be_asked_is_said_at_the_beginning() {
 }
 
 #[test]
-fn what_is_not_there_is_not_declared_and_a_known_method_of_it_is_not_found() {
+fn undeclared_capability_method_is_not_found() {
     let only_a_prompt = "folio: 1\nserver: { name: one }\nprompts:\n  p: { text: Hi }\n";
     each(only_a_prompt, |client| {
-        let capabilities = match client.is_modern() {
+        let capabilities = match client.is_sessionless() {
             true => client.result("server/discover", Value::Null)["capabilities"].clone(),
-            false => client.agreed["capabilities"].clone(),
+            false => client.initialize_result["capabilities"].clone(),
         };
         assert_eq!(capabilities, json!({ "prompts": { "listChanged": true } }));
         for (method, params) in [
@@ -119,7 +122,7 @@ fn what_is_not_there_is_not_declared_and_a_known_method_of_it_is_not_found() {
                 json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } }),
             ),
         ] {
-            assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+            assert_eq!(client.error_code(method, params), -32601, "{method} in {}", client.version);
         }
         assert_eq!(client.names("prompts"), ["p"]);
     });
@@ -136,19 +139,19 @@ fn what_is_not_there_is_not_declared_and_a_known_method_of_it_is_not_found() {
             ("logging/setLevel", json!({ "level": "info" })),
             ("tasks/get", json!({ "taskId": "a" })),
         ] {
-            assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+            assert_eq!(client.error_code(method, params), -32601, "{method} in {}", client.version);
         }
         assert_eq!(client.names("tools"), ["t"]);
     });
 }
 
 #[test]
-fn a_session_is_served_before_its_client_says_that_it_is_ready() {
-    let folder = Folder::of(DESK);
+fn requests_before_initialized_are_answered() {
+    let folder = TestFolder::with_manifest(DESK);
     let web = folder.http();
-    for version in SESSIONS {
+    for version in SESSION_VERSIONS {
         let pipes = folder.stdio();
-        for client in [pipes.unready(version), web.unready(version)] {
+        for client in [pipes.uninitialized(version), web.uninitialized(version)] {
             client.round_trip();
             assert_eq!(client.names("tools"), ["echo", "shout", "fails"], "{version}");
             assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
@@ -157,16 +160,16 @@ fn a_session_is_served_before_its_client_says_that_it_is_ready() {
 }
 
 #[test]
-fn a_ping_is_answered_with_nothing() {
+fn ping_returns_empty_result() {
     each(DESK, |client| {
-        if !client.is_modern() {
+        if !client.is_sessionless() {
             assert_eq!(client.result("ping", Value::Null), json!({}), "{}", client.version);
         }
     });
 }
 
 #[test]
-fn lists_come_in_pages_in_the_order_written() {
+fn lists_are_paged_in_manifest_order() {
     each(DESK, |client| {
         for (of, names) in [
             ("prompts", &["greet", "count", "bare"][..]),
@@ -181,15 +184,15 @@ fn lists_come_in_pages_in_the_order_written() {
         let last = client.result("tools/list", json!({ "cursor": page["nextCursor"] }));
         assert!(last.get("nextCursor").is_none(), "{last}");
         for (method, cursor) in LISTS.iter().flat_map(|list| ["", "nonsense", "MTox"].map(|cursor| (list, cursor))) {
-            assert_eq!(client.code(method, json!({ "cursor": cursor })), -32602, "{method} {cursor}");
+            assert_eq!(client.error_code(method, json!({ "cursor": cursor })), -32602, "{method} {cursor}");
         }
         let foreign = json!({ "cursor": page["nextCursor"] });
-        assert_eq!(client.code("prompts/list", foreign), -32602, "a cursor of another list");
+        assert_eq!(client.error_code("prompts/list", foreign), -32602, "a cursor of another list");
     });
 }
 
 #[test]
-fn an_entry_says_what_the_manifest_says() {
+fn listed_entry_matches_manifest() {
     each(DESK, |client| {
         let prompt = &client.list("prompts")[0];
         let title = if client.version.as_str() < "2025-06-18" { Value::Null } else { json!("Greeting") };
@@ -207,7 +210,7 @@ fn an_entry_says_what_the_manifest_says() {
 }
 
 #[test]
-fn prompts_are_got() {
+fn prompts_get_returns_messages() {
     each(DESK, |client| {
         assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say a warm hello to Ada.");
         assert_eq!(
@@ -232,7 +235,7 @@ fn prompts_are_got() {
 }
 
 #[test]
-fn a_wrong_prompt_or_argument_is_an_error_that_names_it() {
+fn unknown_prompt_or_argument_is_named_in_error() {
     each(DESK, |client| {
         for (params, named) in [
             (json!({ "name": "nobody" }), "nobody"),
@@ -250,7 +253,7 @@ fn a_wrong_prompt_or_argument_is_an_error_that_names_it() {
 }
 
 #[test]
-fn tools_are_called() {
+fn tools_call_returns_content() {
     each(DESK, |client| {
         assert_eq!(client.call_text("echo", json!({ "text": "a", "times": 2 })), "a x2");
         assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
@@ -262,7 +265,7 @@ fn tools_are_called() {
 }
 
 #[test]
-fn bad_arguments_of_a_tool_are_a_result_that_tells_the_model_all_of_them() {
+fn invalid_tool_arguments_are_all_in_an_error_result() {
     each(DESK, |client| {
         let result = client.call("echo", json!({ "times": 9, "loud": true }));
         assert_eq!(result["isError"], true, "{result}");
@@ -293,9 +296,9 @@ fn resources_and_templates_are_read() {
 }
 
 #[test]
-fn a_resource_that_is_not_there_is_not_found_in_the_words_of_the_version() {
+fn missing_resource_error_matches_version() {
     each(DESK, |client| {
-        let code = if client.is_modern() { -32602 } else { -32002 };
+        let code = if client.is_sessionless() { -32602 } else { -32002 };
         for uri in ["about://nowhere", "free://only-one"] {
             let error = client.error("resources/read", json!({ "uri": uri }));
             assert_eq!(error["code"], code, "{uri} in {}: {error}", client.version);
@@ -329,7 +332,7 @@ fn arguments_are_completed() {
             json!({ "ref": { "type": "ref/other" }, "argument": { "name": "x", "value": "" } }),
             json!({ "ref": greet }),
         ] {
-            assert_eq!(client.code("completion/complete", wrong.clone()), -32602, "{wrong}");
+            assert_eq!(client.error_code("completion/complete", wrong.clone()), -32602, "{wrong}");
         }
     });
 }
@@ -347,7 +350,7 @@ prompts:
 "#;
 
 #[test]
-fn completion_sees_what_is_filled_in_and_gives_a_hundred_values_at_most() {
+fn completion_uses_context_and_caps_at_100() {
     each(COMPLETED, |client| {
         let complete = |argument: &str, context: Value| {
             let mut wish =
@@ -378,11 +381,11 @@ const SCHEMA: &str = r##"{
 }"##;
 
 #[test]
-fn a_schema_is_listed_as_it_is_written_and_arguments_are_held_to_it() {
+fn input_schema_is_listed_verbatim_and_enforced() {
     let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, inputSchema: { file: schema.json }, result: { text: fits } }\n";
-    let folder = Folder::new(&[("folio.yaml", manifest), ("schema.json", SCHEMA)]);
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("schema.json", SCHEMA)]);
     let written: Value = serde_json::from_str(SCHEMA).unwrap();
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         assert_eq!(client.list("tools")[0]["inputSchema"], written, "{}", client.version);
         let street = json!({ "street": "Main" });
         for fits in [json!({ "name": "Ada" }), json!({ "way": "mail", "address": street, "again": street })] {
@@ -402,7 +405,7 @@ fn a_schema_is_listed_as_it_is_written_and_arguments_are_held_to_it() {
 }
 
 #[test]
-fn malformed_parameters_are_not_a_method_that_is_not_found() {
+fn malformed_params_are_invalid_params() {
     each(DESK, |client| {
         for (method, params) in [
             ("tools/call", json!({})),
@@ -419,25 +422,25 @@ fn malformed_parameters_are_not_a_method_that_is_not_found() {
             ("resources/templates/list", json!({ "cursor": 7 })),
             ("completion/complete", json!({ "ref": 7 })),
         ] {
-            let code = client.code(method, params.clone());
+            let code = client.error_code(method, params.clone());
             assert_eq!(code, -32602, "{method} {params} in {}", client.version);
         }
-        if client.is_modern() {
+        if client.is_sessionless() {
             for wrong in [json!({}), json!({ "notifications": 7 })] {
-                assert_eq!(client.code("subscriptions/listen", wrong), -32602);
+                assert_eq!(client.error_code("subscriptions/listen", wrong), -32602);
             }
             return;
         }
         for method in ["resources/subscribe", "resources/unsubscribe"] {
             for wrong in [json!({}), json!({ "uri": 7 })] {
-                assert_eq!(client.code(method, wrong), -32602, "{method} in {}", client.version);
+                assert_eq!(client.error_code(method, wrong), -32602, "{method} in {}", client.version);
             }
         }
     });
 }
 
 #[test]
-fn an_unknown_method_is_not_found() {
+fn unknown_method_is_method_not_found() {
     each(DESK, |client| {
         for method in ["tools/lst", "nothing", "", "tasks/list", "logging/setLevel"] {
             let params = if method == "logging/setLevel" { json!({ "level": "info" }) } else { json!({}) };
@@ -448,9 +451,9 @@ fn an_unknown_method_is_not_found() {
 }
 
 #[test]
-fn the_newest_version_has_none_of_the_methods_of_sessions() {
+fn session_methods_are_unknown_when_sessionless() {
     each(DESK, |client| {
-        if !client.is_modern() {
+        if !client.is_sessionless() {
             return;
         }
         for (method, params) in [
@@ -460,16 +463,16 @@ fn the_newest_version_has_none_of_the_methods_of_sessions() {
             ("resources/unsubscribe", json!({ "uri": "about://desk" })),
             (
                 "initialize",
-                json!({ "protocolVersion": MODERN, "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } }),
+                json!({ "protocolVersion": SESSIONLESS_VERSION, "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } }),
             ),
         ] {
-            assert_eq!(client.code(method, params), -32601, "{method}");
+            assert_eq!(client.error_code(method, params), -32601, "{method}");
         }
     });
 }
 
 /// Every page of a list.
-fn pages(client: &Client, method: &str) -> Vec<Value> {
+fn pages(client: &TestClient, method: &str) -> Vec<Value> {
     let mut pages = vec![client.result(method, Value::Null)];
     while let Some(cursor) = pages.last().and_then(|page| page.get("nextCursor")) {
         pages.push(client.result(method, json!({ "cursor": cursor })));
@@ -478,18 +481,18 @@ fn pages(client: &Client, method: &str) -> Vec<Value> {
 }
 
 #[test]
-fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do_not() {
+fn cache_hints_only_in_sessionless_results() {
     each(DESK, |client| {
         let mut results: Vec<Value> = LISTS.iter().flat_map(|method| pages(client, method)).collect();
         assert_eq!(results.len(), 8, "two pages of each list");
-        if client.is_modern() {
+        if client.is_sessionless() {
             results.push(client.result("server/discover", Value::Null));
         }
         results.push(client.result("resources/read", json!({ "uri": "about://desk" })));
         for result in &results {
             let said = (result.get("ttlMs"), result.get("cacheScope"));
             let due = (json!(1500), json!("public"));
-            let due = if client.is_modern() { (Some(&due.0), Some(&due.1)) } else { (None, None) };
+            let due = if client.is_sessionless() { (Some(&due.0), Some(&due.1)) } else { (None, None) };
             assert_eq!(said, due, "{result}");
         }
         results.push(client.call("echo", json!({ "text": "a" })));
@@ -498,7 +501,7 @@ fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do
             json!({ "ref": { "type": "ref/prompt", "name": "greet" }, "argument": { "name": "tone", "value": "" } });
         results.push(client.result("completion/complete", tone));
         for result in &results {
-            let due = client.is_modern();
+            let due = client.is_sessionless();
             assert_eq!(result.get("resultType"), due.then_some(&json!("complete")), "{result}");
             let server = &result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"];
             assert_eq!(server == "desk", due, "{result}");
@@ -507,38 +510,38 @@ fn results_of_the_newest_version_say_how_long_they_may_be_kept_and_older_ones_do
 }
 
 #[test]
-fn a_version_that_nobody_knows_is_named_with_those_that_are() {
-    let folder = Folder::of(DESK);
+fn unsupported_version_error_lists_supported() {
+    let folder = TestFolder::with_manifest(DESK);
     for server in [folder.stdio(), folder.http()] {
-        let client = server.modern();
+        let client = server.sessionless();
         let mut params = client.params(Value::Null);
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
         let answer = raw(&server, &client, "tools/list", &params, "2099-01-01");
         assert_eq!(answer["error"]["code"], -32022, "{answer}");
         assert_eq!(answer["error"]["data"]["requested"], "2099-01-01");
-        assert!(answer["error"]["data"]["supported"].as_array().unwrap().contains(&json!(MODERN)));
+        assert!(answer["error"]["data"]["supported"].as_array().unwrap().contains(&json!(SESSIONLESS_VERSION)));
     }
 }
 
 /// A request of exactly these parameters.
-fn raw(server: &Server, client: &Client, method: &str, params: &Value, version: &str) -> Value {
+fn raw(server: &TestServer, client: &TestClient, method: &str, params: &Value, version: &str) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 77, "method": method, "params": params });
     if server.port == 0 {
-        client.pipe().line(body.to_string());
-        return client.answer(77);
+        client.pipe().write_line(body.to_string());
+        return client.wait_for_answer(77);
     }
     let headers = [("MCP-Protocol-Version", version), ("Mcp-Method", method)];
-    server.web().post(&headers, &body).answer(&json!(77), |_| {})
+    server.http_client().post(&headers, &body).answer(&json!(77), |_| {})
 }
 
 #[test]
-fn a_client_without_a_name_is_served_and_one_without_capabilities_is_told_what_lacks() {
-    let folder = Folder::of(DESK);
+fn sessionless_meta_requires_capabilities_only() {
+    let folder = TestFolder::with_manifest(DESK);
     for server in [folder.stdio(), folder.http()] {
-        let client = server.modern();
+        let client = server.sessionless();
         let mut params = client.params(Value::Null);
         params["_meta"].as_object_mut().unwrap().remove("io.modelcontextprotocol/clientInfo");
-        let answer = raw(&server, &client, "tools/list", &params, MODERN);
+        let answer = raw(&server, &client, "tools/list", &params, SESSIONLESS_VERSION);
         assert!(answer.get("result").is_some(), "{answer}");
         for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
             let mut lacking = params.clone();
@@ -547,7 +550,7 @@ fn a_client_without_a_name_is_served_and_one_without_capabilities_is_told_what_l
             malformed["_meta"][key] = json!(7);
             for (method, wrong) in [("tools/list", &lacking), ("server/discover", &lacking), ("tools/list", &malformed)]
             {
-                let answer = raw(&server, &client, method, wrong, MODERN);
+                let answer = raw(&server, &client, method, wrong, SESSIONLESS_VERSION);
                 assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
                 assert!(answer["error"]["message"].as_str().unwrap().contains(key), "{method}: {answer}");
             }
@@ -556,18 +559,18 @@ fn a_client_without_a_name_is_served_and_one_without_capabilities_is_told_what_l
 }
 
 #[test]
-fn a_client_that_asks_for_a_version_of_the_future_gets_the_newest_with_sessions() {
-    let folder = Folder::of(DESK);
+fn unknown_version_negotiates_newest_session_version() {
+    let folder = TestFolder::with_manifest(DESK);
     for server in [folder.stdio(), folder.http()] {
-        for version in ["2099-01-01", MODERN, "x"] {
+        for version in ["2099-01-01", SESSIONLESS_VERSION, "x"] {
             let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
             let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
             let answer = if server.port == 0 {
                 let fresh = folder.stdio();
-                fresh.pipe().line(body.to_string());
+                fresh.pipe().write_line(body.to_string());
                 fresh.pipe().next()
             } else {
-                server.web().post(&[], &body).answer(&json!(1), |_| {})
+                server.http_client().post(&[], &body).answer(&json!(1), |_| {})
             };
             assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
         }

@@ -7,8 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::api::Api;
-use crate::harness::{Client, Folder, MODERN, SESSIONS, Serve, eventually, folio_in, text_of};
+use crate::api::MockApi;
+use crate::harness::{
+    SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestClient, TestFolder, run_folio, text_of, wait_until,
+};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -37,8 +39,8 @@ fn files_beneath(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A copy of an example that a test may edit.
-fn copy_of(name: &str) -> Folder {
-    let folder = Folder::new(&[]);
+fn copy_of(name: &str) -> TestFolder {
+    let folder = TestFolder::new(&[]);
     for file in files_beneath(&example(name)) {
         folder.write(file.to_str().unwrap(), fs::read(example(name).join(&file)).unwrap());
     }
@@ -63,7 +65,7 @@ fn has_git() -> bool {
 }
 
 /// The values that complete an argument, best first.
-fn completed(client: &Client, reference: Value, name: &str, value: &str, known: Value) -> Vec<String> {
+fn completed(client: &TestClient, reference: Value, name: &str, value: &str, known: Value) -> Vec<String> {
     let params = json!({
         "ref": reference,
         "argument": { "name": name, "value": value },
@@ -81,18 +83,18 @@ fn template(uri: &str) -> Value {
     json!({ "type": "ref/resource", "uri": uri })
 }
 
-fn messages(client: &Client, name: &str, arguments: Value) -> Vec<Value> {
+fn messages(client: &TestClient, name: &str, arguments: Value) -> Vec<Value> {
     let result = client.result("prompts/get", json!({ "name": name, "arguments": arguments }));
     result["messages"].as_array().unwrap().clone()
 }
 
-fn templates_of(client: &Client) -> Vec<String> {
+fn templates_of(client: &TestClient) -> Vec<String> {
     let templates = client.list("resourceTemplates");
     templates.iter().map(|template| template["uriTemplate"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn the_examples_are_those_that_are_tested() {
+fn every_example_is_tested() {
     let entries = fs::read_dir(Path::new(ROOT).join("examples/servers")).unwrap();
     let names: BTreeSet<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names, EXAMPLES.map(str::to_owned).into());
@@ -105,7 +107,7 @@ fn the_examples_are_those_that_are_tested() {
 fn every_example_checks_without_a_warning() {
     let git = has_git();
     for folder in manifests() {
-        let ran = folio_in(Path::new("/"), &["check", folder.to_str().unwrap(), "--strict", "--format", "json"]);
+        let ran = run_folio(Path::new("/"), &["check", folder.to_str().unwrap(), "--strict", "--format", "json"]);
         let mut report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
         report.retain(|fault| git || fault["code"] != "missing-program");
         assert!(report.is_empty(), "{}: {report:#?}", folder.display());
@@ -114,7 +116,7 @@ fn every_example_checks_without_a_warning() {
 }
 
 #[test]
-fn every_manifest_begins_with_a_modeline_that_finds_the_schema() {
+fn every_manifest_has_a_schema_modeline() {
     let examples = Path::new(ROOT).join("examples/servers");
     let schema = fs::canonicalize(Path::new(ROOT).join("schemas/folio.schema.json")).unwrap();
     let mut seen = 0;
@@ -134,7 +136,7 @@ fn every_action_has_an_example() {
     let examples = Path::new(ROOT).join("examples/servers");
     let files = files_beneath(&examples).into_iter().filter(|file| file.extension().is_some_and(|kind| kind == "yaml"));
     let texts: String = files.map(|file| fs::read_to_string(examples.join(file)).unwrap()).collect();
-    for row in folio::action::TABLE.iter() {
+    for row in folio::action::ACTIONS.iter() {
         let used = texts.lines().any(|line| line.trim_start_matches([' ', '-']).starts_with(&format!("{}:", row.key)));
         assert!(used || texts.contains(&format!("run: {{ {}:", row.key)), "no example uses `{}`", row.key);
     }
@@ -142,10 +144,10 @@ fn every_action_has_an_example() {
 
 /// What the specification shows as examples, an author should find here.
 #[test]
-fn the_specifications_own_examples_are_among_the_entries() {
+fn specification_examples_are_included() {
     let (mut names, mut uris) = (BTreeSet::new(), BTreeSet::new());
     for example in EXAMPLES.map(example) {
-        let ran = folio_in(Path::new(ROOT), &["list", example.to_str().unwrap(), "--json"]);
+        let ran = run_folio(Path::new(ROOT), &["list", example.to_str().unwrap(), "--json"]);
         let lists: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
         for entry in lists.as_object().unwrap().values().flat_map(|list| list.as_array().into_iter().flatten()) {
             names.extend(entry["name"].as_str().map(str::to_owned));
@@ -161,7 +163,7 @@ fn the_specifications_own_examples_are_among_the_entries() {
 }
 
 /// The first value that completes each of these names, each seeing those before it; a text where nothing does.
-fn filled(client: &Client, reference: &Value, names: &[String]) -> Value {
+fn filled(client: &TestClient, reference: &Value, names: &[String]) -> Value {
     let mut known = json!({});
     for name in names {
         let offered = completed(client, reference.clone(), name, "", known.clone());
@@ -171,13 +173,13 @@ fn filled(client: &Client, reference: &Value, names: &[String]) -> Value {
 }
 
 /// Whether a request failed because something that was offered does not exist, or is not taken.
-fn leads_nowhere(client: &Client, method: &str, params: Value) -> Option<Value> {
+fn leads_nowhere(client: &TestClient, method: &str, params: Value) -> Option<Value> {
     let error = client.request(method, params)["error"].clone();
     let code = error["code"].as_i64();
     code.is_some_and(|code| code != -32603).then_some(error)
 }
 
-fn check_prompts(client: &Client) -> usize {
+fn check_prompts(client: &TestClient) -> usize {
     let mut offered = 0;
     for entry in client.list("prompts") {
         let name = entry["name"].as_str().unwrap();
@@ -198,7 +200,7 @@ fn check_prompts(client: &Client) -> usize {
     offered
 }
 
-fn check_templates(client: &Client) -> usize {
+fn check_templates(client: &TestClient) -> usize {
     let mut offered = 0;
     for uri in templates_of(client) {
         let parsed = folio::uri::UriTemplate::parse(&uri).unwrap();
@@ -220,14 +222,14 @@ fn check_templates(client: &Client) -> usize {
 }
 
 #[test]
-fn whatever_an_example_offers_to_complete_is_there() {
+fn offered_completions_are_usable() {
     if !has_git() {
         return;
     }
     let mut offered = 0;
     for name in EXAMPLES {
-        let server = Serve::of(&example(name)).stdio();
-        let client = server.modern();
+        let server = ServeCommand::new(&example(name)).stdio();
+        let client = server.sessionless();
         let declared = client.result("server/discover", Value::Null)["capabilities"].clone();
         if declared.get("completions").is_some() {
             offered += if declared.get("prompts").is_some() { check_prompts(&client) } else { 0 };
@@ -238,10 +240,10 @@ fn whatever_an_example_offers_to_complete_is_there() {
 }
 
 #[test]
-fn hello_says_hello_in_every_version_on_both_wires() {
-    let on_http = Serve::of(&example("hello")).http();
-    for version in SESSIONS.into_iter().chain([MODERN]) {
-        let on_pipes = Serve::of(&example("hello")).stdio();
+fn hello_greets_in_every_version_and_wire() {
+    let on_http = ServeCommand::new(&example("hello")).http();
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
+        let on_pipes = ServeCommand::new(&example("hello")).stdio();
         for client in [on_pipes.client(version), on_http.client(version)] {
             assert_eq!(client.names("prompts"), ["greet"]);
             assert_eq!(client.get_text("greet", json!({ "who": "Ada" })), "Say hello to Ada.");
@@ -261,7 +263,7 @@ fn hello_is_seven_lines() {
 
 #[test]
 fn docs_lists_completes_and_embeds() {
-    let server = Serve::of(&example("docs")).stdio();
+    let server = ServeCommand::new(&example("docs")).stdio();
     let client = server.session("2025-11-25");
     let uris: Vec<Value> = client.list("resources").iter().map(|entry| entry["uri"].clone()).collect();
     assert!(uris.contains(&json!("handbook://guide/how-to/restart.md")), "{uris:?}");
@@ -275,7 +277,7 @@ fn docs_lists_completes_and_embeds() {
     assert_eq!(client.read_text("logs://recent").lines().count(), 3);
     assert_eq!(client.read_text("logs://recent?timeframe=24h").lines().count(), 6);
     assert_eq!(client.read_text("logs://recent?timeframe=7d").lines().count(), 8);
-    assert_eq!(client.code("resources/read", json!({ "uri": "logs://recent?timeframe=1y" })), -32602);
+    assert_eq!(client.error_code("resources/read", json!({ "uri": "logs://recent?timeframe=1y" })), -32602);
     for outside in ["file:///../folio.yaml", "file:///..%2Ffolio.yaml", "handbook://guide/draft-backup.md"] {
         let answer = client.request("resources/read", json!({ "uri": outside }));
         assert!(answer.get("error").is_some(), "{outside}: {answer}");
@@ -296,8 +298,8 @@ fn docs_lists_completes_and_embeds() {
 
 #[test]
 fn docs_prompts_embed_logs_code_and_pictures() {
-    let server = Serve::of(&example("docs")).stdio();
-    let client = server.modern();
+    let server = ServeCommand::new(&example("docs")).stdio();
+    let client = server.sessionless();
     let arguments = json!({ "timeframe": "1h", "fileUri": "file:///store.py" });
     let said = messages(&client, "analyze-project", arguments);
     assert_eq!(text_of(&said[0]["content"]), "Analyze these system logs and the code file for any issues:");
@@ -318,7 +320,7 @@ fn docs_prompts_embed_logs_code_and_pictures() {
 
 #[test]
 fn docs_searches() {
-    let server = Serve::of(&example("docs")).stdio();
+    let server = ServeCommand::new(&example("docs")).stdio();
     let client = server.session("2025-06-18");
     let found = client.call("search-handbook", json!({ "text": "DRAIN IT" }));
     assert!(text_of(&found["content"][0]).starts_with("guide/how-to/restart.md:3:"), "{found}");
@@ -332,7 +334,7 @@ fn docs_searches() {
 }
 
 #[test]
-fn docs_tells_of_edits_and_of_new_pages() {
+fn docs_notifies_edits_and_new_pages() {
     let folder = copy_of("docs");
     let server = folder.stdio();
     let client = server.session("2025-06-18");
@@ -347,10 +349,10 @@ fn docs_tells_of_edits_and_of_new_pages() {
 }
 
 #[test]
-fn docs_tells_listeners_of_2026_too() {
+fn docs_notifies_sessionless_subscribers() {
     let folder = copy_of("docs");
     let server = folder.http();
-    let client = server.modern();
+    let client = server.sessionless();
     let uri = "handbook://guide/start.md";
     let listening = client.listen(json!({ "resourceSubscriptions": [uri], "resourcesListChanged": true }));
     folder.rename_over("guide/start.md", "# Start\n\nIt listens on port 7002.\n");
@@ -360,8 +362,8 @@ fn docs_tells_listeners_of_2026_too() {
 }
 
 /// A repository with two commits, something staged and something not tracked.
-fn repository() -> Folder {
-    let folder = Folder::new(&[("a.txt", "one\n"), ("src/b.txt", "needle\n")]);
+fn repository() -> TestFolder {
+    let folder = TestFolder::new(&[("a.txt", "one\n"), ("src/b.txt", "needle\n")]);
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.args(["-c", "user.name=Ada", "-c", "user.email=ada@desk.example", "-c", "commit.gpgsign=false"]);
@@ -380,12 +382,12 @@ fn repository() -> Folder {
 }
 
 #[test]
-fn git_desk_works_on_the_repository_of_its_user() {
+fn git_desk_uses_the_configured_repository() {
     if !has_git() {
         return;
     }
     let repository = repository();
-    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
     let client = server.session("2025-06-18");
     let status = client.call_text("status", json!({}));
     assert!(status.contains("## main") && status.contains("M  a.txt") && status.contains("?? new.txt"), "{status}");
@@ -404,18 +406,18 @@ fn git_desk_works_on_the_repository_of_its_user() {
 }
 
 #[test]
-fn git_desk_refuses_what_would_be_an_option() {
+fn git_desk_refuses_leading_dash_values() {
     if !has_git() {
         return;
     }
     let repository = repository();
-    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
-    let client = server.modern();
+    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let client = server.sessionless();
     let result = client.call("changed-files", json!({ "since": "--output=taken.txt" }));
     assert_eq!(result["isError"], true, "{result}");
     let uri = "git-show://--output%3Dtaken.txt";
     assert!(client.request("resources/read", json!({ "uri": uri })).get("error").is_some());
-    assert!(!repository.at("taken.txt").exists());
+    assert!(!repository.join("taken.txt").exists());
 }
 
 #[test]
@@ -424,7 +426,7 @@ fn git_desk_prompts_gather_what_they_need() {
         return;
     }
     let repository = repository();
-    let server = Serve::of(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
     let client = server.session("2025-11-25");
     let staged = client.get_text("commit-staged", json!({}));
     assert!(staged.contains("-one\n+two"), "{staged}");
@@ -446,7 +448,7 @@ fn git_desk_prompts_gather_what_they_need() {
 
 #[test]
 fn team_pack_gathers_prompts_from_files_fragments_and_packs() {
-    let server = Serve::of(&example("team-pack")).stdio();
+    let server = ServeCommand::new(&example("team-pack")).stdio();
     let client = server.session("2025-06-18");
     let prompts = ["debug-error", "code_review", "explain-code", "standup", "rv-checklist", "style-plain"];
     assert_eq!(client.names("prompts"), prompts);
@@ -471,8 +473,8 @@ fn team_pack_gathers_prompts_from_files_fragments_and_packs() {
 
 #[test]
 fn team_pack_tools_take_texts_as_they_are() {
-    let server = Serve::of(&example("team-pack")).env("TEAM", "Lighthouse").stdio();
-    let client = server.modern();
+    let server = ServeCommand::new(&example("team-pack")).env("TEAM", "Lighthouse").stdio();
+    let client = server.sessionless();
     assert_eq!(client.call_text("count-words", json!({ "text": "one $(two) `three`" })), "3 words");
     assert_eq!(client.call_text("slug", json!({ "title": " A Good Day " })), "a-good-day");
     let text = "done\n# FIXME: this\n$(id)";
@@ -490,8 +492,8 @@ fn team_pack_tools_take_texts_as_they_are() {
 
 #[test]
 fn team_pack_has_a_skill_for_agents() {
-    let server = Serve::of(&example("team-pack")).stdio();
-    let client = server.modern();
+    let server = ServeCommand::new(&example("team-pack")).stdio();
+    let client = server.sessionless();
     let skills = client.list("skills");
     assert_eq!(skills.len(), 1);
     assert_eq!(skills[0]["frontmatter"]["name"], "write-changelog");
@@ -510,15 +512,16 @@ fn team_pack_has_a_new_prompt_when_a_file_is_added() {
     assert!(client.names("prompts").contains(&"retro".to_owned()));
     // The body of a partial is live without a word.
     folder.write("partials/house-style.hbs", "Be kind.\n");
-    crate::harness::eventually("the partial's new text", || {
+    crate::harness::wait_until("the partial's new text", || {
         client.get_text("retro", json!({})).starts_with("Be kind.")
     });
 }
 
 #[test]
 fn web_api_asks_the_api_and_cuts_its_answers() {
-    let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let api = MockApi::start();
+    let server =
+        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-11-25");
     let now = client.call("get_weather", json!({ "location": "São Paulo & co", "units": "metric" }));
     let expected = json!({ "temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65 });
@@ -537,9 +540,10 @@ fn web_api_asks_the_api_and_cuts_its_answers() {
 
 #[test]
 fn web_api_words_errors_and_keeps_its_key() {
-    let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
-    let client = server.modern();
+    let api = MockApi::start();
+    let server =
+        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let client = server.sessionless();
     let unknown = client.call("get_weather", json!({ "location": "Atlantis" }));
     assert_eq!(unknown["isError"], true);
     assert_eq!(text_of(&unknown["content"][0]), "There is no weather for Atlantis: try the nearest city.");
@@ -548,17 +552,20 @@ fn web_api_words_errors_and_keeps_its_key() {
     assert!(!leaking.to_string().contains("key-93b1c"), "{leaking}");
     assert!(!server.log.text().contains("key-93b1c"));
     // A host that the manifest does not name stays out of reach.
-    let other =
-        Serve::of(&example("web-api")).env("WEATHER_API", "http://127.0.0.2:9").env("WEATHER_KEY", "key-93b1c").stdio();
-    let refused = other.modern().call("get_weather", json!({ "location": "Lima" }));
+    let other = ServeCommand::new(&example("web-api"))
+        .env("WEATHER_API", "http://127.0.0.2:9")
+        .env("WEATHER_KEY", "key-93b1c")
+        .stdio();
+    let refused = other.sessionless().call("get_weather", json!({ "location": "Lima" }));
     assert_eq!(refused["isError"], true);
     assert!(text_of(&refused["content"][0]).contains("private"), "{refused}");
 }
 
 #[test]
 fn web_api_sends_json_with_its_types() {
-    let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let api = MockApi::start();
+    let server =
+        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-06-18");
     let arguments = json!({ "location": "Oslo", "temperature": -3.5, "tags": ["snow", "\"quoted\""] });
     assert_eq!(client.call_text("report", arguments), "Report 17 was taken.");
@@ -577,8 +584,9 @@ fn web_api_sends_json_with_its_types() {
 
 #[test]
 fn web_api_serves_a_prompt_and_a_resource() {
-    let api = Api::start();
-    let server = Serve::of(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let api = MockApi::start();
+    let server =
+        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
     let client = server.session("2025-06-18");
     let text = client.get_text("what-to-wear", json!({ "location": "Lima" }));
     assert!(text.starts_with("It is 22.5 °C in Lima, with partly cloudy."), "{text}");
@@ -590,20 +598,20 @@ fn web_api_serves_a_prompt_and_a_resource() {
 }
 
 /// Goes through `part` with a client of each of these versions that has these capabilities, on each wire.
-fn with_each(versions: &[&str], serve: impl Fn() -> Serve, capabilities: &Value, part: impl Fn(&Client)) {
+fn with_each(versions: &[&str], serve: impl Fn() -> ServeCommand, capabilities: &Value, part: impl Fn(&TestClient)) {
     let web = serve().http();
     for version in versions {
         let pipes = serve().stdio();
-        part(&pipes.able(version, capabilities.clone()));
-        part(&web.able(version, capabilities.clone()));
+        part(&pipes.client_with(version, capabilities.clone()));
+        part(&web.client_with(version, capabilities.clone()));
     }
 }
 
 #[test]
-fn ask_first_deletes_nothing_before_a_person_has_said_so() {
-    let desk = Folder::new(&[]);
-    let serve = || Serve::of(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
-    with_each(&["2025-06-18", "2025-11-25", MODERN], serve, &json!({ "elicitation": {} }), |client| {
+fn ask_first_deletes_only_after_confirmation() {
+    let desk = TestFolder::new(&[]);
+    let serve = || ServeCommand::new(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
+    with_each(&["2025-06-18", "2025-11-25", SESSIONLESS_VERSION], serve, &json!({ "elicitation": {} }), |client| {
         desk.write("plan.txt", "Buy milk\nand bread\n");
         let arguments = json!({ "name": "plan" });
         for (answer, text) in [
@@ -611,20 +619,21 @@ fn ask_first_deletes_nothing_before_a_person_has_said_so() {
             (json!({ "action": "cancel" }), "`plan` is kept."),
             (json!({ "action": "accept", "content": { "sure": false } }), "`plan` is kept."),
         ] {
-            let result = client.talk_to("delete-note", arguments.clone(), |_, params| {
+            let result = client.call_with_answers("delete-note", arguments.clone(), |_, params| {
                 assert_eq!(params["message"], "Delete the note `plan`? It begins: Buy milk");
                 answer.clone()
             });
             assert_eq!(text_of(&result["content"][0]), text);
-            assert!(desk.at("plan.txt").exists());
+            assert!(desk.join("plan.txt").exists());
         }
         let yes = json!({ "action": "accept", "content": { "sure": true } });
-        let result = client.talk_to("delete-note", arguments.clone(), |_, _| yes.clone());
+        let result = client.call_with_answers("delete-note", arguments.clone(), |_, _| yes.clone());
         assert_eq!(text_of(&result["content"][0]), "Deleted `plan`.");
-        assert!(!desk.at("plan.txt").exists());
+        assert!(!desk.join("plan.txt").exists());
         // Nobody is asked about what is not there, and no name leads out of the desk.
         for name in ["plan", "../plan"] {
-            let result = client.talk_to("delete-note", json!({ "name": name }), |_, _| unreachable!("it was asked"));
+            let result =
+                client.call_with_answers("delete-note", json!({ "name": name }), |_, _| unreachable!("it was asked"));
             assert_eq!(result["isError"], true, "{result}");
         }
     });
@@ -632,12 +641,12 @@ fn ask_first_deletes_nothing_before_a_person_has_said_so() {
 
 #[test]
 fn ask_first_invites_in_two_rounds() {
-    let desk = Folder::new(&[]);
-    let serve = || Serve::of(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
-    with_each(&["2025-06-18", "2025-11-25", MODERN], serve, &json!({ "elicitation": {} }), |client| {
+    let desk = TestFolder::new(&[]);
+    let serve = || ServeCommand::new(&example("ask-first")).env("DESK", desk.path().to_str().unwrap());
+    with_each(&["2025-06-18", "2025-11-25", SESSIONLESS_VERSION], serve, &json!({ "elicitation": {} }), |client| {
         let accept = |content: Value| json!({ "action": "accept", "content": content });
         let invite = |send: bool| {
-            client.talk_to("invite", json!({}), |_, params| match params["message"].as_str().unwrap() {
+            client.call_with_answers("invite", json!({}), |_, params| match params["message"].as_str().unwrap() {
                 "Whom do you want to invite?" => accept(json!({ "mail": "ada@desk.example" })),
                 "Send ada@desk.example an invitation as reader?" => accept(json!({ "send": send })),
                 other => panic!("{other}"),
@@ -649,7 +658,7 @@ fn ask_first_invites_in_two_rounds() {
             (&refused["isError"], text_of(&refused["content"][0]).as_str()),
             (&json!(true), "Nobody was invited.")
         );
-        let lines = fs::read_to_string(desk.at("invited.txt")).unwrap();
+        let lines = fs::read_to_string(desk.join("invited.txt")).unwrap();
         let lines: Vec<&str> = lines.lines().map(|line| line.strip_prefix("ada@desk.example ").unwrap()).collect();
         assert_eq!(lines, ["asked for", "invited", "asked for"]);
         desk.remove("invited.txt");
@@ -657,42 +666,42 @@ fn ask_first_invites_in_two_rounds() {
 }
 
 #[test]
-fn assistant_asks_the_clients_model_and_says_how_far_it_is() {
-    let serve = || Serve::of(&example("assistant"));
-    let versions: Vec<&str> = SESSIONS.into_iter().chain([MODERN]).collect();
+fn assistant_samples_and_reports_progress() {
+    let serve = || ServeCommand::new(&example("assistant"));
+    let versions: Vec<&str> = SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]).collect();
     with_each(&versions, serve, &json!({ "sampling": {}, "roots": {} }), |client| {
         let mut meta = json!({ "progressToken": 9 });
-        if client.is_modern() {
+        if client.is_sessionless() {
             meta["io.modelcontextprotocol/logLevel"] = json!("debug");
         } else {
             client.result("logging/setLevel", json!({ "level": "debug" }));
         }
         let minutes = fs::read_to_string(example("assistant").join("minutes/kick-off.md")).unwrap();
         let params = json!({ "name": "summarize-meeting", "arguments": { "meeting": "kick-off" }, "_meta": meta });
-        let said = client.talk("tools/call", params, |method, params| {
+        let said = client.request_with_answers("tools/call", params, |method, params| {
             assert_eq!(method, "sampling/createMessage");
             assert_eq!(text_of(&params["messages"][0]["content"]).trim(), minutes.trim());
             assert!(params["systemPrompt"].as_str().unwrap().starts_with("Write a short summary"), "{params}");
             json!({ "role": "assistant", "content": { "type": "text", "text": " In short.\n" }, "model": "tiny" })
         });
         assert_eq!(text_of(&said["result"]["content"][0]), "# kick-off\n\nIn short.\n");
-        let told = client.told("notifications/progress");
+        let told = client.notified_params("notifications/progress");
         let progress: Vec<f64> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
         assert_eq!(progress, [1.0, 2.0, 3.0], "{told:?}");
-        let logs = client.told("notifications/message");
+        let logs = client.notified_params("notifications/message");
         let spoken: Vec<(&str, &str)> =
             logs.iter().map(|log| (log["level"].as_str().unwrap(), log["logger"].as_str().unwrap())).collect();
         assert_eq!(spoken, [("debug", "summarize"), ("info", "summarize-meeting")], "{logs:?}");
 
         let roots = json!({ "roots": [{ "uri": "file:///work/desk" }, { "uri": "file:///work/lab" }] });
-        let folders = client.talk_to("folders", json!({}), |_, _| roots.clone());
+        let folders = client.call_with_answers("folders", json!({}), |_, _| roots.clone());
         assert_eq!(text_of(&folders["content"][0]), "file:///work/desk\nfile:///work/lab\n");
 
-        let before = client.told("notifications/progress").len();
+        let before = client.notified_params("notifications/progress").len();
         let meta = json!({ "progressToken": "wait" });
         let id = client.send("tools/call", json!({ "name": "wait", "arguments": { "seconds": 10 }, "_meta": meta }));
-        eventually("a first word", || client.told("notifications/progress").len() > before);
-        client.give_up(id);
+        wait_until("a first word", || client.notified_params("notifications/progress").len() > before);
+        client.cancel(id);
         client.round_trip();
         assert!(!client.has_answer(id));
         assert_eq!(client.call_text("wait", json!({ "seconds": 0.01 })), "Waited 0.01 s.");
@@ -700,11 +709,11 @@ fn assistant_asks_the_clients_model_and_says_how_far_it_is() {
 }
 
 #[test]
-fn assistant_says_so_to_a_client_without_a_model() {
-    let serve = || Serve::of(&example("assistant"));
-    with_each(&["2024-11-05", "2025-11-25", MODERN], serve, &json!({}), |client| {
+fn assistant_refuses_client_without_sampling() {
+    let serve = || ServeCommand::new(&example("assistant"));
+    with_each(&["2024-11-05", "2025-11-25", SESSIONLESS_VERSION], serve, &json!({}), |client| {
         let said = client.request("tools/call", json!({ "name": "summarize", "arguments": { "text": "long" } }));
-        let words = if client.is_modern() {
+        let words = if client.is_sessionless() {
             assert_eq!(said["error"]["code"], -32021, "{said}");
             said["error"]["message"].as_str().unwrap().to_owned()
         } else {

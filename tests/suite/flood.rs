@@ -23,21 +23,21 @@ tools:
 "#;
 
 /// How long the large answer is.
-const LARGE: usize = 3 << 20;
+const LARGE_BODY_BYTES: usize = 3 << 20;
 
 /// How much memory the server may have taken at its height.
-const MOST: u64 = 384 << 20;
+const MAX_MEMORY_BYTES: u64 = 384 << 20;
 
 /// How long the flood lasts at least.
-const FLOOD: Duration = Duration::from_secs(12);
+const FLOOD_DURATION: Duration = Duration::from_secs(12);
 
 /// How long an answer may take. What is shipped writes large answers a hundred times as fast as what is tested, on a
 /// machine that does other things besides.
-const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
+const HONEST_ANSWER_TIMEOUT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
 
-fn folder() -> Folder {
-    let folder = Folder::of(SERVER);
-    folder.write("files/large.txt", vec![b'x'; LARGE]);
+fn folder() -> TestFolder {
+    let folder = TestFolder::with_manifest(SERVER);
+    folder.write("files/large.txt", vec![b'x'; LARGE_BODY_BYTES]);
     folder
 }
 
@@ -49,7 +49,7 @@ fn peak(pid: impl std::fmt::Display) -> u64 {
 }
 
 /// What is written to a socket that may be closed already.
-fn begin(server: &Server, text: &str) -> Option<TcpStream> {
+fn begin(server: &TestServer, text: &str) -> Option<TcpStream> {
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).ok()?;
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     socket.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -57,14 +57,14 @@ fn begin(server: &Server, text: &str) -> Option<TcpStream> {
     Some(socket)
 }
 
-fn head(server: &Server, headers: &str, length: usize) -> String {
+fn head(server: &TestServer, headers: &str, length: usize) -> String {
     let port = server.port;
     format!(
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{headers}Content-Length: {length}\r\n\r\n"
     )
 }
 
-fn post(server: &Server, headers: &str, body: &Value) -> Option<TcpStream> {
+fn post(server: &TestServer, headers: &str, body: &Value) -> Option<TcpStream> {
     let body = body.to_string();
     begin(server, &(head(server, headers, body.len()) + &body))
 }
@@ -90,7 +90,7 @@ fn initialize(version: &str) -> Value {
 }
 
 /// Begins a session, and says the headers of what is asked in it.
-fn session(server: &Server, version: &str) -> Option<String> {
+fn session(server: &TestServer, version: &str) -> Option<String> {
     let mut socket = post(server, "", &initialize(version))?;
     let (mut text, mut buffer) = (String::new(), [0; 4096]);
     while !text.contains("\r\n\r\n") {
@@ -106,16 +106,16 @@ fn large() -> Value {
 }
 
 fn modern(method: &str, name: &str) -> String {
-    format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n")
+    format!("MCP-Protocol-Version: {SESSIONLESS_VERSION}\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n")
 }
 
 fn with_meta(mut params: Value) -> Value {
-    params["_meta"] = modern_meta();
+    params["_meta"] = sessionless_meta();
     params
 }
 
 /// Sessions that read one large answer after another.
-fn readers(server: &Server, over: &AtomicBool) {
+fn readers(server: &TestServer, over: &AtomicBool) {
     for _ in 0..40 {
         let Some(headers) = session(server, "2025-11-25") else { continue };
         for id in 1..=4 {
@@ -128,7 +128,7 @@ fn readers(server: &Server, over: &AtomicBool) {
 }
 
 /// Large answers that nobody reads.
-fn deaf(server: &Server, over: &AtomicBool) {
+fn deaf(server: &TestServer, over: &AtomicBool) {
     let ask =
         || post(server, &modern("resources/read", "f://large.txt"), &message(1, "resources/read", with_meta(large())));
     let mut held = Vec::new();
@@ -142,7 +142,7 @@ fn deaf(server: &Server, over: &AtomicBool) {
 }
 
 /// A batch of a few kilobytes with hundreds of megabytes of answers.
-fn batches(server: &Server, over: &AtomicBool) {
+fn batches(server: &TestServer, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let Some(headers) = session(server, "2025-03-26") else { continue };
         let batch: Vec<Value> = (1..=100).map(|id| message(id, "resources/read", large())).collect();
@@ -151,7 +151,7 @@ fn batches(server: &Server, over: &AtomicBool) {
 }
 
 /// Heads and bodies that never end.
-fn halves(server: &Server, over: &AtomicBool) {
+fn halves(server: &TestServer, over: &AtomicBool) {
     let mut held = Vec::new();
     while !over.load(Ordering::Relaxed) {
         held.clear();
@@ -169,7 +169,7 @@ fn halves(server: &Server, over: &AtomicBool) {
 }
 
 /// Sessions that never begin.
-fn beginners(server: &Server, over: &AtomicBool) {
+fn beginners(server: &TestServer, over: &AtomicBool) {
     for _ in 0..1200 {
         if over.load(Ordering::Relaxed) {
             return;
@@ -179,7 +179,7 @@ fn beginners(server: &Server, over: &AtomicBool) {
 }
 
 /// Requests of long ids that are cancelled, and URIs without end.
-fn labels(server: &Server, over: &AtomicBool) {
+fn labels(server: &TestServer, over: &AtomicBool) {
     let Some(headers) = session(server, "2025-11-25") else { return };
     let close = headers + "Connection: close\r\n";
     for number in 0..200 {
@@ -197,7 +197,7 @@ fn labels(server: &Server, over: &AtomicBool) {
 }
 
 /// Tasks that end at once, more than there may be.
-fn tasks(server: &Server, over: &AtomicBool) {
+fn tasks(server: &TestServer, over: &AtomicBool) {
     let mut params = with_meta(json!({ "name": "later" }));
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
@@ -218,18 +218,18 @@ fn wait(over: &AtomicBool) {
 }
 
 /// One who asks for little, again and again: the longest that it waited.
-fn honest(server: &Server, until: Instant) -> Duration {
+fn honest(server: &TestServer, until: Instant) -> Duration {
     let mut longest = Duration::ZERO;
     while Instant::now() < until {
         let began = Instant::now();
-        assert_eq!(server.modern().call_text("small", json!({})), "fine");
+        assert_eq!(server.sessionless().call_text("small", json!({})), "fine");
         longest = longest.max(began.elapsed());
         thread::sleep(Duration::from_millis(50));
     }
     longest
 }
 
-type Attack = fn(&Server, &AtomicBool);
+type Attack = fn(&TestServer, &AtomicBool);
 
 const ATTACKS: [(&str, Attack); 7] = [
     ("readers", readers),
@@ -242,9 +242,9 @@ const ATTACKS: [(&str, Attack); 7] = [
 ];
 
 #[test]
-fn a_flood_takes_bounded_memory_and_honest_clients_are_served() {
+fn flood_uses_bounded_memory_and_serves_others() {
     let folder = folder();
-    let server = limited(&folder).http_as_told();
+    let server = limited(&folder).http_as_configured();
     let over = AtomicBool::new(false);
     let only = std::env::var("FOLIO_FLOOD").ok();
     let longest = thread::scope(|scope| {
@@ -252,27 +252,29 @@ fn a_flood_takes_bounded_memory_and_honest_clients_are_served() {
             scope.spawn(|| attack(&server, &over));
         }
         let longest =
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| honest(&server, Instant::now() + FLOOD)));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| honest(&server, Instant::now() + FLOOD_DURATION)));
         over.store(true, Ordering::Relaxed);
         longest
     });
     let peak = peak(server.pid());
     println!("flood {only:?}: peak {} MiB, longest {longest:?}", peak >> 20);
     let longest = longest.expect("an honest client was not served");
-    assert!(longest < SOON, "an honest client waited {longest:?}");
-    assert!(peak < MOST, "the server has taken {} MiB", peak >> 20);
+    assert!(longest < HONEST_ANSWER_TIMEOUT, "an honest client waited {longest:?}");
+    assert!(peak < MAX_MEMORY_BYTES, "the server has taken {} MiB", peak >> 20);
     // A session can begin, and one that has begun is served.
     server.session("2025-11-25").round_trip();
 }
 
 /// A server that may have as many files open as most systems allow.
-fn limited(folder: &Folder) -> Serve {
-    Serve::through(&["sh", "-c", "ulimit -n 1024; exec \"$@\"", "sh"], folder.path()).flag("--http").flag("127.0.0.1:0")
+fn limited(folder: &TestFolder) -> ServeCommand {
+    ServeCommand::wrapped_by(&["sh", "-c", "ulimit -n 1024; exec \"$@\"", "sh"], folder.path())
+        .flag("--http")
+        .flag("127.0.0.1:0")
 }
 
 /// Each has sent half of its body before any sends the rest: the halves alone are more than may be under way.
 #[test]
-fn uploads_that_wait_for_each_other_are_all_answered() {
+fn concurrent_large_uploads_all_complete() {
     const UPLOADS: usize = 40;
     let server = folder().http();
     let mut params = with_meta(json!({ "name": "small" }));
@@ -282,8 +284,8 @@ fn uploads_that_wait_for_each_other_are_all_answered() {
     let halves = AtomicUsize::new(0);
     let upload = || {
         let mut socket = begin(&server, &head(&server, &headers, body.len())).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
+        socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let (half, rest) = body.split_at(2 << 20);
         let _ = socket.write_all(half.as_bytes());
         halves.fetch_add(1, Ordering::Relaxed);
@@ -306,9 +308,9 @@ fn uploads_that_wait_for_each_other_are_all_answered() {
 
 /// Over a pipe: many requests with large answers, of which none is read.
 #[test]
-fn a_peer_that_does_not_read_takes_bounded_memory() {
+fn non_reading_peer_uses_bounded_memory() {
     let folder = folder();
-    let mut server = Command::new(FOLIO)
+    let mut server = Command::new(FOLIO_BIN)
         .args(["serve", folder.path().to_str().unwrap()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -322,11 +324,13 @@ fn a_peer_that_does_not_read_takes_bounded_memory() {
     let mut stdin = server.stdin.take().unwrap();
     thread::spawn(move || {
         let _ = stdin.write_all(lines.as_bytes());
-        thread::sleep(FLOOD * 2);
+        thread::sleep(FLOOD_DURATION * 2);
     });
     let began = Instant::now();
     let mut steady = (0, Instant::now());
-    while steady.0 < LARGE as u64 || steady.1.elapsed() < Duration::from_secs(3) && began.elapsed() < FLOOD {
+    while steady.0 < LARGE_BODY_BYTES as u64
+        || steady.1.elapsed() < Duration::from_secs(3) && began.elapsed() < FLOOD_DURATION
+    {
         thread::sleep(Duration::from_millis(50));
         let now = peak(server.id());
         if now > steady.0 {
@@ -336,16 +340,18 @@ fn a_peer_that_does_not_read_takes_bounded_memory() {
     let _ = server.kill();
     let _ = server.wait();
     println!("flood deaf pipe: peak {} MiB", steady.0 >> 20);
-    assert!(steady.0 < MOST, "the server has taken {} MiB", steady.0 >> 20);
+    assert!(steady.0 < MAX_MEMORY_BYTES, "the server has taken {} MiB", steady.0 >> 20);
 }
 
 /// A server of these limits, and what it says to a socket on which `text` was written, until it closes that.
-fn said_within(limits: &str, text: impl Fn(&Server) -> String) -> String {
-    let folder = Folder::of(&SERVER.replace("resources:", &format!("http: {{ limits: {{ {limits} }} }}\nresources:")));
-    folder.write("files/large.txt", vec![b'x'; LARGE]);
+fn said_within(limits: &str, text: impl Fn(&TestServer) -> String) -> String {
+    let folder = TestFolder::with_manifest(
+        &SERVER.replace("resources:", &format!("http: {{ limits: {{ {limits} }} }}\nresources:")),
+    );
+    folder.write("files/large.txt", vec![b'x'; LARGE_BODY_BYTES]);
     let server = folder.http();
     let mut socket = begin(&server, &text(&server)).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     thread::sleep(Duration::from_millis(1500));
     let mut said = Vec::new();
     match socket.read_to_end(&mut said) {
@@ -356,35 +362,40 @@ fn said_within(limits: &str, text: impl Fn(&Server) -> String) -> String {
 }
 
 #[test]
-fn a_head_that_does_not_end_is_waited_for_so_long() {
+fn slow_request_head_times_out() {
     assert_eq!(said_within("headerTimeout: 200ms", |server| head(server, "", 3)[..50].to_owned()), "");
 }
 
 #[test]
-fn a_body_that_does_not_end_is_waited_for_so_long() {
+fn slow_request_body_times_out() {
     let said = said_within("bodyTimeout: 200ms", |server| head(server, "", 3) + "{");
     assert!(said.starts_with("HTTP/1.1 408") && said.contains("did not arrive within 200ms"), "{said}");
 }
 
 #[test]
-fn a_client_that_reads_nothing_is_waited_for_so_long() {
+fn non_reading_client_times_out() {
     // More than the sockets of both sides hold.
     let said = said_within("writeTimeout: 200ms", |server| {
         let body = message(1, "resources/read", with_meta(large())).to_string();
         let one = head(server, &modern("resources/read", "f://large.txt"), body.len()) + &body;
         one.repeat(8)
     });
-    assert!(said.starts_with("HTTP/1.1 200") && said.len() < LARGE * 8, "all of it was sent: {}", said.len());
+    assert!(
+        said.starts_with("HTTP/1.1 200") && said.len() < LARGE_BODY_BYTES * 8,
+        "all of it was sent: {}",
+        said.len()
+    );
 }
 
 #[test]
-fn when_connections_are_all_taken_the_one_that_waits_longest_makes_room() {
-    let folder = Folder::of(&SERVER.replace("resources:", "http: { limits: { connections: 4 } }\nresources:"));
+fn full_server_evicts_longest_waiting_connection() {
+    let folder =
+        TestFolder::with_manifest(&SERVER.replace("resources:", "http: { limits: { connections: 4 } }\nresources:"));
     folder.write("files/a.txt", "a");
     let server = folder.http();
     let mut halves: Vec<TcpStream> = (0..4).map(|_| begin(&server, &head(&server, "", 3)).unwrap()).collect();
-    assert_eq!(server.modern().call_text("small", json!({})), "fine");
-    server.log.wait_after(0, |line| line.contains("all 4 connections are in use"));
+    assert_eq!(server.sessionless().call_text("small", json!({})), "fine");
+    server.log.wait_for_line(0, |line| line.contains("all 4 connections are in use"));
     let closed = |socket: &mut TcpStream| match socket.read(&mut [0; 8]) {
         Ok(count) => count == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
@@ -393,9 +404,9 @@ fn when_connections_are_all_taken_the_one_that_waits_longest_makes_room() {
 }
 
 #[test]
-fn labels_are_of_bounded_length_in_every_version() {
+fn overlong_labels_are_refused_in_every_version() {
     let folder = folder();
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         let long = "x".repeat(20_000);
@@ -410,7 +421,7 @@ fn labels_are_of_bounded_length_in_every_version() {
             assert!(refused.to_string().len() < 500 && refused["message"].as_str().unwrap().contains("at most"));
         }
         let pipe = client.pipe();
-        pipe.line(message(long.clone(), "tools/list", json!({})).to_string());
+        pipe.write_line(message(long.clone(), "tools/list", json!({})).to_string());
         assert_eq!(pipe.take(|said| said["id"].is_null())["error"]["message"], "`id` must be at most 1 KiB");
     }
 }

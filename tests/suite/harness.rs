@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long anything may take before the test fails. Nothing waits for it that goes well.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The versions that begin with `initialize`.
-pub const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub const SESSION_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// The version in which each request stands for itself.
-pub const MODERN: &str = "2026-07-28";
+pub const SESSIONLESS_VERSION: &str = "2026-07-28";
 
 /// The program under test.
-pub const FOLIO: &str = env!("CARGO_BIN_EXE_folio");
+pub const FOLIO_BIN: &str = env!("CARGO_BIN_EXE_folio");
 
 /// A folder with the files of a server, gone when the test is over.
-pub struct Folder {
+pub struct TestFolder {
     temporary: TempDir,
 }
 
-impl Folder {
-    pub fn new(files: &[(&str, &str)]) -> Folder {
-        let folder = Folder { temporary: tempfile::tempdir().unwrap() };
+impl TestFolder {
+    pub fn new(files: &[(&str, &str)]) -> TestFolder {
+        let folder = TestFolder { temporary: tempfile::tempdir().unwrap() };
         for (path, text) in files {
             folder.write(path, text);
         }
@@ -41,30 +41,30 @@ impl Folder {
     }
 
     /// The folder of a server that is its manifest.
-    pub fn of(manifest: &str) -> Folder {
-        Folder::new(&[("folio.yaml", manifest)])
+    pub fn with_manifest(manifest: &str) -> TestFolder {
+        TestFolder::new(&[("folio.yaml", manifest)])
     }
 
     /// Writes a file in place, as the plainest of editors does.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
-        let path = self.at(path);
+        let path = self.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// Writes a file beside and renames it over the old one, as most editors do.
     pub fn rename_over(&self, path: &str, text: impl AsRef<[u8]>) {
-        let beside = self.at(&format!("{path}.new~"));
+        let beside = self.join(&format!("{path}.new~"));
         fs::create_dir_all(beside.parent().unwrap()).unwrap();
         fs::write(&beside, text).unwrap();
-        fs::rename(beside, self.at(path)).unwrap();
+        fs::rename(beside, self.join(path)).unwrap();
     }
 
     pub fn remove(&self, path: &str) {
-        fs::remove_file(self.at(path)).unwrap();
+        fs::remove_file(self.join(path)).unwrap();
     }
 
-    pub fn at(&self, path: &str) -> PathBuf {
+    pub fn join(&self, path: &str) -> PathBuf {
         self.path().join(path)
     }
 
@@ -73,36 +73,36 @@ impl Folder {
     }
 
     /// A server of this folder on pipes.
-    pub fn stdio(&self) -> Server {
-        Serve::of(self.path()).stdio()
+    pub fn stdio(&self) -> TestServer {
+        ServeCommand::new(self.path()).stdio()
     }
 
     /// A server of this folder on a port of its own.
-    pub fn http(&self) -> Server {
-        Serve::of(self.path()).http()
+    pub fn http(&self) -> TestServer {
+        ServeCommand::new(self.path()).http()
     }
 
-    pub fn serve(&self) -> Serve {
-        Serve::of(self.path())
+    pub fn serve_command(&self) -> ServeCommand {
+        ServeCommand::new(self.path())
     }
 }
 
 /// Things that come one after another and are waited for.
-pub struct Queue<T> {
+pub struct WaitQueue<T> {
     items: Mutex<VecDeque<T>>,
-    news: Condvar,
+    pushed: Condvar,
 }
 
-impl<T> Default for Queue<T> {
-    fn default() -> Queue<T> {
-        Queue { items: Mutex::new(VecDeque::new()), news: Condvar::new() }
+impl<T> Default for WaitQueue<T> {
+    fn default() -> WaitQueue<T> {
+        WaitQueue { items: Mutex::new(VecDeque::new()), pushed: Condvar::new() }
     }
 }
 
-impl<T> Queue<T> {
+impl<T> WaitQueue<T> {
     pub fn push(&self, item: T) {
         self.items.lock().unwrap().push_back(item);
-        self.news.notify_all();
+        self.pushed.notify_all();
     }
 
     /// Looks at what has come until `find` finds something in it.
@@ -114,7 +114,7 @@ impl<T> Queue<T> {
                 return Some(found);
             }
             let left = deadline.checked_duration_since(Instant::now())?;
-            items = self.news.wait_timeout(items, left).unwrap().0;
+            items = self.pushed.wait_timeout(items, left).unwrap().0;
         }
     }
 
@@ -127,7 +127,7 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T: Clone> Queue<T> {
+impl<T: Clone> WaitQueue<T> {
     pub fn all(&self) -> Vec<T> {
         self.items.lock().unwrap().iter().cloned().collect()
     }
@@ -135,9 +135,9 @@ impl<T: Clone> Queue<T> {
 
 /// What a server wrote on stderr, line by line.
 #[derive(Clone, Default)]
-pub struct Log(Arc<Queue<String>>);
+pub struct StderrLog(Arc<WaitQueue<String>>);
 
-impl Log {
+impl StderrLog {
     pub fn lines(&self) -> Vec<String> {
         self.0.all()
     }
@@ -147,27 +147,27 @@ impl Log {
     }
 
     /// How many lines there are; what comes later stands behind it.
-    pub fn mark(&self) -> usize {
+    pub fn line_count(&self) -> usize {
         self.0.items.lock().unwrap().len()
     }
 
     /// Waits for a line behind `mark`.
-    pub fn wait_after(&self, mark: usize, wanted: impl Fn(&str) -> bool) -> String {
-        let found = self.0.wait(PATIENCE, |lines| lines.iter().skip(mark).find(|line| wanted(line)).cloned());
+    pub fn wait_for_line(&self, mark: usize, wanted: impl Fn(&str) -> bool) -> String {
+        let found = self.0.wait(TEST_TIMEOUT, |lines| lines.iter().skip(mark).find(|line| wanted(line)).cloned());
         found.unwrap_or_else(|| panic!("no such line on stderr after line {mark}:\n{}", self.text()))
     }
 
     /// Waits until the server says that it reloaded.
-    pub fn reloaded_after(&self, mark: usize) -> String {
-        self.wait_after(mark, |line| line.contains("reloaded in "))
+    pub fn wait_for_reload(&self, mark: usize) -> String {
+        self.wait_for_line(mark, |line| line.contains("reloaded in "))
     }
 
     /// Waits until the server says that it did not reload.
-    pub fn refused_after(&self, mark: usize) -> String {
-        self.wait_after(mark, |line| line.contains("not reloaded"))
+    pub fn wait_for_failed_reload(&self, mark: usize) -> String {
+        self.wait_for_line(mark, |line| line.contains("not reloaded"))
     }
 
-    fn follow(&self, stderr: impl Read + Send + 'static) {
+    fn read_from(&self, stderr: impl Read + Send + 'static) {
         let log = self.clone();
         thread::spawn(move || {
             for line in BufReader::new(stderr).split(b'\n') {
@@ -179,84 +179,84 @@ impl Log {
 }
 
 /// How a server is started.
-pub struct Serve {
+pub struct ServeCommand {
     command: Command,
 }
 
-impl Serve {
-    pub fn of(path: &Path) -> Serve {
-        let mut command = Command::new(FOLIO);
+impl ServeCommand {
+    pub fn new(path: &Path) -> ServeCommand {
+        let mut command = Command::new(FOLIO_BIN);
         command.arg("serve").arg(path);
         command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
-        Serve { command }
+        ServeCommand { command }
     }
 
     /// The same by means of another program, whose arguments end with those of this one.
-    pub fn through(program: &[&str], path: &Path) -> Serve {
+    pub fn wrapped_by(program: &[&str], path: &Path) -> ServeCommand {
         let mut command = Command::new(program[0]);
-        command.args(&program[1..]).arg(FOLIO).arg("serve").arg(path);
+        command.args(&program[1..]).arg(FOLIO_BIN).arg("serve").arg(path);
         command.env_remove("FOLIO_LOG").env_remove("NO_COLOR");
-        Serve { command }
+        ServeCommand { command }
     }
 
-    pub fn flag(mut self, flag: &str) -> Serve {
+    pub fn flag(mut self, flag: &str) -> ServeCommand {
         self.command.arg(flag);
         self
     }
 
-    pub fn env(mut self, name: &str, value: &str) -> Serve {
+    pub fn env(mut self, name: &str, value: &str) -> ServeCommand {
         self.command.env(name, value);
         self
     }
 
-    pub fn stdio(self) -> Server {
+    pub fn stdio(self) -> TestServer {
         self.start(false)
     }
 
-    pub fn http(mut self) -> Server {
+    pub fn http(mut self) -> TestServer {
         self.command.args(["--http", "127.0.0.1:0"]);
         self.start(true)
     }
 
     /// Starts it on an address that is given among the flags, or in the manifest.
-    pub fn http_as_told(self) -> Server {
+    pub fn http_as_configured(self) -> TestServer {
         self.start(true)
     }
 
-    fn start(mut self, http: bool) -> Server {
+    fn start(mut self, http: bool) -> TestServer {
         let command = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let log = Log::default();
-        log.follow(child.stderr.take().unwrap());
+        let log = StderrLog::default();
+        log.read_from(child.stderr.take().unwrap());
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().unwrap();
-        let mut server = Server { child: Mutex::new(child), log, port: 0, pipe: None };
+        let mut server = TestServer { child: Mutex::new(child), log, port: 0, pipe: None };
         if http {
             server.port = server.log_port();
         } else {
-            server.pipe = Some(Arc::new(Pipe::new(stdin, stdout)));
+            server.pipe = Some(Arc::new(StdioPipes::new(stdin, stdout)));
         }
         server
     }
 }
 
 /// A server that runs; it is killed when the test lets go of it.
-pub struct Server {
+pub struct TestServer {
     child: Mutex<Child>,
-    pub log: Log,
+    pub log: StderrLog,
     pub port: u16,
-    pipe: Option<Arc<Pipe>>,
+    pipe: Option<Arc<StdioPipes>>,
 }
 
 /// The path that the first event of HTTP+SSE names.
-fn endpoint(event: &str) -> String {
+fn endpoint_path(event: &str) -> String {
     let data = event.strip_prefix("event: endpoint\ndata: ").unwrap_or_else(|| panic!("{event:?}"));
     data.trim_end().to_owned()
 }
 
-impl Server {
+impl TestServer {
     fn log_port(&self) -> u16 {
-        let line = self.log.wait_after(0, |line| line.starts_with("listening on http://") || line.contains("error"));
+        let line = self.log.wait_for_line(0, |line| line.starts_with("listening on http://") || line.contains("error"));
         let port = line.strip_prefix("listening on http://").and_then(|rest| {
             let (authority, path) = rest.split_once('/')?;
             assert!(path.starts_with("mcp") || !path.is_empty(), "{line}");
@@ -276,82 +276,82 @@ impl Server {
     }
 
     /// The wire of a server on pipes.
-    pub fn pipe(&self) -> Arc<Pipe> {
+    pub fn pipe(&self) -> Arc<StdioPipes> {
         self.pipe.clone().unwrap()
     }
 
-    pub fn web(&self) -> Http {
-        Http::new(self.port)
+    pub fn http_client(&self) -> HttpClient {
+        HttpClient::new(self.port)
     }
 
     /// A client that has begun a session, on whatever wire the server has.
-    pub fn session(&self, version: &str) -> Client {
-        let client = self.unready(version);
+    pub fn session(&self, version: &str) -> TestClient {
+        let client = self.uninitialized(version);
         client.notify("notifications/initialized", Value::Null);
         client
     }
 
     /// The same before it has said that it is ready.
-    pub fn unready(&self, version: &str) -> Client {
-        let mut client = Client::new(self.wire(), version);
-        client.begin();
+    pub fn uninitialized(&self, version: &str) -> TestClient {
+        let mut client = TestClient::new(self.wire(), version);
+        client.initialize();
         client
     }
 
     /// A client of any version that has these capabilities.
-    pub fn able(&self, version: &str, capabilities: Value) -> Client {
-        let mut client = Client::new(self.wire(), version);
+    pub fn client_with(&self, version: &str, capabilities: Value) -> TestClient {
+        let mut client = TestClient::new(self.wire(), version);
         client.capabilities = capabilities;
-        if !client.is_modern() {
-            client.begin();
+        if !client.is_sessionless() {
+            client.initialize();
             client.notify("notifications/initialized", Value::Null);
         }
         client
     }
 
     /// A client of 2026-07-28, which needs no session.
-    pub fn modern(&self) -> Client {
-        Client::new(self.wire(), MODERN)
+    pub fn sessionless(&self) -> TestClient {
+        TestClient::new(self.wire(), SESSIONLESS_VERSION)
     }
 
     /// One client of each version: sessions, then the stateless one. On pipes, where there is one peer, each
     /// gets a server of its own from `make`.
-    pub fn client(&self, version: &str) -> Client {
-        if version == MODERN { self.modern() } else { self.session(version) }
+    pub fn client(&self, version: &str) -> TestClient {
+        if version == SESSIONLESS_VERSION { self.sessionless() } else { self.session(version) }
     }
 
     /// A client of HTTP+SSE, for which the server must have been started.
-    pub fn sse(&self, version: &str) -> Client {
-        self.able_sse(version, json!({}))
+    pub fn sse_client(&self, version: &str) -> TestClient {
+        self.sse_client_with(version, json!({}))
     }
 
     /// The same with these capabilities.
-    pub fn able_sse(&self, version: &str, capabilities: Value) -> Client {
-        let mut client = self.sse_at("/sse", &[], version);
+    pub fn sse_client_with(&self, version: &str, capabilities: Value) -> TestClient {
+        let mut client = self.open_sse_client("/sse", &[], version);
         client.capabilities = capabilities;
-        if !client.is_modern() {
-            client.begin();
+        if !client.is_sessionless() {
+            client.initialize();
             client.notify("notifications/initialized", Value::Null);
         }
         client
     }
 
     /// The same, where there is room for it.
-    pub fn try_sse(&self) -> Option<Client> {
-        let mut http = self.web();
+    pub fn try_sse_client(&self) -> Option<TestClient> {
+        let mut http = self.http_client();
         http.path = "/sse".to_owned();
         let mut response = http.send("GET", &[], b"");
         if response.status != 200 {
             return None;
         }
-        http.path = endpoint(&response.first_event());
+        http.path = endpoint_path(&response.first_event());
         let stream = Arc::new(response.stream(Arc::default()));
-        Some(Client::new(Wire::Sse { http, stream }, "2024-11-05"))
+        Some(TestClient::new(ClientWire::Sse { http, stream }, "2024-11-05"))
     }
 
     /// One that has opened its stream there, and not begun.
-    pub fn sse_at(&self, path: &str, headers: &[(&str, &str)], version: &str) -> Client {
-        let mut http = self.web();
+    pub fn open_sse_client(&self, path: &str, headers: &[(&str, &str)], version: &str) -> TestClient {
+        let mut http = self.http_client();
         http.path = path.to_owned();
         let mut response = http.send("GET", headers, b"");
         assert_eq!(
@@ -359,21 +359,21 @@ impl Server {
             (200, Some("text/event-stream")),
             "{response:?}"
         );
-        http.path = endpoint(&response.first_event());
-        let news = Arc::<Queue<Value>>::default();
+        http.path = endpoint_path(&response.first_event());
+        let news = Arc::<WaitQueue<Value>>::default();
         let stream = Arc::new(response.stream(news.clone()));
-        Client { news, ..Client::new(Wire::Sse { http, stream }, version) }
+        TestClient { received: news, ..TestClient::new(ClientWire::Sse { http, stream }, version) }
     }
 
-    fn wire(&self) -> Wire {
+    fn wire(&self) -> ClientWire {
         match &self.pipe {
-            Some(pipe) => Wire::Pipe(pipe.clone()),
-            None => Wire::Http { http: self.web(), session: None },
+            Some(pipe) => ClientWire::Pipe(pipe.clone()),
+            None => ClientWire::Http { http: self.http_client(), session: None },
         }
     }
 
     /// Waits for the end of the process.
-    pub fn wait(&self, within: Duration) -> Option<ExitStatus> {
+    pub fn wait_for_exit(&self, within: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + within;
         loop {
             if let Some(status) = self.child.lock().unwrap().try_wait().unwrap() {
@@ -391,7 +391,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let child = self.child.get_mut().unwrap();
         let _ = child.kill();
@@ -403,16 +403,16 @@ impl Drop for Server {
 }
 
 /// The two pipes of a server.
-pub struct Pipe {
+pub struct StdioPipes {
     stdin: Mutex<Option<ChildStdin>>,
-    incoming: Arc<Queue<Value>>,
-    faults: Arc<Queue<String>>,
+    incoming: Arc<WaitQueue<Value>>,
+    invalid_lines: Arc<WaitQueue<String>>,
     next: AtomicI64,
 }
 
-impl Pipe {
-    fn new(stdin: Option<ChildStdin>, stdout: impl Read + Send + 'static) -> Pipe {
-        let (incoming, faults) = (Arc::<Queue<Value>>::default(), Arc::<Queue<String>>::default());
+impl StdioPipes {
+    fn new(stdin: Option<ChildStdin>, stdout: impl Read + Send + 'static) -> StdioPipes {
+        let (incoming, faults) = (Arc::<WaitQueue<Value>>::default(), Arc::<WaitQueue<String>>::default());
         let (heard, wrong) = (incoming.clone(), faults.clone());
         thread::spawn(move || {
             for line in BufReader::new(stdout).split(b'\n') {
@@ -424,17 +424,17 @@ impl Pipe {
             }
             heard.push(Value::Null);
         });
-        Pipe { stdin: Mutex::new(stdin), incoming, faults, next: AtomicI64::new(1) }
+        StdioPipes { stdin: Mutex::new(stdin), incoming, invalid_lines: faults, next: AtomicI64::new(1) }
     }
 
     /// Writes a line as it is.
-    pub fn line(&self, line: impl AsRef<[u8]>) {
+    pub fn write_line(&self, line: impl AsRef<[u8]>) {
         let mut bytes = line.as_ref().to_vec();
         bytes.push(b'\n');
-        self.bytes(&bytes);
+        self.write_bytes(&bytes);
     }
 
-    pub fn bytes(&self, bytes: &[u8]) {
+    pub fn write_bytes(&self, bytes: &[u8]) {
         let mut stdin = self.stdin.lock().unwrap();
         let stdin = stdin.as_mut().expect("the input is closed");
         stdin.write_all(bytes).unwrap();
@@ -447,8 +447,8 @@ impl Pipe {
     }
 
     pub fn take(&self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let found = self.incoming.take(PATIENCE, wanted);
-        self.assert_clean();
+        let found = self.incoming.take(TEST_TIMEOUT, wanted);
+        self.assert_only_messages();
         found.unwrap_or_else(|| panic!("no such message came; there are {:?}", self.incoming.all()))
     }
 
@@ -458,8 +458,8 @@ impl Pipe {
     }
 
     /// Fails if anything on stdout was no message.
-    pub fn assert_clean(&self) {
-        let faults = self.faults.all();
+    pub fn assert_only_messages(&self) {
+        let faults = self.invalid_lines.all();
         assert!(faults.is_empty(), "lines on stdout that are no JSON-RPC: {faults:?}");
     }
 }
@@ -476,93 +476,93 @@ fn is_batch(message: &Value) -> bool {
 
 /// What a client speaks on.
 #[derive(Clone)]
-enum Wire {
-    Pipe(Arc<Pipe>),
+enum ClientWire {
+    Pipe(Arc<StdioPipes>),
     Http {
-        http: Http,
+        http: HttpClient,
         session: Option<String>,
     },
     /// HTTP+SSE: where to post to, and the stream.
     Sse {
-        http: Http,
-        stream: Arc<Stream>,
+        http: HttpClient,
+        stream: Arc<SseStream>,
     },
 }
 
 /// A client of one version.
-pub struct Client {
-    wire: Wire,
+pub struct TestClient {
+    wire: ClientWire,
     pub version: String,
-    pub agreed: Value,
+    pub initialize_result: Value,
     /// What it says that it can.
     pub capabilities: Value,
     /// Notifications, and over HTTP whatever else came on streams.
-    news: Arc<Queue<Value>>,
+    received: Arc<WaitQueue<Value>>,
     next: AtomicI64,
     /// The connections of requests that were sent over Streamable HTTP and not waited for.
-    open: Mutex<HashMap<i64, TcpStream>>,
+    open_sockets: Mutex<HashMap<i64, TcpStream>>,
 }
 
-impl Client {
-    fn new(wire: Wire, version: &str) -> Client {
-        let news = match &wire {
-            Wire::Pipe(pipe) => pipe.incoming.clone(),
-            Wire::Http { .. } | Wire::Sse { .. } => Arc::default(),
+impl TestClient {
+    fn new(wire: ClientWire, version: &str) -> TestClient {
+        let received = match &wire {
+            ClientWire::Pipe(pipe) => pipe.incoming.clone(),
+            ClientWire::Http { .. } | ClientWire::Sse { .. } => Arc::default(),
         };
-        Client {
+        TestClient {
             wire,
             version: version.to_owned(),
-            agreed: Value::Null,
+            initialize_result: Value::Null,
             capabilities: json!({}),
-            news,
+            received,
             next: AtomicI64::new(1),
-            open: Mutex::default(),
+            open_sockets: Mutex::default(),
         }
     }
 
-    pub fn is_modern(&self) -> bool {
-        self.version == MODERN
+    pub fn is_sessionless(&self) -> bool {
+        self.version == SESSIONLESS_VERSION
     }
 
-    fn begin(&mut self) {
+    fn initialize(&mut self) {
         let params = json!({
             "protocolVersion": self.version,
             "capabilities": self.capabilities,
             "clientInfo": { "name": "suite", "version": "1" },
         });
         match &mut self.wire {
-            Wire::Pipe(_) | Wire::Sse { .. } => self.agreed = self.result("initialize", params),
-            Wire::Http { http, session } => {
+            ClientWire::Pipe(_) | ClientWire::Sse { .. } => self.initialize_result = self.result("initialize", params),
+            ClientWire::Http { http, session } => {
                 let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
                 let response = http.post(&[], &body);
                 assert_eq!(response.status, 200, "{response:?}");
                 *session = Some(response.header("mcp-session-id").expect("a session id").to_owned());
-                self.agreed = response.answer(&json!(0), |_| {})["result"].clone();
+                self.initialize_result = response.answer(&json!(0), |_| {})["result"].clone();
             }
         }
-        assert_eq!(self.agreed["protocolVersion"], self.version, "{}", self.agreed);
+        assert_eq!(self.initialize_result["protocolVersion"], self.version, "{}", self.initialize_result);
     }
 
     /// The id of the session, over HTTP.
     pub fn session_id(&self) -> &str {
         match &self.wire {
-            Wire::Http { session: Some(session), .. } => session,
+            ClientWire::Http { session: Some(session), .. } => session,
             _ => panic!("no session over HTTP"),
         }
     }
 
     pub fn next_id(&self) -> i64 {
         match &self.wire {
-            Wire::Pipe(pipe) => pipe.next.fetch_add(1, Ordering::Relaxed),
-            Wire::Http { .. } | Wire::Sse { .. } => self.next.fetch_add(1, Ordering::Relaxed),
+            ClientWire::Pipe(pipe) => pipe.next.fetch_add(1, Ordering::Relaxed),
+            ClientWire::Http { .. } | ClientWire::Sse { .. } => self.next.fetch_add(1, Ordering::Relaxed),
         }
     }
 
     /// The parameters as this version wants them.
     pub fn params(&self, params: Value) -> Value {
         let mut params = if params.is_null() { json!({}) } else { params };
-        if self.is_modern() && params.is_object() {
-            for (key, value) in modern_meta().as_object().unwrap() {
+        if self.is_sessionless() && params.is_object() {
+            for (key, value) in sessionless_meta().as_object().unwrap() {
                 params["_meta"][key] = value.clone();
             }
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
@@ -573,10 +573,10 @@ impl Client {
     /// The headers that go with a request over HTTP.
     pub fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let mut headers = vec![("MCP-Protocol-Version".to_owned(), self.version.clone())];
-        if let Wire::Http { session: Some(session), .. } = &self.wire {
+        if let ClientWire::Http { session: Some(session), .. } = &self.wire {
             headers.push(("Mcp-Session-Id".to_owned(), session.clone()));
         }
-        if self.is_modern() {
+        if self.is_sessionless() {
             headers.push(("Mcp-Method".to_owned(), method.to_owned()));
             let name = match method.split('/').next() {
                 Some("resources") => &params["uri"],
@@ -596,25 +596,25 @@ impl Client {
         let params = self.params(params);
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.wire {
-            Wire::Pipe(pipe) => {
-                pipe.line(body.to_string());
+            ClientWire::Pipe(pipe) => {
+                pipe.write_line(body.to_string());
                 pipe.take(|message| message["id"] == id && message.get("method").is_none())
             }
-            Wire::Http { http, .. } => {
+            ClientWire::Http { http, .. } => {
                 let headers = self.headers(method, &params);
-                let response = http.post(&borrowed(&headers), &body);
-                response.answer(&json!(id), |message| self.news.push(message))
+                let response = http.post(&borrow_headers(&headers), &body);
+                response.answer(&json!(id), |message| self.received.push(message))
             }
-            Wire::Sse { .. } => match self.post(&body.to_string()) {
+            ClientWire::Sse { .. } => match self.post(&body.to_string()) {
                 Some(refused) => refused,
-                None => self.answer(id),
+                None => self.wait_for_answer(id),
             },
         }
     }
 
     /// Posts a message as a client of HTTP+SSE, and returns the error, where it is none.
     pub fn post(&self, body: &str) -> Option<Value> {
-        let response = self.web().post_bytes(&[], body.as_bytes());
+        let response = self.http_client().post_bytes(&[], body.as_bytes());
         match response.status {
             202 => None,
             400 => Some(response.json()),
@@ -628,29 +628,31 @@ impl Client {
         let params = self.params(params);
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         match &self.wire {
-            Wire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
-            Wire::Pipe(pipe) => pipe.line(body.to_string()),
-            Wire::Http { http, .. } => {
-                let socket = http.begin_post(&borrowed(&self.headers(method, &params)), &body);
-                self.open.lock().unwrap().insert(id, socket.try_clone().unwrap());
-                let news = self.news.clone();
+            ClientWire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
+            ClientWire::Pipe(pipe) => pipe.write_line(body.to_string()),
+            ClientWire::Http { http, .. } => {
+                let socket = http.start_post(&borrow_headers(&self.headers(method, &params)), &body);
+                self.open_sockets.lock().unwrap().insert(id, socket.try_clone().unwrap());
+                let news = self.received.clone();
                 // What is given up on the way has no answer.
-                thread::spawn(move || Response::try_read(socket).map(|response| response.each(|said| news.push(said))));
+                thread::spawn(move || {
+                    HttpResponse::try_read(socket).map(|response| response.for_each_message(|said| news.push(said)))
+                });
             }
         }
         id
     }
 
     /// Calls a tool without waiting.
-    pub fn begin_call(&self, name: &str, arguments: Value) -> i64 {
+    pub fn start_call(&self, name: &str, arguments: Value) -> i64 {
         self.send("tools/call", json!({ "name": name, "arguments": arguments }))
     }
 
     /// No longer wants the answer to what was sent, in the way of the version and the wire.
-    pub fn give_up(&self, id: i64) {
+    pub fn cancel(&self, id: i64) {
         match &self.wire {
-            Wire::Http { session: None, .. } => {
-                let socket = self.open.lock().unwrap().remove(&id).expect("such a request");
+            ClientWire::Http { session: None, .. } => {
+                let socket = self.open_sockets.lock().unwrap().remove(&id).expect("such a request");
                 socket.shutdown(Shutdown::Both).unwrap();
             }
             _ => self.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" })),
@@ -659,36 +661,41 @@ impl Client {
 
     /// Waits for a message for which `wanted` holds: a request of the server's, a notification, or an answer.
     pub fn take(&self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let found = self.news.take(PATIENCE, wanted);
-        found.unwrap_or_else(|| panic!("no such message came in {}; there are {:?}", self.version, self.news.all()))
+        let found = self.received.take(TEST_TIMEOUT, wanted);
+        found.unwrap_or_else(|| panic!("no such message came in {}; there are {:?}", self.version, self.received.all()))
     }
 
     /// Waits for a request of the server's.
-    pub fn asked(&self) -> Value {
+    pub fn next_question(&self) -> Value {
         self.take(is_question)
     }
 
     /// Answers a request of the server's.
-    pub fn reply(&self, question: &Value, result: &Value) {
-        self.tell(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
+    pub fn answer_question(&self, question: &Value, result: &Value) {
+        self.send_raw(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }));
     }
 
     /// Sends a message that has no answer, as it is.
-    pub fn tell(&self, message: &Value) {
+    pub fn send_raw(&self, message: &Value) {
         match &self.wire {
-            Wire::Pipe(pipe) => pipe.line(message.to_string()),
-            Wire::Http { http, .. } => {
-                let response = http.post(&borrowed(&self.headers("", &Value::Null)), message);
+            ClientWire::Pipe(pipe) => pipe.write_line(message.to_string()),
+            ClientWire::Http { http, .. } => {
+                let response = http.post(&borrow_headers(&self.headers("", &Value::Null)), message);
                 assert_eq!(response.status, 202, "{response:?}");
             }
-            Wire::Sse { .. } => assert_eq!(self.post(&message.to_string()), None),
+            ClientWire::Sse { .. } => assert_eq!(self.post(&message.to_string()), None),
         }
     }
 
     /// Sends a request, and answers what the client is asked on the way by its method and parameters: in place in a
     /// session, with the next request in 2026-07-28. Returns the last answer.
-    pub fn talk(&self, method: &str, mut params: Value, mut answer: impl FnMut(&str, &Value) -> Value) -> Value {
-        if self.is_modern() {
+    pub fn request_with_answers(
+        &self,
+        method: &str,
+        mut params: Value,
+        mut answer: impl FnMut(&str, &Value) -> Value,
+    ) -> Value {
+        if self.is_sessionless() {
             loop {
                 let said = self.request(method, params.clone());
                 let result = &said["result"];
@@ -710,73 +717,73 @@ impl Client {
             if !is_question(&said) {
                 return said;
             }
-            self.reply(&said, &answer(said["method"].as_str().unwrap(), &said["params"]));
+            self.answer_question(&said, &answer(said["method"].as_str().unwrap(), &said["params"]));
         }
     }
 
     /// Calls a tool and answers on the way: its result.
-    pub fn talk_to(&self, tool: &str, arguments: Value, answer: impl FnMut(&str, &Value) -> Value) -> Value {
-        let said = self.talk("tools/call", json!({ "name": tool, "arguments": arguments }), answer);
+    pub fn call_with_answers(&self, tool: &str, arguments: Value, answer: impl FnMut(&str, &Value) -> Value) -> Value {
+        let said = self.request_with_answers("tools/call", json!({ "name": tool, "arguments": arguments }), answer);
         assert!(said.get("result").is_some(), "{tool} in {}: {said}", self.version);
         said["result"].clone()
     }
 
     /// What was notified so far by this method, and not waited for: its parameters.
-    pub fn told(&self, method: &str) -> Vec<Value> {
-        let all = self.news.all();
+    pub fn notified_params(&self, method: &str) -> Vec<Value> {
+        let all = self.received.all();
         all.iter().filter(|message| message["method"] == method).map(|message| message["params"].clone()).collect()
     }
 
     /// Waits for the answer to what was sent.
-    pub fn answer(&self, id: i64) -> Value {
+    pub fn wait_for_answer(&self, id: i64) -> Value {
         let is_answer = |message: &Value| message["id"] == id && message.get("method").is_none();
         match &self.wire {
-            Wire::Pipe(pipe) => pipe.take(is_answer),
+            ClientWire::Pipe(pipe) => pipe.take(is_answer),
             _ => self
-                .news
-                .take(PATIENCE, is_answer)
-                .unwrap_or_else(|| panic!("no answer to {id}: {:?}", self.news.all())),
+                .received
+                .take(TEST_TIMEOUT, is_answer)
+                .unwrap_or_else(|| panic!("no answer to {id}: {:?}", self.received.all())),
         }
     }
 
     /// The next message that comes, whatever it is, on pipes and over HTTP+SSE.
-    pub fn hear(&self) -> Value {
-        self.news.take(PATIENCE, |_| true).expect("nothing comes")
+    pub fn next_message(&self) -> Value {
+        self.received.take(TEST_TIMEOUT, |_| true).expect("nothing comes")
     }
 
     /// Whether an answer to what was sent has come.
     pub fn has_answer(&self, id: i64) -> bool {
-        self.news.all().iter().any(|message| message["id"] == id && message.get("method").is_none())
+        self.received.all().iter().any(|message| message["id"] == id && message.get("method").is_none())
     }
 
     /// Closes the stream of HTTP+SSE.
-    pub fn hang_up(&self) {
+    pub fn close_stream(&self) {
         match &self.wire {
-            Wire::Sse { stream, .. } => stream.close(),
+            ClientWire::Sse { stream, .. } => stream.close(),
             _ => panic!("there is no stream"),
         }
     }
 
     /// Waits until the server has closed the stream of HTTP+SSE.
-    pub fn is_hung_up(&self) -> bool {
-        matches!(&self.wire, Wire::Sse { stream, .. } if stream.ended())
+    pub fn wait_for_stream_end(&self) -> bool {
+        matches!(&self.wire, ClientWire::Sse { stream, .. } if stream.wait_for_end())
     }
 
     pub fn is_on_pipes(&self) -> bool {
-        matches!(self.wire, Wire::Pipe(_))
+        matches!(self.wire, ClientWire::Pipe(_))
     }
 
-    pub fn pipe(&self) -> &Pipe {
+    pub fn pipe(&self) -> &StdioPipes {
         match &self.wire {
-            Wire::Pipe(pipe) => pipe,
+            ClientWire::Pipe(pipe) => pipe,
             _ => panic!("it speaks over HTTP"),
         }
     }
 
-    pub fn web(&self) -> &Http {
+    pub fn http_client(&self) -> &HttpClient {
         match &self.wire {
-            Wire::Http { http, .. } | Wire::Sse { http, .. } => http,
-            Wire::Pipe(_) => panic!("it speaks over pipes"),
+            ClientWire::Http { http, .. } | ClientWire::Sse { http, .. } => http,
+            ClientWire::Pipe(_) => panic!("it speaks over pipes"),
         }
     }
 
@@ -795,20 +802,20 @@ impl Client {
     }
 
     /// The code of a request that must fail.
-    pub fn code(&self, method: &str, params: Value) -> i64 {
+    pub fn error_code(&self, method: &str, params: Value) -> i64 {
         self.error(method, params)["code"].as_i64().unwrap()
     }
 
     pub fn notify(&self, method: &str, params: Value) {
         let body = json!({ "jsonrpc": "2.0", "method": method, "params": self.params(params) });
         match &self.wire {
-            Wire::Pipe(pipe) => pipe.line(body.to_string()),
-            Wire::Http { http, .. } => {
+            ClientWire::Pipe(pipe) => pipe.write_line(body.to_string()),
+            ClientWire::Http { http, .. } => {
                 let headers = self.headers(method, &Value::Null);
-                let response = http.post(&borrowed(&headers), &body);
+                let response = http.post(&borrow_headers(&headers), &body);
                 assert_eq!(response.status, 202, "{response:?}");
             }
-            Wire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
+            ClientWire::Sse { .. } => assert_eq!(self.post(&body.to_string()), None),
         }
     }
 
@@ -857,64 +864,66 @@ impl Client {
     }
 
     /// Opens what a client has for word of changes: on pipes nothing, over HTTP the stream of a session.
-    pub fn open_stream(&self) -> Stream {
+    pub fn open_stream(&self) -> SseStream {
         let headers = self.headers("", &Value::Null);
-        let mut headers = borrowed(&headers);
+        let mut headers = borrow_headers(&headers);
         headers.push(("Accept", "text/event-stream"));
-        let response = self.web().send("GET", &headers, b"");
+        let response = self.http_client().send("GET", &headers, b"");
         assert_eq!(response.status, 200, "{response:?}");
-        response.stream(self.news.clone())
+        response.stream(self.received.clone())
     }
 
     /// Listens for changes as 2026-07-28 does, and waits for the acknowledgement.
-    pub fn listen(&self, filter: Value) -> Listening {
-        assert!(self.is_modern());
+    pub fn listen(&self, filter: Value) -> Subscription {
+        assert!(self.is_sessionless());
         let id = self.next_id();
         let params = self.params(json!({ "notifications": filter }));
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params });
         let stream = match &self.wire {
-            Wire::Pipe(pipe) => {
-                pipe.line(body.to_string());
+            ClientWire::Pipe(pipe) => {
+                pipe.write_line(body.to_string());
                 None
             }
-            Wire::Http { http, .. } => {
+            ClientWire::Http { http, .. } => {
                 let headers = self.headers("subscriptions/listen", &params);
-                let response = http.post(&borrowed(&headers), &body);
+                let response = http.post(&borrow_headers(&headers), &body);
                 assert_eq!(response.status, 200, "{response:?}");
-                Some(response.stream(self.news.clone()))
+                Some(response.stream(self.received.clone()))
             }
-            Wire::Sse { .. } => {
+            ClientWire::Sse { .. } => {
                 assert_eq!(self.post(&body.to_string()), None);
                 None
             }
         };
-        let listening = Listening { id, news: self.news.clone(), _stream: stream };
+        let listening = Subscription { id, received: self.received.clone(), _stream: stream };
         listening.wait_for("notifications/subscriptions/acknowledged");
         listening
     }
 
     /// Waits for a notification that is not tagged for a stream.
     pub fn wait_for(&self, method: &str) -> Value {
-        let found = self.news.take(PATIENCE, |message| message["method"] == method && tag(message).is_null());
-        found.unwrap_or_else(|| panic!("no {method} came; there are {:?}", self.news.all()))
+        let found = self
+            .received
+            .take(TEST_TIMEOUT, |message| message["method"] == method && subscription_id(message).is_null());
+        found.unwrap_or_else(|| panic!("no {method} came; there are {:?}", self.received.all()))
     }
 
     /// What was notified so far outside of streams, and not waited for.
-    pub fn notices(&self) -> Vec<String> {
-        let all = self.news.all();
-        let plain = all.iter().filter(|message| message.get("method").is_some() && tag(message).is_null());
+    pub fn untagged_notifications(&self) -> Vec<String> {
+        let all = self.received.all();
+        let plain = all.iter().filter(|message| message.get("method").is_some() && subscription_id(message).is_null());
         plain.map(|message| message["method"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Fails if a notification came before the answer to a round trip that begins now.
     pub fn assert_silent(&self) {
         self.round_trip();
-        assert_eq!(self.notices(), Vec::<String>::new());
+        assert_eq!(self.untagged_notifications(), Vec::<String>::new());
     }
 
     /// Asks for something that every server answers.
     pub fn round_trip(&self) {
-        if self.is_modern() {
+        if self.is_sessionless() {
             self.result("server/discover", Value::Null);
         } else {
             self.result("ping", Value::Null);
@@ -928,27 +937,27 @@ fn is_question(message: &Value) -> bool {
 }
 
 /// Goes through `part` with a client of each version that has these capabilities, on each wire.
-pub fn everywhere(folder: &Folder, capabilities: &Value, part: impl Fn(&Client)) {
+pub fn on_every_version_and_wire(folder: &TestFolder, capabilities: &Value, part: impl Fn(&TestClient)) {
     let web = folder.http();
-    for version in SESSIONS.iter().chain([&MODERN]) {
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let pipes = folder.stdio();
-        part(&pipes.able(version, capabilities.clone()));
-        pipes.pipe().assert_clean();
-        part(&web.able(version, capabilities.clone()));
+        part(&pipes.client_with(version, capabilities.clone()));
+        pipes.pipe().assert_only_messages();
+        part(&web.client_with(version, capabilities.clone()));
     }
 }
 
 /// What each request of 2026-07-28 says about itself.
-pub fn modern_meta() -> Value {
+pub fn sessionless_meta() -> Value {
     json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/protocolVersion": SESSIONLESS_VERSION,
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": { "name": "suite", "version": "1" },
     })
 }
 
 /// The stream for which a message is.
-pub fn tag(message: &Value) -> Value {
+pub fn subscription_id(message: &Value) -> Value {
     message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].clone()
 }
 
@@ -956,80 +965,82 @@ pub fn text_of(content: &Value) -> String {
     content["text"].as_str().unwrap_or_else(|| panic!("no text: {content}")).to_owned()
 }
 
-fn borrowed(headers: &[(String, String)]) -> Vec<(&str, &str)> {
+fn borrow_headers(headers: &[(String, String)]) -> Vec<(&str, &str)> {
     headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 /// A `subscriptions/listen` that is open.
-pub struct Listening {
+pub struct Subscription {
     pub id: i64,
-    news: Arc<Queue<Value>>,
-    _stream: Option<Stream>,
+    received: Arc<WaitQueue<Value>>,
+    _stream: Option<SseStream>,
 }
 
-impl Listening {
-    fn is_mine(&self, message: &Value) -> bool {
-        tag(message) == self.id
+impl Subscription {
+    fn is_for_this(&self, message: &Value) -> bool {
+        subscription_id(message) == self.id
     }
 
     pub fn wait_for(&self, method: &str) -> Value {
-        let found = self.news.take(PATIENCE, |message| message["method"] == method && self.is_mine(message));
-        found.unwrap_or_else(|| panic!("no {method} came on the stream; there are {:?}", self.news.all()))
+        let found =
+            self.received.take(TEST_TIMEOUT, |message| message["method"] == method && self.is_for_this(message));
+        found.unwrap_or_else(|| panic!("no {method} came on the stream; there are {:?}", self.received.all()))
     }
 
     /// What came on the stream and was not waited for.
-    pub fn notices(&self) -> Vec<String> {
-        let all = self.news.all();
-        let mine = all.iter().filter(|message| message.get("method").is_some() && self.is_mine(message));
+    pub fn notifications(&self) -> Vec<String> {
+        let all = self.received.all();
+        let mine = all.iter().filter(|message| message.get("method").is_some() && self.is_for_this(message));
         mine.map(|message| message["method"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Waits for the result with which the server ends the stream.
-    pub fn end(&self) -> Value {
-        let found = self.news.take(PATIENCE, |message| message["id"] == self.id && message.get("result").is_some());
-        found.unwrap_or_else(|| panic!("the stream did not end; there are {:?}", self.news.all()))
+    pub fn wait_for_result(&self) -> Value {
+        let found =
+            self.received.take(TEST_TIMEOUT, |message| message["id"] == self.id && message.get("result").is_some());
+        found.unwrap_or_else(|| panic!("the stream did not end; there are {:?}", self.received.all()))
     }
 }
 
 /// A client of HTTP/1.1 that holds no connection open.
 #[derive(Clone)]
-pub struct Http {
+pub struct HttpClient {
     pub port: u16,
     pub path: String,
     pub host: String,
     pub token: Option<String>,
 }
 
-impl Http {
-    pub fn new(port: u16) -> Http {
-        Http { port, path: "/mcp".to_owned(), host: format!("127.0.0.1:{port}"), token: None }
+impl HttpClient {
+    pub fn new(port: u16) -> HttpClient {
+        HttpClient { port, path: "/mcp".to_owned(), host: format!("127.0.0.1:{port}"), token: None }
     }
 
     /// Posts a message.
-    pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> Response {
+    pub fn post(&self, headers: &[(&str, &str)], body: &Value) -> HttpResponse {
         self.post_bytes(headers, body.to_string().as_bytes())
     }
 
-    pub fn post_bytes(&self, headers: &[(&str, &str)], body: &[u8]) -> Response {
+    pub fn post_bytes(&self, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         let mut all = vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         all.extend_from_slice(headers);
         self.send("POST", &all, body)
     }
 
-    pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
-        Response::read(self.begin(method, headers, body))
+    pub fn send(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
+        HttpResponse::read(self.start_request(method, headers, body))
     }
 
     /// Posts a message without waiting for the response.
-    fn begin_post(&self, headers: &[(&str, &str)], body: &Value) -> TcpStream {
+    fn start_post(&self, headers: &[(&str, &str)], body: &Value) -> TcpStream {
         let mut all = vec![("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         all.extend_from_slice(headers);
-        self.begin("POST", &all, body.to_string().as_bytes())
+        self.start_request("POST", &all, body.to_string().as_bytes())
     }
 
-    fn begin(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
+    fn start_request(&self, method: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut head = format!("{method} {} HTTP/1.1\r\nConnection: close\r\n", self.path);
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -1050,26 +1061,26 @@ impl Http {
 }
 
 /// A response of which the head is read.
-pub struct Response {
+pub struct HttpResponse {
     pub status: u16,
     headers: Vec<(String, String)>,
-    body: Body,
+    body: ResponseBody,
 }
 
-impl std::fmt::Debug for Response {
+impl std::fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {:?}", self.status, self.headers)
     }
 }
 
-impl Response {
+impl HttpResponse {
     /// Reads the head of a response; the body is left on the wire until it is asked for.
-    pub fn read(stream: TcpStream) -> Response {
-        Response::try_read(stream).expect("a response with a status")
+    pub fn read(stream: TcpStream) -> HttpResponse {
+        HttpResponse::try_read(stream).expect("a response with a status")
     }
 
     /// The same, where one comes.
-    fn try_read(stream: TcpStream) -> Option<Response> {
+    fn try_read(stream: TcpStream) -> Option<HttpResponse> {
         let mut reader = BufReader::new(stream);
         let status_line = read_line(&mut reader);
         let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok())?;
@@ -1081,11 +1092,11 @@ impl Response {
         }
         let find = |wanted: &str| headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         let length = if find("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
-            Length::Chunked(0)
+            BodyLength::Chunked(0)
         } else {
-            Length::Known(find("content-length").map_or(0, |length| length.parse().unwrap()))
+            BodyLength::Known(find("content-length").map_or(0, |length| length.parse().unwrap()))
         };
-        Some(Response { status, headers, body: Body { reader, length } })
+        Some(HttpResponse { status, headers, body: ResponseBody { reader, length } })
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -1110,7 +1121,7 @@ impl Response {
             let text = self.text();
             return serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {said} {text:?}"));
         }
-        for message in Events(BufReader::new(self.body)) {
+        for message in SseMessages(BufReader::new(self.body)) {
             if message["id"] == *id && message.get("method").is_none() {
                 return message;
             }
@@ -1120,9 +1131,9 @@ impl Response {
     }
 
     /// Every message of the response, be it the body or events on a stream.
-    fn each(self, mut take: impl FnMut(Value)) {
+    fn for_each_message(self, mut take: impl FnMut(Value)) {
         if self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            Events(BufReader::new(self.body)).for_each(take);
+            SseMessages(BufReader::new(self.body)).for_each(take);
         } else if let Ok(message) = serde_json::from_str(&self.text()) {
             take(message);
         }
@@ -1139,67 +1150,67 @@ impl Response {
     }
 
     /// Reads the events of a stream in a thread of its own.
-    pub fn stream(self, news: Arc<Queue<Value>>) -> Stream {
+    pub fn stream(self, news: Arc<WaitQueue<Value>>) -> SseStream {
         let socket = self.body.reader.get_ref().try_clone().unwrap();
         socket.set_read_timeout(None).unwrap();
-        let ended = Arc::new(Queue::default());
+        let ended = Arc::new(WaitQueue::default());
         let over = ended.clone();
         let body = BufReader::new(self.body);
         thread::spawn(move || {
-            for message in Events(body) {
+            for message in SseMessages(body) {
                 news.push(message);
             }
             over.push(());
         });
-        Stream { socket, ended }
+        SseStream { socket, ended }
     }
 }
 
 /// A stream of events that somebody reads; closed when the test lets go of it.
-pub struct Stream {
+pub struct SseStream {
     socket: TcpStream,
-    ended: Arc<Queue<()>>,
+    ended: Arc<WaitQueue<()>>,
 }
 
-impl Stream {
+impl SseStream {
     /// Waits until the server has closed it.
-    pub fn ended(&self) -> bool {
-        self.ended.wait(PATIENCE, |ended| ended.pop_front()).is_some()
+    pub fn wait_for_end(&self) -> bool {
+        self.ended.wait(TEST_TIMEOUT, |ended| ended.pop_front()).is_some()
     }
 
     /// Whether it is closed by now; not to be asked for after [`Stream::ended`].
-    pub fn has_ended(&self) -> bool {
+    pub fn has_exited(&self) -> bool {
         !self.ended.all().is_empty()
     }
 }
 
-impl Stream {
+impl SseStream {
     pub fn close(&self) {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
-impl Drop for Stream {
+impl Drop for SseStream {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-struct Body {
+struct ResponseBody {
     reader: BufReader<TcpStream>,
-    length: Length,
+    length: BodyLength,
 }
 
-enum Length {
+enum BodyLength {
     Known(usize),
     /// What is left of the chunk.
     Chunked(usize),
-    Over,
+    Done,
 }
 
-impl Read for Body {
+impl Read for ResponseBody {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if let Length::Chunked(0) = self.length {
+        if let BodyLength::Chunked(0) = self.length {
             let mut line = String::new();
             self.reader.read_line(&mut line)?;
             if line.trim().is_empty() {
@@ -1207,9 +1218,9 @@ impl Read for Body {
                 self.reader.read_line(&mut line)?;
             }
             let size = usize::from_str_radix(line.trim(), 16).unwrap_or(0);
-            self.length = if size == 0 { Length::Over } else { Length::Chunked(size) };
+            self.length = if size == 0 { BodyLength::Done } else { BodyLength::Chunked(size) };
         }
-        let (Length::Known(left) | Length::Chunked(left)) = &mut self.length else { return Ok(0) };
+        let (BodyLength::Known(left) | BodyLength::Chunked(left)) = &mut self.length else { return Ok(0) };
         let most = into.len().min(*left);
         if most == 0 {
             return Ok(0);
@@ -1227,9 +1238,9 @@ fn read_line(reader: &mut impl BufRead) -> String {
 }
 
 /// The messages of a `text/event-stream`; events without one are passed over.
-struct Events<R>(R);
+struct SseMessages<R>(R);
 
-impl<R: BufRead> Iterator for Events<R> {
+impl<R: BufRead> Iterator for SseMessages<R> {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {
@@ -1253,20 +1264,20 @@ impl<R: BufRead> Iterator for Events<R> {
 
 /// What a command printed, and how it ended.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
 /// Runs `folio` to its end, in `folder`.
-pub fn folio_in(folder: &Path, arguments: &[&str]) -> Ran {
-    folio_fed(folder, arguments, b"")
+pub fn run_folio(folder: &Path, arguments: &[&str]) -> CommandOutput {
+    run_folio_with_input(folder, arguments, b"")
 }
 
 /// The same with something to read on stdin.
-pub fn folio_fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
-    let mut command = Command::new(FOLIO);
+pub fn run_folio_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
+    let mut command = Command::new(FOLIO_BIN);
     command.args(arguments).current_dir(folder).env_remove("FOLIO_LOG").env_remove("NO_COLOR");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -1274,7 +1285,7 @@ pub fn folio_fed(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
     let feeding = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     feeding.join().unwrap();
-    Ran {
+    CommandOutput {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -1290,8 +1301,8 @@ pub fn assert_within_a_second(takes: impl FnMut(usize) -> Duration) {
 }
 
 /// Waits until `holds` does.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not come to be");
         thread::sleep(Duration::from_millis(10));
@@ -1300,7 +1311,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Processes that have `marker` among their arguments.
 #[cfg(not(target_os = "linux"))]
-pub fn processes(marker: &str) -> Vec<i32> {
+pub fn processes_with_argument(marker: &str) -> Vec<i32> {
     let listed = Command::new("ps").args(["-axo", "pid=,args="]).output().unwrap();
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let having = listed.lines().filter(|line| line.split_whitespace().any(|word| word == marker));
@@ -1309,7 +1320,7 @@ pub fn processes(marker: &str) -> Vec<i32> {
 
 /// Processes that have `marker` among their arguments.
 #[cfg(target_os = "linux")]
-pub fn processes(marker: &str) -> Vec<i32> {
+pub fn processes_with_argument(marker: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };

@@ -13,18 +13,18 @@ use crate::harness::*;
 const GOOD: &str = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n";
 
 /// How long a refusal may take on a machine that does other things besides.
-const SOON: Duration = Duration::from_secs(30);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What `check` says of it: refused, soon, with words and a place.
-fn refused(folder: &Folder) -> String {
+fn refused(folder: &TestFolder) -> String {
     let began = Instant::now();
-    let ran = folio_in(folder.path(), &["check", "--format", "lines"]);
-    assert!(began.elapsed() < SOON, "it took {:?}", began.elapsed());
+    let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
+    assert!(began.elapsed() < LOAD_TIMEOUT, "it took {:?}", began.elapsed());
     assert_eq!(ran.code, Some(1), "{} {}", short(&ran.out), short(&ran.err));
     assert!(ran.out.contains("error:") && !ran.err.contains("panicked"), "{} {}", short(&ran.out), short(&ran.err));
     assert!(ran.out.len() < 20_000, "a report of {} bytes: {}", ran.out.len(), short(&ran.out));
     // The report for people is drawn from the same, and must be as tame.
-    let people = folio_in(folder.path(), &["check"]);
+    let people = run_folio(folder.path(), &["check"]);
     assert_eq!(people.code, Some(1));
     assert!(people.out.len() < 100_000 && !people.err.contains("panicked"), "{}", short(&people.err));
     ran.out
@@ -35,25 +35,25 @@ fn short(text: &str) -> String {
 }
 
 /// Saves it beneath a server that runs, which must stay as it is and take the mend.
-fn is_survived(name: &str, make: impl Fn(&Folder)) {
-    let folder = Folder::of(GOOD);
+fn is_survived(name: &str, make: impl Fn(&TestFolder)) {
+    let folder = TestFolder::with_manifest(GOOD);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     client.round_trip();
-    let mark = server.log.mark();
+    let mark = server.log.line_count();
     make(&folder);
-    server.log.refused_after(mark);
+    server.log.wait_for_failed_reload(mark);
     assert_eq!(client.names("prompts"), ["p"], "{name}");
     client.assert_silent();
-    let mark = server.log.mark();
-    let path = folder.at("folio.yaml");
+    let mark = server.log.line_count();
+    let path = folder.join("folio.yaml");
     if path.is_dir() {
         fs::remove_dir(&path).unwrap();
     } else {
         fs::remove_file(&path).unwrap();
     }
     folder.write("folio.yaml", GOOD.replace("  p:", "  q:"));
-    server.log.reloaded_after(mark);
+    server.log.wait_for_reload(mark);
     assert_eq!(client.names("prompts"), ["q"], "{name}");
 }
 
@@ -67,21 +67,21 @@ fn alias_bomb() -> String {
 }
 
 #[test]
-fn an_alias_bomb_does_not_go_off() {
-    let folder = Folder::of(&alias_bomb());
+fn yaml_alias_bomb_is_refused() {
+    let folder = TestFolder::with_manifest(&alias_bomb());
     let said = refused(&folder);
     assert!(said.contains("folio.yaml:"), "{said}");
     is_survived("bomb", |folder| folder.write("folio.yaml", alias_bomb()));
 }
 
 #[test]
-fn deep_nesting_is_refused_at_its_place() {
+fn deep_yaml_nesting_is_refused() {
     for deep in [
         format!("folio: 1\nserver: {{ name: s }}\nx-a: {}{}\n", "[".repeat(100_000), "]".repeat(100_000)),
         format!("folio: 1\nserver: {{ name: s }}\nx-a: {}\n", "{a: ".repeat(50_000)),
         format!("folio: 1\nserver: {{ name: s }}\nx-a:\n  {}x\n", "- ".repeat(50_000)),
     ] {
-        let folder = Folder::of(&deep);
+        let folder = TestFolder::with_manifest(&deep);
         let said = refused(&folder);
         assert!(said.contains("folio.yaml:"), "{}", short(&said));
     }
@@ -93,7 +93,7 @@ fn deep_templates_are_refused() {
     let blocks = format!("{}{}", "{{#if a}}".repeat(2_000), "{{/if}}".repeat(2_000));
     let calls = format!("{{{{upper {}a{}}}}}", "(upper ".repeat(2_000), ")".repeat(2_000));
     for text in [blocks, calls] {
-        let folder = Folder::of(&format!(
+        let folder = TestFolder::with_manifest(&format!(
             "folio: 1\nserver: {{ name: s }}\nprompts:\n  p: {{ arguments: {{ a: {{}} }}, text: \"{text}\" }}\n"
         ));
         refused(&folder);
@@ -102,22 +102,23 @@ fn deep_templates_are_refused() {
 
 #[test]
 fn a_file_of_100_mb_is_refused_unread() {
-    let folder = Folder::new(&[]);
-    let make = |folder: &Folder| {
-        let file = fs::File::create(folder.at("folio.yaml")).unwrap();
+    let folder = TestFolder::new(&[]);
+    let make = |folder: &TestFolder| {
+        let file = fs::File::create(folder.join("folio.yaml")).unwrap();
         file.set_len(100_000_000).unwrap();
     };
     make(&folder);
-    let ran = folio_in(folder.path(), &["check", "--format", "lines"]);
+    let ran = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
     assert!(format!("{}{}", ran.out, ran.err).contains("folio.yaml"), "{ran:?}");
     is_survived("size", make);
 }
 
 #[test]
-fn a_large_text_is_refused_where_it_is_named() {
-    let folder = Folder::of("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: big.txt } }\n");
-    fs::File::create(folder.at("big.txt")).unwrap().set_len(100_000_000).unwrap();
+fn oversized_text_file_is_reported_at_reference() {
+    let folder =
+        TestFolder::with_manifest("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: big.txt } }\n");
+    fs::File::create(folder.join("big.txt")).unwrap().set_len(100_000_000).unwrap();
     let said = refused(&folder);
     assert!(said.contains("folio.yaml:4:") && said.contains("big.txt"), "{said}");
 }
@@ -128,17 +129,18 @@ fn make_fifo(path: &Path) {
 }
 
 #[test]
-fn a_fifo_is_never_waited_for() {
-    let folder = Folder::of("folio: 1\nserver: { name: s }\ninclude: [more.yaml]\nprompts:\n  p: { text: Hi }\n");
-    make_fifo(&folder.at("more.yaml"));
+fn fifo_is_refused_without_blocking() {
+    let folder =
+        TestFolder::with_manifest("folio: 1\nserver: { name: s }\ninclude: [more.yaml]\nprompts:\n  p: { text: Hi }\n");
+    make_fifo(&folder.join("more.yaml"));
     let said = refused(&folder);
     assert!(said.contains("folio.yaml:3:") && said.contains("more.yaml"), "{said}");
 
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: . , include: [\"*.txt\"] }\n",
     );
     folder.write("a.txt", "a");
-    make_fifo(&folder.at("fifo.txt"));
+    make_fifo(&folder.join("fifo.txt"));
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let uris: Vec<String> =
@@ -147,39 +149,40 @@ fn a_fifo_is_never_waited_for() {
     client.error("resources/read", json!({ "uri": "f://fifo.txt" }));
     assert_eq!(client.read_text("f://a.txt"), "a");
 
-    let folder = Folder::new(&[]);
-    make_fifo(&folder.at("folio.yaml"));
-    let ran = folio_in(folder.path(), &["check"]);
+    let folder = TestFolder::new(&[]);
+    make_fifo(&folder.join("folio.yaml"));
+    let ran = run_folio(folder.path(), &["check"]);
     assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
     is_survived("fifo", |folder| {
         folder.remove("folio.yaml");
-        make_fifo(&folder.at("folio.yaml"));
+        make_fifo(&folder.join("folio.yaml"));
     });
 }
 
 /// Whoever runs the tests may be allowed everything, so a folder stands where a file should.
 #[test]
-fn what_cannot_be_read_is_said_where_it_is_named() {
-    let folder = Folder::of(
+fn unreadable_file_is_reported_at_reference() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ninclude: [more.yaml]\nprompts:\n  p: { text: { file: text.txt } }\n",
     );
-    fs::create_dir(folder.at("more.yaml")).unwrap();
-    fs::create_dir(folder.at("text.txt")).unwrap();
+    fs::create_dir(folder.join("more.yaml")).unwrap();
+    fs::create_dir(folder.join("text.txt")).unwrap();
     let said = refused(&folder);
     assert!(said.contains("folio.yaml:3:") && said.contains("folio.yaml:5:"), "both at once: {said}");
     is_survived("folder", |folder| {
         folder.remove("folio.yaml");
-        fs::create_dir(folder.at("folio.yaml")).unwrap();
+        fs::create_dir(folder.join("folio.yaml")).unwrap();
     });
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_said_so() {
+fn permission_denied_file_is_reported() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::of("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: secret.txt } }\n");
+    let folder =
+        TestFolder::with_manifest("folio: 1\nserver: { name: s }\nprompts:\n  p: { text: { file: secret.txt } }\n");
     folder.write("secret.txt", "secret");
-    fs::set_permissions(folder.at("secret.txt"), fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read(folder.at("secret.txt")).is_ok() {
+    fs::set_permissions(folder.join("secret.txt"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(folder.join("secret.txt")).is_ok() {
         eprintln!("nothing is forbidden to this user: what a folder in the place of a file shows has to do");
         return;
     }
@@ -188,12 +191,12 @@ fn a_file_that_may_not_be_read_is_said_so() {
 }
 
 #[test]
-fn another_encoding_is_named() {
+fn non_utf8_encoding_is_named() {
     let utf16 = |text: &str| -> Vec<u8> {
         [0xfe_ffu16].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
     };
     for (bytes, named) in [(utf16(GOOD), "UTF-16"), (b"folio: 1\nserver: { name: \xff }\n".to_vec(), "UTF-8")] {
-        let folder = Folder::new(&[]);
+        let folder = TestFolder::new(&[]);
         folder.write("folio.yaml", &bytes);
         let said = refused(&folder);
         assert!(said.contains(named), "{named}: {said}");
@@ -203,7 +206,7 @@ fn another_encoding_is_named() {
 
 #[test]
 fn nul_and_other_controls_are_refused_and_not_printed() {
-    let folder = Folder::new(&[]);
+    let folder = TestFolder::new(&[]);
     folder.write("folio.yaml", b"folio: 1\nserver: { name: s }\nprompts:\n  p: { text: \"a\0b\" }\n");
     let said = refused(&folder);
     assert!(!said.contains('\0'), "{said:?}");
@@ -213,10 +216,10 @@ fn nul_and_other_controls_are_refused_and_not_printed() {
 }
 
 #[test]
-fn a_byte_order_mark_and_crlf_are_nothing_special() {
-    let folder = Folder::of(&format!("\u{feff}{}", GOOD.replace('\n', "\r\n")));
+fn bom_and_crlf_are_accepted() {
+    let folder = TestFolder::with_manifest(&format!("\u{feff}{}", GOOD.replace('\n', "\r\n")));
     let server = folder.stdio();
-    assert_eq!(server.modern().get_text("p", json!({})), "Hi");
+    assert_eq!(server.sessionless().get_text("p", json!({})), "Hi");
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn a_second_document_and_an_empty_one_are_refused() {
         "[]\n",
         "just text\n",
     ] {
-        let folder = Folder::of(text);
+        let folder = TestFolder::with_manifest(text);
         refused(&folder);
     }
     is_survived("empty", |folder| folder.write("folio.yaml", ""));
@@ -239,7 +242,7 @@ fn a_second_document_and_an_empty_one_are_refused() {
 #[test]
 fn a_link_to_what_is_hidden_is_hidden_too() {
     use std::os::unix::fs::symlink;
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: docs }\nprompts:\n  p: { text: P, arguments: { f: { complete: { glob: \"docs/**\" } } } }\n",
     );
     for (path, text) in [("docs/a.txt", "a"), ("docs/.secret", "s"), ("docs/.hidden/b.txt", "s"), ("docs/c/d.txt", "d")]
@@ -255,10 +258,10 @@ fn a_link_to_what_is_hidden_is_hidden_too() {
         ("a.txt", "docs/again.txt"),
         ("c", "docs/c-again"),
     ] {
-        symlink(target, folder.at(link)).unwrap();
+        symlink(target, folder.join(link)).unwrap();
     }
-    symlink(folder.at("docs/.secret"), folder.at("docs/absolute.txt")).unwrap();
-    everywhere(&folder, &json!({}), |client| {
+    symlink(folder.join("docs/.secret"), folder.join("docs/absolute.txt")).unwrap();
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let mut listed: Vec<_> = client.list("resources").iter().map(|entry| entry["uri"].to_string()).collect();
         listed.sort();
         let expected = ["a.txt", "again.txt", "c-again/d.txt", "c/d.txt"].map(|path| format!("\"f://{path}\""));
@@ -286,17 +289,18 @@ fn a_link_to_what_is_hidden_is_hidden_too() {
 }
 
 #[test]
-fn links_that_lead_out_or_in_circles_lead_nowhere() {
+fn escaping_or_circular_links_are_refused() {
     use std::os::unix::fs::symlink;
-    let outside = Folder::new(&[("secret.txt", "secret")]);
-    let folder =
-        Folder::of("folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: docs }\n");
+    let outside = TestFolder::new(&[("secret.txt", "secret")]);
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nresources:\n  files: { uri: \"f://{+path}\", root: docs }\n",
+    );
     folder.write("docs/a.txt", "a");
-    symlink(outside.at("secret.txt"), folder.at("docs/out.txt")).unwrap();
-    symlink(outside.path(), folder.at("docs/out")).unwrap();
-    symlink(".", folder.at("docs/round")).unwrap();
-    symlink("loop", folder.at("docs/loop")).unwrap();
-    everywhere(&folder, &json!({}), |client| {
+    symlink(outside.join("secret.txt"), folder.join("docs/out.txt")).unwrap();
+    symlink(outside.path(), folder.join("docs/out")).unwrap();
+    symlink(".", folder.join("docs/round")).unwrap();
+    symlink("loop", folder.join("docs/loop")).unwrap();
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let listed = client.list("resources");
         assert!(listed.iter().all(|entry| !entry["uri"].as_str().unwrap().contains("out")), "{listed:?}");
         for uri in [
@@ -317,18 +321,18 @@ fn links_that_lead_out_or_in_circles_lead_nowhere() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_so_with_2() {
+fn port_in_use_exits_with_2() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let folder = Folder::of(GOOD);
-    let ran = folio_in(folder.path(), &["serve", "--http", &format!("127.0.0.1:{port}")]);
+    let folder = TestFolder::with_manifest(GOOD);
+    let ran = run_folio(folder.path(), &["serve", "--http", &format!("127.0.0.1:{port}")]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
     assert!(ran.err.contains("in use") && ran.err.contains(&port.to_string()), "{ran:?}");
 }
 
 #[test]
-fn a_program_that_floods_hangs_or_is_not_there_is_an_error_to_its_caller_alone() {
-    let folder = Folder::of(
+fn failing_program_affects_only_its_caller() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  flood: { description: F, run: { exec: [sh, -c, \"yes | head -c 50000000\"] } }\n  hang: { description: H, run: { exec: [sleep, \"60\"] }, timeout: 200ms }\n  gone: { description: G, run: { exec: [folio-suite-no-such-program] } }\n  binary: { description: B, run: { exec: [printf, '\\377\\376x'] } }\n  deep: { description: D, run: { exec: [sh, -c, \"yes [ | tr -d '\\\\n' | head -c 100000\"] }, result: { select: a } }\n",
     );
     let server = folder.stdio();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::api::Api;
+use crate::api::MockApi;
 use crate::conversation::DESK;
 use crate::harness::*;
 
@@ -17,44 +17,45 @@ fn initialize(id: i64) -> Value {
 
 /// A request of 2026-07-28 with its headers.
 fn modern(method: &str, mut params: Value) -> (Vec<(&str, &str)>, Value) {
-    params["_meta"] = modern_meta();
-    let headers = vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", method)];
+    params["_meta"] = sessionless_meta();
+    let headers = vec![("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", method)];
     (headers, json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
 }
 
 #[test]
-fn a_session_lives_until_it_is_deleted() {
-    let folder = Folder::of(DESK);
+fn session_lives_until_delete() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    for version in SESSIONS {
+    for version in SESSION_VERSIONS {
         let client = server.session(version);
         client.round_trip();
         let session = client.session_id().to_owned();
         assert!(session.bytes().all(|byte| byte.is_ascii_graphic()), "{session}");
         let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", version)];
-        let deleted = server.web().send("DELETE", &headers, b"");
+        let deleted = server.http_client().send("DELETE", &headers, b"");
         assert!((200..300).contains(&deleted.status), "{deleted:?}");
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-        assert_eq!(server.web().post(&headers, &ping).status, 404, "after the end of the session");
+        assert_eq!(server.http_client().post(&headers, &ping).status, 404, "after the end of the session");
     }
 }
 
 #[test]
-fn a_request_without_its_session_is_told_so() {
-    let folder = Folder::of(DESK);
+fn request_without_session_id_is_refused() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let without = server.web().post(&[], &list);
+    let without = server.http_client().post(&[], &list);
     assert_eq!(without.status, 400, "{without:?}");
-    let unknown = server.web().post(&[("Mcp-Session-Id", "nobody")], &list);
+    let unknown = server.http_client().post(&[("Mcp-Session-Id", "nobody")], &list);
     assert_eq!(unknown.status, 404, "{unknown:?}");
-    let stream = server.web().send("GET", &[("Accept", "text/event-stream"), ("Mcp-Session-Id", "nobody")], b"");
+    let stream =
+        server.http_client().send("GET", &[("Accept", "text/event-stream"), ("Mcp-Session-Id", "nobody")], b"");
     assert_eq!(stream.status, 404, "{stream:?}");
 }
 
 #[test]
 fn sessions_do_not_mix() {
-    let folder = Folder::of(DESK);
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let (one, other) = (server.session("2024-11-05"), server.session("2025-11-25"));
     assert_ne!(one.session_id(), other.session_id());
@@ -63,25 +64,25 @@ fn sessions_do_not_mix() {
 }
 
 #[test]
-fn there_are_only_as_many_sessions_as_allowed_and_an_ended_one_makes_room() {
-    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 2 }}\n"));
+fn max_sessions_is_enforced_and_freed_on_delete() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ maxSessions: 2 }}\n"));
     let server = folder.http();
     let first = server.session("2025-06-18");
     let _second = server.session("2025-06-18");
-    let third = server.web().post(&[], &initialize(7));
+    let third = server.http_client().post(&[], &initialize(7));
     assert_eq!(third.status, 503, "{third:?}");
     assert!(third.header("retry-after").is_some());
     assert_eq!(third.json()["id"], 7);
-    server.modern().round_trip();
-    server.web().send("DELETE", &[("Mcp-Session-Id", first.session_id())], b"");
-    eventually("room for a session", || server.web().post(&[], &initialize(8)).status == 200);
+    server.sessionless().round_trip();
+    server.http_client().send("DELETE", &[("Mcp-Session-Id", first.session_id())], b"");
+    wait_until("room for a session", || server.http_client().post(&[], &initialize(8)).status == 200);
 }
 
 #[test]
-fn pitfall_5_4_a_session_that_is_idle_ends_and_one_that_listens_does_not() {
-    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 2, sessionIdle: 2s }}\n"));
+fn idle_session_ends_and_listening_one_stays() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ maxSessions: 2, sessionIdle: 2s }}\n"));
     // All at once, since a server of each version waits as long.
-    let begun = SESSIONS.map(|version| {
+    let begun = SESSION_VERSIONS.map(|version| {
         let server = folder.http();
         let listening = server.session(version);
         let stream = listening.open_stream();
@@ -90,21 +91,21 @@ fn pitfall_5_4_a_session_that_is_idle_ends_and_one_that_listens_does_not() {
     });
     for (server, listening, _stream, idle) in begun {
         // There is room for another only when one of the two has ended.
-        eventually("the end of a session", || server.web().post(&[], &initialize(1)).status == 200);
+        wait_until("the end of a session", || server.http_client().post(&[], &initialize(1)).status == 200);
         listening.round_trip();
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-        assert_eq!(server.web().post(&[("Mcp-Session-Id", idle.session_id())], &ping).status, 404);
+        assert_eq!(server.http_client().post(&[("Mcp-Session-Id", idle.session_id())], &ping).status, 404);
     }
 }
 
 #[test]
-fn pitfall_5_1_requests_of_the_newest_version_leave_nothing_behind() {
-    let folder = Folder::of(&format!("{DESK}http: {{ maxSessions: 1 }}\n"));
+fn sessionless_requests_leave_no_state() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ maxSessions: 1 }}\n"));
     let server = folder.http();
-    let client = server.modern();
+    let client = server.sessionless();
     for _ in 0..20 {
         let (headers, body) = modern("tools/list", json!({}));
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         assert_eq!((response.status, response.header("mcp-session-id")), (200, None));
         assert_eq!(client.call_text("echo", json!({ "text": "a" })), "a x1");
     }
@@ -112,8 +113,8 @@ fn pitfall_5_1_requests_of_the_newest_version_leave_nothing_behind() {
 }
 
 #[test]
-fn the_status_tells_what_the_error_tells() {
-    let folder = Folder::of(DESK);
+fn http_status_matches_error_code() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     for (method, params, status, code) in [
         ("nothing", json!({}), 404, -32601),
@@ -133,7 +134,7 @@ fn the_status_tells_what_the_error_tells() {
             _ => None,
         };
         headers.extend(name.map(|name| ("Mcp-Name", name)));
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         let was = response.status;
         let answer = response.json();
         assert_eq!(
@@ -145,7 +146,7 @@ fn the_status_tells_what_the_error_tells() {
     let (mut headers, mut body) = modern("tools/list", json!({}));
     body["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     headers[0].1 = "2099-01-01";
-    let response = server.web().post(&headers, &body);
+    let response = server.http_client().post(&headers, &body);
     assert_eq!(response.status, 400);
     assert_eq!(response.json()["error"]["code"], -32022);
     for key in ["io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/protocolVersion"] {
@@ -155,7 +156,7 @@ fn the_status_tells_what_the_error_tells() {
             if wrong.is_null() {
                 body["params"]["_meta"].as_object_mut().unwrap().remove(key);
             }
-            let response = server.web().post(&headers, &body);
+            let response = server.http_client().post(&headers, &body);
             assert_eq!(response.status, 400, "{key} {wrong}");
             assert_eq!(response.json()["error"]["code"], -32602, "{key} {wrong}");
         }
@@ -163,8 +164,8 @@ fn the_status_tells_what_the_error_tells() {
 }
 
 #[test]
-fn an_answer_by_itself_is_json_and_what_is_told_before_it_makes_a_stream() {
-    let folder = Folder::of(
+fn single_answer_is_json_and_notified_one_is_sse() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: [{ progress: { progress: 1 } }, { sleep: 1ms }], result: { text: x } }\n",
     );
     let server = folder.http();
@@ -172,7 +173,7 @@ fn an_answer_by_itself_is_json_and_what_is_told_before_it_makes_a_stream() {
         let (mut headers, mut body) = modern("tools/call", json!({ "name": "t" }));
         headers.push(("Mcp-Name", "t"));
         body["params"]["_meta"].as_object_mut().unwrap().extend(meta.as_object().unwrap().clone());
-        server.web().post(&headers, &body)
+        server.http_client().post(&headers, &body)
     };
     let alone = call(json!({}));
     assert_eq!((alone.status, alone.header("content-type")), (200, Some("application/json")));
@@ -188,15 +189,15 @@ fn an_answer_by_itself_is_json_and_what_is_told_before_it_makes_a_stream() {
 }
 
 #[test]
-fn a_name_may_come_in_base64_and_no_header_twice_or_not_at_all() {
-    let folder = Folder::of(&DESK.replace("about://blob", "about://b%C3%A4r"));
+fn mcp_name_header_base64_duplicate_and_missing() {
+    let folder = TestFolder::with_manifest(&DESK.replace("about://blob", "about://b%C3%A4r"));
     let server = folder.http();
-    let version = ("MCP-Protocol-Version", MODERN);
+    let version = ("MCP-Protocol-Version", SESSIONLESS_VERSION);
     let method = ("Mcp-Method", "resources/read");
     let (_, body) = modern("resources/read", json!({ "uri": "about://b%C3%A4r" }));
     let plain = ("Mcp-Name", "about://b%C3%A4r");
     for name in [plain, ("Mcp-Name", "=?base64?YWJvdXQ6Ly9iJUMzJUE0cg==?="), ("Mcp-Name", "  about://b%C3%A4r ")] {
-        let response = server.web().post(&[version, method, name], &body);
+        let response = server.http_client().post(&[version, method, name], &body);
         assert_eq!(response.status, 200, "{name:?}");
         assert_eq!(response.json()["result"]["contents"][0]["blob"], "AAEC");
     }
@@ -211,7 +212,7 @@ fn a_name_may_come_in_base64_and_no_header_twice_or_not_at_all() {
         vec![version, method, ("Mcp-Name", "")],
         vec![version, ("Mcp-Method", "Resources/Read"), plain],
     ] {
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         let status = response.status;
         let answer = response.json();
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
@@ -219,21 +220,21 @@ fn a_name_may_come_in_base64_and_no_header_twice_or_not_at_all() {
 }
 
 #[test]
-fn headers_that_contradict_the_body_are_refused() {
-    let folder = Folder::of(DESK);
+fn headers_contradicting_body_are_refused() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let (right, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "a" } }));
     let named = |name: &'static str| [right.clone(), vec![("Mcp-Name", name)]].concat();
-    assert_eq!(server.web().post(&named("echo"), &body).status, 200);
+    assert_eq!(server.http_client().post(&named("echo"), &body).status, 200);
     let wrong = [
         named("shout"),
         right.clone(),
-        vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list"), ("Mcp-Name", "echo")],
-        vec![("MCP-Protocol-Version", MODERN), ("Mcp-Name", "echo")],
+        vec![("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", "tools/list"), ("Mcp-Name", "echo")],
+        vec![("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Name", "echo")],
         vec![("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "echo")],
     ];
     for headers in wrong {
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         let status = response.status;
         let answer = response.json();
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {answer}");
@@ -241,14 +242,14 @@ fn headers_that_contradict_the_body_are_refused() {
 }
 
 #[test]
-fn what_sessions_have_means_nothing_in_the_newest_version() {
-    let folder = Folder::of(DESK);
+fn session_headers_are_ignored_when_sessionless() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let session = server.session("2025-11-25");
     for id in ["nobody", session.session_id()] {
         let (mut headers, body) = modern("tools/list", json!({}));
         headers.extend([("Mcp-Session-Id", id), ("Last-Event-ID", "1-1")]);
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         assert_eq!((response.status, response.header("mcp-session-id")), (200, None), "{id}");
         assert_eq!(response.json()["result"]["resultType"], "complete", "{id}");
     }
@@ -256,8 +257,8 @@ fn what_sessions_have_means_nothing_in_the_newest_version() {
 }
 
 #[test]
-fn a_body_that_is_no_message_is_answered_with_what_is_wrong() {
-    let folder = Folder::of(DESK);
+fn invalid_body_gets_json_rpc_error() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     for (body, code) in [
         (&b"{"[..], -32700),
@@ -269,7 +270,7 @@ fn a_body_that_is_no_message_is_answered_with_what_is_wrong() {
         (b"{}", -32600),
         (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
     ] {
-        let response = server.web().post_bytes(&[], body);
+        let response = server.http_client().post_bytes(&[], body);
         let status = response.status;
         let answer = response.json();
         let shown = String::from_utf8_lossy(body);
@@ -279,42 +280,42 @@ fn a_body_that_is_no_message_is_answered_with_what_is_wrong() {
             "{shown}: {answer}"
         );
     }
-    server.modern().round_trip();
+    server.sessionless().round_trip();
 }
 
 #[test]
-fn only_messages_of_json_for_clients_that_can_read_the_answer_are_taken() {
-    let folder = Folder::of(DESK);
+fn content_type_and_accept_are_required() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let body = initialize(1).to_string();
     let plain = [("Content-Type", "text/plain"), ("Accept", "application/json, text/event-stream")];
-    assert_eq!(server.web().send("POST", &plain, body.as_bytes()).status, 415);
+    assert_eq!(server.http_client().send("POST", &plain, body.as_bytes()).status, 415);
     let deaf = [("Content-Type", "application/json"), ("Accept", "image/png")];
-    assert_eq!(server.web().send("POST", &deaf, body.as_bytes()).status, 406);
-    assert_eq!(server.web().send("PUT", &[], body.as_bytes()).status, 405);
-    let modern = [("MCP-Protocol-Version", MODERN), ("Accept", "text/event-stream")];
+    assert_eq!(server.http_client().send("POST", &deaf, body.as_bytes()).status, 406);
+    assert_eq!(server.http_client().send("PUT", &[], body.as_bytes()).status, 405);
+    let modern = [("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Accept", "text/event-stream")];
     for method in ["GET", "DELETE"] {
-        assert_eq!(server.web().send(method, &modern, b"").status, 405, "{method}");
+        assert_eq!(server.http_client().send(method, &modern, b"").status, 405, "{method}");
     }
 }
 
 #[test]
-fn a_body_over_4_mib_is_refused_and_one_below_is_not() {
-    let folder = Folder::of(DESK);
+fn body_over_4_mib_is_refused() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    let client = server.modern();
+    let client = server.sessionless();
     let long = "x".repeat(3 << 20);
     assert_eq!(client.call_text("echo", json!({ "text": long })).len(), long.len() + 3);
     let (headers, body) = modern("tools/call", json!({ "name": "echo", "arguments": { "text": "x".repeat(5 << 20) } }));
-    assert_eq!(server.web().post(&headers, &body).status, 413);
+    assert_eq!(server.http_client().post(&headers, &body).status, 413);
     client.round_trip();
 }
 
 #[test]
-fn other_paths_are_told_where_the_endpoint_is() {
-    let folder = Folder::of(DESK);
+fn other_paths_name_the_endpoint() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    let mut web = server.web();
+    let mut web = server.http_client();
     for (path, status) in [("/", 200), ("/other", 404), ("/mcp/x", 404)] {
         web.path = path.to_owned();
         let response = web.send("GET", &[], b"");
@@ -324,8 +325,8 @@ fn other_paths_are_told_where_the_endpoint_is() {
 }
 
 #[test]
-fn a_host_or_an_origin_from_elsewhere_is_forbidden() {
-    let folder = Folder::of(DESK);
+fn foreign_host_or_origin_is_forbidden() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let port = server.port;
     let (own, local) = (format!("http://127.0.0.1:{port}"), format!("http://localhost:{port}"));
@@ -340,34 +341,37 @@ fn a_host_or_an_origin_from_elsewhere_is_forbidden() {
         (vec![("Host", "evil.example.com"), ("Origin", "http://evil.example.com")], 403),
         (vec![("Origin", "http://127.0.0.1:1")], 403),
     ] {
-        let response = server.web().post(&headers, &initialize(1));
+        let response = server.http_client().post(&headers, &initialize(1));
         assert_eq!(response.status, status, "{headers:?}");
-        let list = server.web().send("GET", &headers, b"");
+        let list = server.http_client().send("GET", &headers, b"");
         assert_eq!(list.status == 403, status == 403, "GET {headers:?}");
     }
 }
 
 #[test]
-fn pages_of_an_allowed_origin_may_ask_and_read() {
-    let folder = Folder::of(&format!("{DESK}http: {{ allowedOrigins: [\"https://desk.example\"] }}\n"));
+fn allowed_origin_gets_cors_headers() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ allowedOrigins: [\"https://desk.example\"] }}\n"));
     let server = folder.http();
-    let response = server.web().post(&[("Origin", "https://desk.example")], &initialize(1));
+    let response = server.http_client().post(&[("Origin", "https://desk.example")], &initialize(1));
     assert_eq!(response.status, 200);
     assert_eq!(response.header("access-control-allow-origin"), Some("https://desk.example"));
-    let asked = server.web().send("OPTIONS", &[("Origin", "https://desk.example")], b"");
+    let asked = server.http_client().send("OPTIONS", &[("Origin", "https://desk.example")], b"");
     assert_eq!((asked.status, asked.header("access-control-allow-origin")), (204, Some("https://desk.example")));
-    assert_eq!(server.web().post(&[("Origin", "https://desk.example.evil.example")], &initialize(1)).status, 403);
+    assert_eq!(
+        server.http_client().post(&[("Origin", "https://desk.example.evil.example")], &initialize(1)).status,
+        403
+    );
 }
 
 #[test]
-fn a_token_must_be_shown_and_is_never_told() {
+fn token_is_required_and_never_leaked() {
     let manifest = format!("{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n");
-    let folder = Folder::of(&manifest);
-    let server = folder.serve().env("TOKEN", "open-sesame-4711").http();
-    let refused = server.web().post(&[], &initialize(1));
+    let folder = TestFolder::with_manifest(&manifest);
+    let server = folder.serve_command().env("TOKEN", "open-sesame-4711").http();
+    let refused = server.http_client().post(&[], &initialize(1));
     assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
     let refused = refused.text();
-    let mut web = server.web();
+    let mut web = server.http_client();
     web.token = Some("wrong".to_owned());
     assert_eq!(web.post(&[], &initialize(1)).status, 401);
     web.token = Some("open-sesame-4711".to_owned());
@@ -376,15 +380,15 @@ fn a_token_must_be_shown_and_is_never_told() {
 }
 
 #[test]
-fn the_token_counts_in_its_header_alone_and_goes_no_further() {
-    let api = Api::start();
-    let folder = Folder::of(&format!(
+fn token_is_read_only_from_authorization_header() {
+    let api = MockApi::start();
+    let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\nenv: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n\
          tools:\n  web: {{ description: W, run: {{ http: {{ url: \"{}/v1/weather\", headers: {{ x-api-key: k }} }} }} }}\n",
         api.url()
     ));
-    let server = folder.serve().env("TOKEN", "open-sesame-4711").http();
-    let mut web = server.web();
+    let server = folder.serve_command().env("TOKEN", "open-sesame-4711").http();
+    let mut web = server.http_client();
     let (mut headers, body) = modern("tools/call", json!({ "name": "web" }));
     headers.push(("Mcp-Name", "web"));
     for query in ["access_token", "token"] {
@@ -399,27 +403,28 @@ fn the_token_counts_in_its_header_alone_and_goes_no_further() {
 }
 
 #[test]
-fn an_address_that_others_reach_needs_a_token_or_a_word() {
-    let folder = Folder::of(DESK);
+fn public_address_needs_token_or_insecure() {
+    let folder = TestFolder::with_manifest(DESK);
     let path = folder.path().to_str().unwrap();
-    let refused = folio_in(folder.path(), &["serve", path, "--http", "0.0.0.0:0"]);
+    let refused = run_folio(folder.path(), &["serve", path, "--http", "0.0.0.0:0"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.err.contains("--insecure") && refused.err.contains("token"), "{refused:?}");
     assert_eq!(refused.out, "");
-    let server = folder.serve().flag("--http=0.0.0.0:0").flag("--insecure").http_as_told();
-    server.modern().round_trip();
-    let guarded =
-        Folder::of(&format!("{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n"));
-    let server = guarded.serve().flag("--http=0.0.0.0:0").env("TOKEN", "open-sesame-4711").http_as_told();
-    assert_eq!(server.web().post(&[], &initialize(1)).status, 401);
+    let server = folder.serve_command().flag("--http=0.0.0.0:0").flag("--insecure").http_as_configured();
+    server.sessionless().round_trip();
+    let guarded = TestFolder::with_manifest(&format!(
+        "{DESK}env: {{ TOKEN: {{ secret: true }} }}\nhttp: {{ token: \"{{{{env.TOKEN}}}}\" }}\n"
+    ));
+    let server = guarded.serve_command().flag("--http=0.0.0.0:0").env("TOKEN", "open-sesame-4711").http_as_configured();
+    assert_eq!(server.http_client().post(&[], &initialize(1)).status, 401);
 }
 
 #[test]
-fn the_manifest_says_where_it_listens_and_flags_have_the_last_word() {
-    let folder = Folder::of(&format!("{DESK}http: {{ listen: \"127.0.0.1:0\", path: /desk }}\n"));
-    let server = folder.serve().flag("--http").http_as_told();
+fn http_flags_override_manifest() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ listen: \"127.0.0.1:0\", path: /desk }}\n"));
+    let server = folder.serve_command().flag("--http").http_as_configured();
     assert!(server.log.text().contains("/desk"), "{}", server.log.text());
-    let mut web = server.web();
+    let mut web = server.http_client();
     web.path = "/desk".to_owned();
     assert_eq!(web.post(&[], &initialize(1)).status, 200);
     web.path = "/mcp".to_owned();
@@ -427,9 +432,9 @@ fn the_manifest_says_where_it_listens_and_flags_have_the_last_word() {
 }
 
 #[test]
-fn giving_up_the_connection_cancels_a_request_of_the_newest_version() {
+fn disconnect_cancels_sessionless_request() {
     let marker = format!("folio-suite-hang-up-{}", std::process::id());
-    let folder = Folder::of(&format!(
+    let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
     ));
     let server = folder.http();
@@ -446,16 +451,16 @@ fn giving_up_the_connection_cancels_a_request_of_the_newest_version() {
         head += &format!("{name}: {value}\r\n");
     }
     socket.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
-    eventually("the child", || !processes(&marker).is_empty());
+    wait_until("the child", || !processes_with_argument(&marker).is_empty());
     drop(socket);
-    eventually("the end of the child", || processes(&marker).is_empty());
-    server.modern().round_trip();
+    wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
+    server.sessionless().round_trip();
 }
 
 #[test]
-fn a_cancelled_request_of_a_session_ends_its_processes() {
+fn cancelled_session_request_ends_processes() {
     let marker = format!("folio-suite-web-cancel-{}", std::process::id());
-    let folder = Folder::of(&format!(
+    let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
     ));
     let server = folder.http();
@@ -464,26 +469,26 @@ fn a_cancelled_request_of_a_session_ends_its_processes() {
         scope.spawn(|| {
             let id = json!(555);
             let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "wait" } });
-            let response = server.web().post(&[("Mcp-Session-Id", client.session_id())], &body);
+            let response = server.http_client().post(&[("Mcp-Session-Id", client.session_id())], &body);
             // No answer comes; the stream ends, or the client does.
             drop(response);
         });
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         client.notify("notifications/cancelled", json!({ "requestId": 555 }));
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         client.round_trip();
-        server.web().send("DELETE", &[("Mcp-Session-Id", client.session_id())], b"");
+        server.http_client().send("DELETE", &[("Mcp-Session-Id", client.session_id())], b"");
     });
 }
 
 #[test]
-fn a_session_hears_of_changes_on_its_stream_and_the_newest_version_on_its_own() {
+fn changes_reach_session_and_listen_streams() {
     let before = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\ntools:\n  t: { description: T, result: { text: x } }\n";
-    let folder = Folder::of(before);
+    let folder = TestFolder::with_manifest(before);
     let server = folder.http();
-    let sessions: Vec<Client> = SESSIONS.iter().map(|version| server.session(version)).collect();
-    let _streams: Vec<Stream> = sessions.iter().map(Client::open_stream).collect();
-    let modern = server.modern();
+    let sessions: Vec<TestClient> = SESSION_VERSIONS.iter().map(|version| server.session(version)).collect();
+    let _streams: Vec<SseStream> = sessions.iter().map(TestClient::open_stream).collect();
+    let modern = server.sessionless();
     let all = modern.listen(json!({ "promptsListChanged": true, "toolsListChanged": true }));
     let tools_only = modern.listen(json!({ "toolsListChanged": true }));
     folder.rename_over("folio.yaml", before.replace("  p:", "  q:"));
@@ -494,14 +499,14 @@ fn a_session_hears_of_changes_on_its_stream_and_the_newest_version_on_its_own() 
     }
     all.wait_for("notifications/prompts/list_changed");
     modern.round_trip();
-    assert_eq!((all.notices(), tools_only.notices()), (vec![], vec![]));
+    assert_eq!((all.notifications(), tools_only.notifications()), (vec![], vec![]));
 }
 
 #[test]
-fn pitfall_5_2_one_word_of_a_change_goes_to_one_stream_of_a_session_only() {
+fn notification_goes_to_one_stream_per_session() {
     let before = "folio: 1\nserver: { name: s }\nprompts:\n  p: { text: Hi }\n";
-    for version in SESSIONS {
-        let folder = Folder::of(before);
+    for version in SESSION_VERSIONS {
+        let folder = TestFolder::with_manifest(before);
         let server = folder.http();
         let client = server.session(version);
         let _streams = [client.open_stream(), client.open_stream()];
@@ -512,23 +517,23 @@ fn pitfall_5_2_one_word_of_a_change_goes_to_one_stream_of_a_session_only() {
 }
 
 #[test]
-fn a_request_in_halves_and_one_that_is_no_http_hold_up_nobody() {
-    let folder = Folder::of(DESK);
+fn partial_and_non_http_requests_delay_nobody() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let mut half = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     half.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Le").unwrap();
     let mut noise = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     noise.write_all(b"\x16\x03\x01 not http at all\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    noise.set_read_timeout(Some(PATIENCE)).unwrap();
+    noise.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let _ = noise.read_to_end(&mut answer);
-    server.modern().round_trip();
+    server.sessionless().round_trip();
     server.session("2025-06-18").round_trip();
 }
 
 #[test]
-fn an_argument_mirrored_in_a_header_must_be_the_same_there() {
-    let folder = Folder::of(
+fn mirrored_header_must_match_argument() {
+    let folder = TestFolder::with_manifest(
         r#"folio: 1
 server: { name: s }
 tools:
@@ -558,7 +563,7 @@ tools:
     for (mirrored, right) in cases {
         let mut headers = headers.clone();
         headers.extend(mirrored);
-        let response = server.web().post(&headers, &body);
+        let response = server.http_client().post(&headers, &body);
         let status = response.status;
         let answer = response.answer(&json!(1), |_| {});
         if right {
@@ -571,7 +576,7 @@ tools:
         let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": arguments }));
         headers.push(("Mcp-Name", "t"));
         headers.extend(mirrored);
-        server.web().post(&headers, &body).status
+        server.http_client().post(&headers, &body).status
     };
     assert_eq!(status(json!({ "region": null }), &[]), 200);
     assert_eq!(status(json!({ "region": null }), &[("Mcp-Param-Region", "north")]), 400);
@@ -585,35 +590,35 @@ tools:
     // What is not given is not repeated, and a session repeats nothing.
     let (mut headers, body) = modern("tools/call", json!({ "name": "t", "arguments": {} }));
     headers.push(("Mcp-Name", "t"));
-    assert_eq!(server.web().post(&headers, &body).status, 200);
+    assert_eq!(server.http_client().post(&headers, &body).status, 200);
     headers.push(("Mcp-Param-Region", "north"));
-    assert_eq!(server.web().post(&headers, &body).status, 400);
+    assert_eq!(server.http_client().post(&headers, &body).status, 400);
     assert_eq!(server.session("2025-11-25").call_text("t", json!({ "region": "south" })), "in south");
 }
 
 #[test]
-fn a_header_of_a_version_that_nobody_knows_is_refused_in_a_session() {
-    let folder = Folder::of(DESK);
+fn unknown_version_header_is_refused_in_session() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    for version in SESSIONS {
+    for version in SESSION_VERSIONS {
         let client = server.session(version);
         let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
         let session = ("Mcp-Session-Id", client.session_id());
         for unknown in ["2099-01-01", "nonsense"] {
-            let response = server.web().post(&[session, ("MCP-Protocol-Version", unknown)], &ping);
+            let response = server.http_client().post(&[session, ("MCP-Protocol-Version", unknown)], &ping);
             assert_eq!(response.status, 400, "{unknown} in {version}");
         }
-        assert_eq!(server.web().post(&[session], &ping).status, 200, "without one it is an older client");
+        assert_eq!(server.http_client().post(&[session], &ping).status, 200, "without one it is an older client");
     }
 }
 
 #[test]
-fn giving_up_the_connection_is_no_cancelling_in_a_session() {
-    let folder = Folder::of(
+fn disconnect_does_not_cancel_session_request() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [sh, -c, \"touch began; while ! [ -e gate ]; do sleep 0.02; done; touch ended\"] } }\n",
     );
     let server = folder.http();
-    for version in SESSIONS {
+    for version in SESSION_VERSIONS {
         let client = server.session(version);
         gives_up_and_is_not_cancelled(&folder, &server, &client);
         for file in ["began", "gate", "ended"] {
@@ -622,7 +627,7 @@ fn giving_up_the_connection_is_no_cancelling_in_a_session() {
     }
 }
 
-fn gives_up_and_is_not_cancelled(folder: &Folder, server: &Server, client: &Client) {
+fn gives_up_and_is_not_cancelled(folder: &TestFolder, server: &TestServer, client: &TestClient) {
     let body = json!({ "jsonrpc": "2.0", "id": 777, "method": "tools/call", "params": { "name": "t" } }).to_string();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let head = format!(
@@ -632,18 +637,18 @@ fn gives_up_and_is_not_cancelled(folder: &Folder, server: &Server, client: &Clie
         body.len()
     );
     socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    eventually("the call", || folder.at("began").exists());
+    wait_until("the call", || folder.join("began").exists());
     drop(socket);
     client.round_trip();
     folder.write("gate", "");
-    eventually("the end of the call", || folder.at("ended").exists());
+    wait_until("the end of the call", || folder.join("ended").exists());
 }
 
 #[test]
-fn requests_beside_each_other_each_get_their_own_answer() {
-    let folder = Folder::of(DESK);
+fn concurrent_requests_get_their_own_answers() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
-    let clients = [server.session("2025-03-26"), server.session("2025-11-25"), server.modern()];
+    let clients = [server.session("2025-03-26"), server.session("2025-11-25"), server.sessionless()];
     std::thread::scope(|scope| {
         for number in 0..12 {
             let client = &clients[number % clients.len()];
@@ -658,11 +663,11 @@ fn requests_beside_each_other_each_get_their_own_answer() {
 }
 
 #[test]
-fn a_connection_serves_one_request_after_another_and_bodies_in_chunks() {
-    let folder = Folder::of(DESK);
+fn keep_alive_and_chunked_bodies_work() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let mut socket = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let (headers, body) = modern("tools/list", json!({}));
     let body = body.to_string();
     let (one, other) = body.split_at(20);
@@ -684,7 +689,7 @@ fn a_connection_serves_one_request_after_another_and_bodies_in_chunks() {
             format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
         };
         socket.write_all(request.as_bytes()).unwrap();
-        let response = Response::read(socket.try_clone().unwrap());
+        let response = HttpResponse::read(socket.try_clone().unwrap());
         assert_eq!(response.status, 200);
         assert_eq!(response.json()["result"]["tools"][0]["name"], "echo", "round {round}");
     }

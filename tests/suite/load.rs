@@ -11,46 +11,46 @@ use serde_json::{Value, json};
 use crate::harness::*;
 
 /// How many clients do the same.
-const MANY: usize = 50;
+const CLIENTS_PER_KIND: usize = 50;
 
 /// How many sessions there may be: those of the clients below, and a few.
-const MOST: usize = 2 * MANY + 20;
+const MAX_SESSIONS: usize = 2 * CLIENTS_PER_KIND + 20;
 
 /// How many sessions of each kind are opened and dropped in a round.
 const SESSIONS_OPENED: usize = 1000;
 
 /// When a session ends whose client has vanished: late enough that a machine that stands still for a while ends none.
-const VANISHED: &str = "5s";
+const SHORT_SESSION_IDLE: &str = "5s";
 
 /// When a session ends that is only ended in order: never, as long as a test takes.
-const KEPT: &str = "1h";
+const LONG_SESSION_IDLE: &str = "1h";
 
 /// What a round trip may take while others do their worst. One that waits for another client, which never reads, waits
 /// for as long as that client is there.
-const PROMPT: Duration = Duration::from_secs(10);
+const PROMPT_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server whose lists change with the round, and whose sessions end when nobody has used them for as long as `idle`.
 fn manifest(idle: &str, round: usize) -> String {
     format!(
-        "folio: 1\nserver: {{ name: load }}\nhttp: {{ sse: true, maxSessions: {MOST}, sessionIdle: {idle} }}\ntools:\n  t{round}: {{ description: D, result: {{ text: x }} }}\nresources:\n  a: {{ uri: \"a://a\", text: \"{round}\" }}\n"
+        "folio: 1\nserver: {{ name: load }}\nhttp: {{ sse: true, maxSessions: {MAX_SESSIONS}, sessionIdle: {idle} }}\ntools:\n  t{round}: {{ description: D, result: {{ text: x }} }}\nresources:\n  a: {{ uri: \"a://a\", text: \"{round}\" }}\n"
     )
 }
 
 /// What the server holds: open files, and kilobytes of its own, beside what it maps of its file.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct ServerUsage {
     files: usize,
     kilobytes: usize,
 }
 
-fn held(server: &Server) -> Held {
+fn held(server: &TestServer) -> ServerUsage {
     let pid = server.pid();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     let kilobytes = own.trim().trim_end_matches("kB").trim().parse().unwrap();
     // A server lets nobody but root see what it has open; others see its connections.
     let files = fs::read_dir(format!("/proc/{pid}/fd")).map(Iterator::count);
-    Held { files: files.unwrap_or_else(|_| connections(server.port)), kilobytes }
+    ServerUsage { files: files.unwrap_or_else(|_| connections(server.port)), kilobytes }
 }
 
 /// The connections to a port that its server holds, in whatever state but those that the system ends by itself.
@@ -62,24 +62,24 @@ fn connections(port: u16) -> usize {
 }
 
 /// What the server holds before anybody came. One that has told of a change has opened what it keeps open.
-fn watching(folder: &Folder, server: &Server, idle: &str) -> Held {
+fn watching(folder: &TestFolder, server: &TestServer, idle: &str) -> ServerUsage {
     changed(folder, server, idle, 1);
     held(server)
 }
 
 /// What the server holds when the connections of its clients are closed, and it has no more files open than `before`.
-fn at_rest(server: &Server, before: Held) -> Held {
-    eventually("the end of all connections", || held(server).files <= before.files);
+fn at_rest(server: &TestServer, before: ServerUsage) -> ServerUsage {
+    wait_until("the end of all connections", || held(server).files <= before.files);
     held(server)
 }
 
 /// Fails if the server holds more than it did. What an allocator keeps for later is never quite the same, hence a
 /// quarter; a single kilobyte for each session that was is more.
-fn assert_given_back(warm: Held, after: Held) {
+fn assert_given_back(warm: ServerUsage, after: ServerUsage) {
     assert!(after.kilobytes <= warm.kilobytes + warm.kilobytes / 4, "{warm:?}, then {after:?}");
 }
 
-fn connect(server: &Server, method: &str, path: &str, headers: &[(String, String)], body: &str) -> TcpStream {
+fn connect(server: &TestServer, method: &str, path: &str, headers: &[(String, String)], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let mut head = format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n",
@@ -93,13 +93,13 @@ fn connect(server: &Server, method: &str, path: &str, headers: &[(String, String
 }
 
 /// Streams of every kind that nobody reads: of sessions, of 2026-07-28, and of HTTP+SSE.
-fn unread(server: &Server) -> Vec<TcpStream> {
-    let modern = server.modern();
+fn unread(server: &TestServer) -> Vec<TcpStream> {
+    let modern = server.sessionless();
     let params =
         modern.params(json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["a://a"] } }));
     let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params }).to_string();
     let headers = modern.headers("subscriptions/listen", &params);
-    let streams = (0..MANY).flat_map(|_| {
+    let streams = (0..CLIENTS_PER_KIND).flat_map(|_| {
         let session = server.session("2025-11-25");
         session.result("resources/subscribe", json!({ "uri": "a://a" }));
         [
@@ -112,48 +112,49 @@ fn unread(server: &Server) -> Vec<TcpStream> {
 }
 
 /// Whether nearly as many sessions can begin as may be. They are ended at once.
-fn room(server: &Server) -> bool {
-    let begin = |client: &Client| client.notify("notifications/initialized", Value::Null);
-    let sessions: Vec<Client> = (0..MOST - 5).map_while(|_| server.try_sse().inspect(begin)).collect();
-    let all = sessions.len() == MOST - 5;
-    sessions.iter().for_each(Client::hang_up);
+fn room(server: &TestServer) -> bool {
+    let begin = |client: &TestClient| client.notify("notifications/initialized", Value::Null);
+    let sessions: Vec<TestClient> =
+        (0..MAX_SESSIONS - 5).map_while(|_| server.try_sse_client().inspect(begin)).collect();
+    let all = sessions.len() == MAX_SESSIONS - 5;
+    sessions.iter().for_each(TestClient::close_stream);
     all
 }
 
-fn changed(folder: &Folder, server: &Server, idle: &str, round: usize) {
-    let mark = server.log.mark();
+fn changed(folder: &TestFolder, server: &TestServer, idle: &str, round: usize) {
+    let mark = server.log.line_count();
     folder.write("folio.yaml", manifest(idle, round));
-    server.log.reloaded_after(mark);
+    server.log.wait_for_reload(mark);
 }
 
 /// Fails if a round trip, a change or word of it takes long.
-fn assert_prompt(folder: &Folder, server: &Server, round: usize) {
-    let (session, modern) = (server.session("2025-11-25"), server.modern());
+fn assert_prompt(folder: &TestFolder, server: &TestServer, round: usize) {
+    let (session, modern) = (server.session("2025-11-25"), server.sessionless());
     let _stream = session.open_stream();
     let listening = modern.listen(json!({ "toolsListChanged": true }));
-    changed(folder, server, VANISHED, round);
+    changed(folder, server, SHORT_SESSION_IDLE, round);
     let begun = Instant::now();
     session.wait_for("notifications/tools/list_changed");
     listening.wait_for("notifications/tools/list_changed");
     session.round_trip();
     modern.round_trip();
-    assert!(begun.elapsed() < PROMPT, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PROMPT_ANSWER_TIMEOUT, "{:?}", begun.elapsed());
 }
 
 #[test]
-fn clients_that_never_read_and_clients_that_vanish_slow_nobody_and_leave_nothing() {
-    let folder = Folder::of(&manifest(VANISHED, 0));
+fn dead_clients_slow_nobody_and_leak_nothing() {
+    let folder = TestFolder::with_manifest(&manifest(SHORT_SESSION_IDLE, 0));
     let server = folder.http();
-    let before = watching(&folder, &server, VANISHED);
+    let before = watching(&folder, &server, SHORT_SESSION_IDLE);
     let worst = |rounds: std::ops::Range<usize>| {
         let streams = unread(&server);
-        eventually("the streams", || held(&server).files >= streams.len());
+        wait_until("the streams", || held(&server).files >= streams.len());
         rounds.for_each(|round| assert_prompt(&folder, &server, round));
         // What is closed with something unread in it is reset.
         drop(streams);
         at_rest(&server, before);
         // Their sessions end when nobody has used them for a while.
-        eventually("the end of their sessions", || room(&server));
+        wait_until("the end of their sessions", || room(&server));
         at_rest(&server, before)
     };
     // The first time decides how much the allocator keeps.
@@ -166,17 +167,17 @@ fn clients_that_never_read_and_clients_that_vanish_slow_nobody_and_leave_nothing
 }
 
 #[test]
-fn sessions_that_are_opened_and_dropped_give_their_memory_back() {
-    let folder = Folder::of(&manifest(KEPT, 0));
+fn dropped_sessions_free_their_memory() {
+    let folder = TestFolder::with_manifest(&manifest(LONG_SESSION_IDLE, 0));
     let server = folder.http();
-    let before = watching(&folder, &server, KEPT);
+    let before = watching(&folder, &server, LONG_SESSION_IDLE);
     let round = || {
         for _ in 0..SESSIONS_OPENED {
             let session = server.session("2025-11-25");
             let headers = session.headers("", &Value::Null);
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-            assert_eq!(server.web().send("DELETE", &headers, b"").status, 204);
-            server.sse_at("/sse", &[], "2024-11-05").hang_up();
+            assert_eq!(server.http_client().send("DELETE", &headers, b"").status, 204);
+            server.open_sse_client("/sse", &[], "2024-11-05").close_stream();
         }
         at_rest(&server, before)
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Client, Folder, everywhere};
+use crate::harness::{TestClient, TestFolder, on_every_version_and_wire};
 
 const DESK: &str = r#"
 folio: 1
@@ -39,8 +39,8 @@ resources:
   alone: { uri: "guest://alone{?x}", text: the late one's }
 "#;
 
-fn desk() -> Folder {
-    Folder::new(&[
+fn desk() -> TestFolder {
+    TestFolder::new(&[
         ("folio.yaml", DESK),
         ("docs/policy.md", "the desk's"),
         ("guest/folio.yaml", GUEST),
@@ -49,13 +49,13 @@ fn desk() -> Folder {
     ])
 }
 
-fn embedded(client: &Client) -> Value {
+fn embedded(client: &TestClient) -> Value {
     client.result("prompts/get", json!({ "name": "guest-inner" }))["messages"][0]["content"]["resource"]["text"].clone()
 }
 
 #[test]
-fn a_pack_never_answers_what_its_importer_answers() {
-    everywhere(&desk(), &json!({}), |client| {
+fn importer_resource_wins_over_pack() {
+    on_every_version_and_wire(&desk(), &json!({}), |client| {
         for (uri, text) in [
             ("docs://policy.md", "the desk's"),
             ("DOCS://policy.md", "the desk's"),
@@ -75,8 +75,8 @@ fn a_pack_never_answers_what_its_importer_answers() {
 }
 
 #[test]
-fn what_a_pack_names_is_its_own() {
-    everywhere(&desk(), &json!({}), |client| {
+fn pack_references_resolve_inside_the_pack() {
+    on_every_version_and_wire(&desk(), &json!({}), |client| {
         assert_eq!(client.call_text("guest-inner", json!({})), "the guest's");
         assert_eq!(embedded(client), "the guest's");
         assert_eq!(client.call_text("own", json!({})), "the desk's");
@@ -84,12 +84,12 @@ fn what_a_pack_names_is_its_own() {
 }
 
 #[test]
-fn a_list_holds_each_uri_once_and_with_what_answers_it() {
+fn listed_uris_are_unique() {
     let folder = desk();
     folder.write("docs/other.md", "another");
     folder
         .write("folio.yaml", DESK.replace("tools:", "  literal: { uri: \"docs://other.md\", text: by hand }\ntools:"));
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let listed: Vec<(String, String)> = client
             .list("resources")
             .iter()

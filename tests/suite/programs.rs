@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 use crate::harness::*;
 
 /// As many requests as one client might send in one burst.
-const BURST: usize = 4_000;
+const CONCURRENT_CALLS: usize = 4_000;
 
 /// What is left of a server may take this long to be gone: it takes less than a second on a machine that is not busy.
-pub(crate) const SOON: Duration = Duration::from_secs(15);
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
 
 fn marker(test: &str) -> String {
     format!("folio-suite-programs-{test}-{}", std::process::id())
 }
 
 /// A server of which everything acts, by a program that sleeps.
-fn acting(marker: &str, seconds: u32, timeout: &str) -> Folder {
+fn acting(marker: &str, seconds: u32, timeout: &str) -> TestFolder {
     let run = format!("{{ exec: [sh, -c, \"sleep {seconds}; echo one\", {marker}] }}");
-    Folder::of(&format!(
+    TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, run: {run}, timeout: {timeout} }}\nprompts:\n  p: {{ run: {run}, text: Hi, timeout: {timeout}, arguments: {{ a: {{ complete: {{ run: {run}, timeout: {timeout} }} }} }} }}\nresources:\n  r: {{ uri: \"r://r\", run: {run}, timeout: {timeout} }}\n"
     ))
 }
 
 /// A request of each kind in turn.
-fn send_all(client: &Client) -> Vec<i64> {
+fn send_all(client: &TestClient) -> Vec<i64> {
     let complete = json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "a", "value": "" } });
     let requests = [
         ("prompts/get", json!({ "name": "p" })),
@@ -35,7 +35,10 @@ fn send_all(client: &Client) -> Vec<i64> {
         ("completion/complete", complete),
         ("tools/call", json!({ "name": "t" })),
     ];
-    (0..BURST).map(|nth| requests[nth % 4].clone()).map(|(method, params)| client.send(method, params)).collect()
+    (0..CONCURRENT_CALLS)
+        .map(|nth| requests[nth % 4].clone())
+        .map(|(method, params)| client.send(method, params))
+        .collect()
 }
 
 /// The processes that `pid` has started, by their arguments.
@@ -48,7 +51,7 @@ fn children(pid: i32) -> Vec<(i32, String)> {
     pids.into_iter().map(named).collect()
 }
 
-pub(crate) fn supervisor(server: &Server) -> Option<i32> {
+pub(crate) fn supervisor(server: &TestServer) -> Option<i32> {
     children(server.pid()).into_iter().find(|(_, line)| line.ends_with("__supervisor\0")).map(|(pid, _)| pid)
 }
 
@@ -65,21 +68,21 @@ pub(crate) fn lives(pid: i32) -> bool {
 }
 
 #[test]
-fn no_more_programs_live_than_may_whatever_starts_them() {
+fn program_limit_holds_for_every_caller() {
     let marker = marker("burst");
     let folder = acting(&marker, 1, "4s");
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     let (sampled, most) = std::thread::scope(|scope| {
         let sent = scope.spawn(|| {
             let ids = send_all(&client);
-            ids.into_iter().map(|id| client.answer(id)).collect::<Vec<Value>>()
+            ids.into_iter().map(|id| client.wait_for_answer(id)).collect::<Vec<Value>>()
         });
         let mut most = 0;
         while !sent.is_finished() {
             // A look at all processes takes a while: what two in a row have seen was alive all at once, between them.
             // A shell that is about to run another program is two processes for a moment: the leader of a session counts.
-            let (before, after) = (processes(&marker), processes(&marker));
+            let (before, after) = (processes_with_argument(&marker), processes_with_argument(&marker));
             most = most.max(before.iter().filter(|pid| after.contains(pid) && leads(**pid)).count());
         }
         (sent.join().unwrap(), most)
@@ -87,56 +90,56 @@ fn no_more_programs_live_than_may_whatever_starts_them() {
     assert!((32..=64).contains(&most), "{most} programs were alive");
     let too_many = "too many programs: 64 run already";
     let refused = sampled.iter().filter(|answer| answer.to_string().contains(too_many)).count();
-    assert!(refused > BURST / 4, "{refused} were told why");
+    assert!(refused > CONCURRENT_CALLS / 4, "{refused} were told why");
     assert!(sampled.iter().all(|answer| answer.get("result").is_some() || answer["error"]["message"].is_string()));
-    eventually("the end of all", || processes(&marker).is_empty());
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty());
 }
 
 #[test]
-fn the_end_of_input_ends_thousands_of_calls_at_once() {
+fn eof_ends_thousands_of_calls() {
     let marker = marker("eof");
     let folder = acting(&marker, 600, "5m");
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     send_all(&client);
-    eventually("as many as may", || processes(&marker).len() == 64);
+    wait_until("as many as may", || processes_with_argument(&marker).len() == 64);
     let supervisor = supervisor(&server).unwrap();
     client.pipe().close();
-    let status = server.wait(SOON).expect("the server is still there");
+    let status = server.wait_for_exit(EXIT_TIMEOUT).expect("the server is still there");
     assert_eq!(status.code(), Some(0));
-    eventually("the end of all", || processes(&marker).is_empty() && !lives(supervisor));
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !lives(supervisor));
 }
 
 #[test]
-fn a_program_waits_its_turn_and_a_reload_makes_room() {
+fn queued_program_starts_when_reload_raises_limit() {
     let marker = marker("turn");
     let manifest = |programs: usize| {
         format!(
             "folio: 1\nserver: {{ name: s, limits: {{ programs: {programs} }} }}\ntools:\n  long: {{ description: L, run: {{ exec: [sh, -c, \"sleep 600; :\", {marker}] }}, timeout: 5m }}\n  outer: {{ description: O, run: [{{ tool: inner }}] }}\n  inner: {{ description: I, run: {{ exec: [echo, done] }}, timeout: 1s }}\n"
         )
     };
-    let folder = Folder::of(&manifest(1));
+    let folder = TestFolder::with_manifest(&manifest(1));
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     // A call that runs another does not stand in its way.
     assert_eq!(client.call_text("outer", json!({})).trim_end(), "done");
     let first = client.send("tools/call", json!({ "name": "long" }));
-    eventually("the first", || processes(&marker).len() == 1);
+    wait_until("the first", || processes_with_argument(&marker).len() == 1);
     let said = text_of(&client.call("inner", json!({}))["content"][0]);
     assert_eq!(
         said,
         "too many programs: 1 run already, and it was not its turn within 1s; try again later, or raise `server.limits.programs`"
     );
     let waiting = client.send("tools/call", json!({ "name": "long" }));
-    let mark = server.log.mark();
+    let mark = server.log.line_count();
     folder.rename_over("folio.yaml", manifest(3));
-    server.log.reloaded_after(mark);
-    eventually("the one that waited", || processes(&marker).len() == 2);
+    server.log.wait_for_reload(mark);
+    wait_until("the one that waited", || processes_with_argument(&marker).len() == 2);
     assert_eq!(client.call_text("inner", json!({})).trim_end(), "done");
     for id in [first, waiting] {
         client.notify("notifications/cancelled", json!({ "requestId": id }));
     }
-    eventually("their end", || processes(&marker).is_empty());
+    wait_until("their end", || processes_with_argument(&marker).is_empty());
 }
 
 /// Starts a process that is called by its marker and sleeps, without descriptors, in a session of its own, after two
@@ -144,45 +147,45 @@ fn a_program_waits_its_turn_and_a_reload_makes_room() {
 pub(crate) const ESCAPE: &str = "prlimit --pid $$ --rttime=123456789 2>/dev/null; user='setpriv --reuid=65534 --clear-groups'; $user true 2>/dev/null || user=; (setsid sh -c 'prlimit --pid $$ --rttime=7654321:7654321; (setsid $1 sh -c \\\"sleep 600; :\\\" $0 & :)' $0 \\\"$user\\\" </dev/null >/dev/null 2>&1 &)";
 
 /// A server with `hold`, which escapes and goes on, and `leave`, which escapes and ends when there is a gate.
-fn escaping(marker: &str, programs: usize) -> Folder {
-    Folder::of(&format!(
+fn escaping(marker: &str, programs: usize) -> TestFolder {
+    TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s, limits: {{ programs: {programs} }} }}\ntools:\n  hold: {{ description: H, run: {{ exec: [sh, -c, \"{ESCAPE}; sleep 600\", {marker}-hold] }}, timeout: 5m }}\n  leave: {{ description: L, run: {{ exec: [sh, -c, \"{ESCAPE}; while ! [ -e gate ]; do sleep 0.02; done; echo left\", {marker}-leave] }}, timeout: 1m }}\n"
     ))
 }
 
 /// Calls `leave`: when it answers, nothing of it is left.
-fn leave(folder: &Folder, client: &Client, marker: &str) {
+fn leave(folder: &TestFolder, client: &TestClient, marker: &str) {
     let marker = format!("{marker}-leave");
     let id = client.send("tools/call", json!({ "name": "leave" }));
-    eventually("the escape", || processes(&marker).len() == 2);
+    wait_until("the escape", || processes_with_argument(&marker).len() == 2);
     folder.write("gate", "");
-    let answer = client.answer(id);
-    assert_eq!(processes(&marker), [] as [i32; 0]);
+    let answer = client.wait_for_answer(id);
+    assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
     assert_eq!(text_of(&answer["result"]["content"][0]).trim_end(), "left", "{answer}");
     folder.remove("gate");
 }
 
 #[test]
-fn a_descendant_that_hides_dies_with_its_call_and_no_other_does() {
+fn daemonized_descendant_is_killed_with_its_call() {
     let marker = marker("hides");
     let hold = format!("{marker}-hold");
     let folder = escaping(&marker, 64);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let held: Vec<i64> = (0..10).map(|_| client.send("tools/call", json!({ "name": "hold" }))).collect();
-    eventually("all of ten", || processes(&hold).len() == 20);
+    wait_until("all of ten", || processes_with_argument(&hold).len() == 20);
     for _ in 0..5 {
         leave(&folder, &client, &marker);
     }
-    assert_eq!(processes(&hold).len(), 20);
+    assert_eq!(processes_with_argument(&hold).len(), 20);
     for id in held {
         client.notify("notifications/cancelled", json!({ "requestId": id }));
     }
-    eventually("the end of all", || processes(&hold).is_empty());
+    wait_until("the end of all", || processes_with_argument(&hold).is_empty());
 }
 
 #[test]
-fn nothing_outlives_a_server_that_is_killed() {
+fn programs_die_when_server_is_killed() {
     let marker = marker("killed");
     let hold = format!("{marker}-hold");
     let folder = escaping(&marker, 200);
@@ -191,36 +194,36 @@ fn nothing_outlives_a_server_that_is_killed() {
     for _ in 0..200 {
         client.send("tools/call", json!({ "name": "hold" }));
     }
-    eventually("all of them", || processes(&hold).len() == 400);
+    wait_until("all of them", || processes_with_argument(&hold).len() == 400);
     let supervisor = supervisor(&server);
     server.signal("KILL");
-    server.wait(SOON).expect("the server does not end");
+    server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
     let began = std::time::Instant::now();
-    eventually("the end of all", || processes(&hold).is_empty() && !supervisor.is_some_and(lives));
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    wait_until("the end of all", || processes_with_argument(&hold).is_empty() && !supervisor.is_some_and(lives));
+    assert!(began.elapsed() < EXIT_TIMEOUT, "{:?}", began.elapsed());
 }
 
 #[test]
-fn nothing_outlives_a_supervisor_that_is_killed_and_another_takes_its_place() {
+fn killed_supervisor_leaves_nothing_and_is_replaced() {
     let marker = marker("lost");
     let hold = format!("{marker}-hold");
     let folder = escaping(&marker, 64);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let id = client.send("tools/call", json!({ "name": "hold" }));
-    eventually("the program", || processes(&hold).len() == 2);
+    wait_until("the program", || processes_with_argument(&hold).len() == 2);
     let first = supervisor(&server).unwrap();
     rustix::process::kill_process(rustix::process::Pid::from_raw(first).unwrap(), rustix::process::Signal::KILL)
         .unwrap();
-    let said = client.answer(id);
+    let said = client.wait_for_answer(id);
     assert_eq!(said["result"]["isError"], true, "{said}");
-    eventually("the end of all", || processes(&hold).is_empty());
+    wait_until("the end of all", || processes_with_argument(&hold).is_empty());
     leave(&folder, &client, &marker);
     assert_ne!(supervisor(&server).unwrap(), first);
 }
 
 #[test]
-fn nothing_is_left_where_folio_is_the_first_process() {
+fn orphans_are_reaped_when_folio_is_pid_1() {
     let alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"];
     let may = std::process::Command::new(alone[0]).args(&alone[1..]).arg("true").status();
     if !may.is_ok_and(|status| status.success()) {
@@ -228,7 +231,7 @@ fn nothing_is_left_where_folio_is_the_first_process() {
     }
     let marker = marker("first");
     let folder = escaping(&marker, 64);
-    let server = Serve::through(&alone, folder.path()).stdio();
+    let server = ServeCommand::wrapped_by(&alone, folder.path()).stdio();
     let client = server.session("2025-11-25");
     leave(&folder, &client, &marker);
 }
@@ -240,29 +243,29 @@ fn not_root() -> &'static [&'static str] {
 }
 
 #[test]
-fn a_program_does_not_reach_into_its_server() {
+fn program_cannot_ptrace_server() {
     let look = "server=$(cut -d' ' -f4 /proc/$PPID/stat); for pid in $PPID $server; do for file in environ mem maps fd/0 fd/1; do head -c 1 /proc/$pid/$file >/dev/null 2>&1 && echo $file of $(cat /proc/$pid/comm); done; done; echo | cat 2>/dev/null >/proc/$server/fd/1 && echo wrote; echo end";
-    let folder = Folder::of(&format!(
+    let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\nenv: {{ SECRET: {{ secret: true }} }}\ntools:\n  look: {{ description: L, run: {{ exec: [sh, -c, \"{look}\"] }} }}\n"
     ));
     open_to_all(&folder);
-    let server = Serve::through(not_root(), folder.path()).env("SECRET", "hunter2-hunter2").stdio();
+    let server = ServeCommand::wrapped_by(not_root(), folder.path()).env("SECRET", "hunter2-hunter2").stdio();
     let client = server.session("2025-11-25");
     assert_eq!(client.call_text("look", json!({})).trim_end(), "end");
-    client.pipe().assert_clean();
+    client.pipe().assert_only_messages();
 }
 
-fn open_to_all(folder: &Folder) {
+fn open_to_all(folder: &TestFolder) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
 fn a_program_has_no_terminal() {
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  tty: { description: T, run: { exec: [sh, -c, \"(: </dev/tty) 2>/dev/null && echo terminal || echo none\"] } }\n",
     );
-    let call = format!("'{FOLIO}' call tty -f '{}'", folder.path().display());
+    let call = format!("'{FOLIO_BIN}' call tty -f '{}'", folder.path().display());
     let ran = std::process::Command::new("script").args(["-qec", &call, "/dev/null"]).output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(said.contains("none") && !said.contains("terminal"), "{said}");
@@ -270,29 +273,29 @@ fn a_program_has_no_terminal() {
 
 #[test]
 fn a_program_inherits_no_descriptor() {
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\nhttp: { sse: true }\ntools:\n  fds: { description: F, run: { exec: [ls, /proc/self/fd] } }\n",
     );
     // The client has left something open that it did not mean to give away.
     let leaking = ["sh", "-c", "exec 7</etc/passwd 9</etc/passwd \"$@\"", "sh"];
     // The last is the folder that is listed.
     let none = "0\n1\n2\n3";
-    let server = Serve::through(&leaking, folder.path()).stdio();
+    let server = ServeCommand::wrapped_by(&leaking, folder.path()).stdio();
     assert_eq!(server.session("2025-11-25").call_text("fds", json!({})).trim_end(), none);
-    let server = Serve::through(&leaking, folder.path()).http();
-    let sessions: Vec<Client> = (0..20).map(|_| server.session("2025-11-25")).collect();
-    let _streams: Vec<Stream> = sessions.iter().map(Client::open_stream).collect();
+    let server = ServeCommand::wrapped_by(&leaking, folder.path()).http();
+    let sessions: Vec<TestClient> = (0..20).map(|_| server.session("2025-11-25")).collect();
+    let _streams: Vec<SseStream> = sessions.iter().map(TestClient::open_stream).collect();
     for session in &sessions {
         assert_eq!(session.call_text("fds", json!({})).trim_end(), none);
     }
 }
 
 #[test]
-fn the_supervisor_is_nothing_that_people_are_shown() {
-    let folder = Folder::new(&[]);
+fn supervisor_command_is_hidden_from_help() {
+    let folder = TestFolder::new(&[]);
     for arguments in [&["--help"] as &[&str], &["completions", "bash"], &["completions", "zsh"]] {
-        let ran = folio_in(folder.path(), arguments);
+        let ran = run_folio(folder.path(), arguments);
         assert!(ran.code == Some(0) && !ran.out.contains("supervisor"), "{}", ran.out);
     }
-    assert_eq!(folio_in(folder.path(), &["__supervisor"]).code, Some(1));
+    assert_eq!(run_folio(folder.path(), &["__supervisor"]).code, Some(1));
 }

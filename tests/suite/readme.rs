@@ -7,14 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{FOLIO, Folder, MODERN, SESSIONS, Serve, folio_in};
+use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestFolder, run_folio};
 use crate::pages::read;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What follows ``` and what stands between.
 #[derive(Debug, Clone)]
-struct Block {
+struct CodeBlock {
     kind: String,
     text: String,
     /// Where it begins: `PAGE:LINE`.
@@ -34,18 +34,18 @@ fn pages() -> Vec<String> {
 }
 
 /// The blocks of all pages, in their order.
-fn blocks() -> Vec<Block> {
+fn blocks() -> Vec<CodeBlock> {
     pages().iter().flat_map(|page| blocks_of(page)).collect()
 }
 
-fn blocks_of(page: &str) -> Vec<Block> {
+fn blocks_of(page: &str) -> Vec<CodeBlock> {
     let mut blocks = Vec::new();
-    let mut open: Option<Block> = None;
+    let mut open: Option<CodeBlock> = None;
     for (number, line) in read(page).lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(kind)) => {
                 let place = format!("{page}:{}", number + 1);
-                open = Some(Block { kind: kind.to_owned(), text: String::new(), place });
+                open = Some(CodeBlock { kind: kind.to_owned(), text: String::new(), place });
             }
             (Some(_), Some("")) => blocks.extend(open.take()),
             (Some(block), _) => block.text += &format!("{line}\n"),
@@ -56,17 +56,17 @@ fn blocks_of(page: &str) -> Vec<Block> {
     blocks
 }
 
-fn of_kind(kind: &str) -> Vec<Block> {
-    let found: Vec<Block> = blocks().into_iter().filter(|block| block.kind == kind).collect();
+fn of_kind(kind: &str) -> Vec<CodeBlock> {
+    let found: Vec<CodeBlock> = blocks().into_iter().filter(|block| block.kind == kind).collect();
     assert!(!found.is_empty(), "there is no block of {kind}");
     found
 }
 
 /// The files that the manifests of the page name.
-fn desk() -> Folder {
+fn desk() -> TestFolder {
     let pack = "folio: 1\nserver: { name: review }\nprompts: { list: { text: Look closely. } }\n";
     let board = fs::read(Path::new(ROOT).join("examples/servers/docs/assets/flow.png")).unwrap();
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         ("docs/policy.md", "Be kind.\n"),
         ("policy.md", "Be kind.\n"),
         ("partials/house-style.hbs", "Be brief.\n"),
@@ -79,7 +79,7 @@ fn desk() -> Folder {
 }
 
 /// A manifest is taken as it is; a part of one gets its head.
-fn completed(block: &Block) -> String {
+fn completed(block: &CodeBlock) -> String {
     let whole = block.text.lines().any(|line| line.starts_with("folio:"));
     if whole { block.text.clone() } else { format!("folio: 1\nserver: {{ name: readme }}\n{}", block.text) }
 }
@@ -87,26 +87,26 @@ fn completed(block: &Block) -> String {
 fn checked(manifest: &str) -> (Option<i32>, Vec<Value>) {
     let folder = desk();
     folder.write("folio.yaml", manifest);
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     (ran.code, report)
 }
 
 /// What `folio check` prints of a manifest.
 fn printed(manifest: &str) -> String {
-    let folder = Folder::of(manifest);
-    let ran = folio_in(folder.path(), &["check"]);
+    let folder = TestFolder::with_manifest(manifest);
+    let ran = run_folio(folder.path(), &["check"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     ran.out + &ran.err
 }
 
 /// The report that a text block shows, when it shows one.
-fn report_after(blocks: &[Block], index: usize) -> Option<&Block> {
+fn report_after(blocks: &[CodeBlock], index: usize) -> Option<&CodeBlock> {
     blocks.get(index + 1).filter(|block| block.kind == "text" && block.text.starts_with("error["))
 }
 
 #[test]
-fn every_block_is_of_a_kind_that_is_tested() {
+fn every_code_block_is_tested() {
     for block in blocks() {
         let known = ["json", "markdown", "sh", "text", "toml", "yaml"].contains(&block.kind.as_str());
         assert!(known, "{}: no test knows what to do with ```{}", block.place, block.kind);
@@ -114,7 +114,7 @@ fn every_block_is_of_a_kind_that_is_tested() {
 }
 
 #[test]
-fn every_manifest_loads_or_fails_as_the_page_says() {
+fn readme_manifests_load_or_fail_as_documented() {
     let blocks = blocks();
     let (mut good, mut bad) = (0, 0);
     for (index, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind == "yaml") {
@@ -135,7 +135,7 @@ fn every_manifest_loads_or_fails_as_the_page_says() {
 }
 
 #[test]
-fn the_seven_lines_are_the_example_hello() {
+fn seven_lines_match_the_hello_example() {
     let example = fs::read_to_string(Path::new(ROOT).join("examples/servers/hello/folio.yaml")).unwrap();
     let (modeline, manifest) = example.split_once('\n').unwrap();
     assert!(modeline.starts_with("# yaml-language-server:"));
@@ -149,7 +149,7 @@ fn every_prompt_file_loads() {
         let folder = desk();
         folder.write("prompts/commit.md", &block.text);
         folder.write("folio.yaml", "folio: 1\nserver: { name: x }\ninclude: prompts/*.md\npartials: partials/*.hbs\n");
-        let ran = folio_in(folder.path(), &["get", "commit", "diff=+a"]);
+        let ran = run_folio(folder.path(), &["get", "commit", "diff=+a"]);
         assert_eq!(ran.code, Some(0), "{}: {ran:?}", block.place);
         assert!(ran.out.starts_with("Be brief.\n") && ran.out.contains("+a"), "{ran:?}");
     }
@@ -163,7 +163,7 @@ fn commands(text: &str) -> Vec<String> {
 /// Runs a command of `folio` as a shell would, in the repository.
 fn run(words: &str) {
     let script = words.replacen("folio", "\"$FOLIO\"", 1);
-    let output = Command::new("sh").args(["-c", &script]).env("FOLIO", FOLIO).current_dir(ROOT).output().unwrap();
+    let output = Command::new("sh").args(["-c", &script]).env("FOLIO", FOLIO_BIN).current_dir(ROOT).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words}: {said}");
     assert!(!output.stdout.is_empty(), "{words} says nothing: {said}");
@@ -174,7 +174,7 @@ fn serve(words: &str) {
     let mut words = words.split(' ').skip(2);
     let path = words.next().unwrap();
     assert_eq!(words.next(), Some("--http"), "only servers over HTTP show something");
-    let server = Serve::of(&Path::new(ROOT).join(path)).http();
+    let server = ServeCommand::new(&Path::new(ROOT).join(path)).http();
     assert!(!server.session("2025-06-18").names("prompts").is_empty());
 }
 
@@ -213,7 +213,7 @@ fn every_command_runs() {
 }
 
 #[test]
-fn the_two_commands_come_first() {
+fn install_commands_come_first() {
     let first = commands(&of_kind("sh")[0].text);
     assert_eq!(first, ["cargo run -- serve examples/servers/hello --http", "cargo test"]);
 }
@@ -226,7 +226,7 @@ fn entry(value: &Value, command: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_configuration_starts_folio_by_absolute_paths() {
+fn client_configurations_use_absolute_paths() {
     for block in of_kind("json") {
         let value: Value = serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("{error}: {block:?}"));
         let (key, servers) = value.as_object().unwrap().iter().next().unwrap();
@@ -253,7 +253,7 @@ fn every_configuration_starts_folio_by_absolute_paths() {
 }
 
 #[test]
-fn the_rooms_are_those_of_the_code() {
+fn module_list_matches_the_code() {
     let block = of_kind("text").into_iter().find(|block| block.text.starts_with("diagnostic ")).unwrap();
     let told: Vec<&str> = block.text.lines().map(|line| line.split(' ').next().unwrap()).collect();
     let code = fs::read_to_string(Path::new(ROOT).join("src/lib.rs")).unwrap();
@@ -263,7 +263,7 @@ fn the_rooms_are_those_of_the_code() {
 
 /// The keys that the page names beside the actions, each where it would have an effect.
 #[test]
-fn the_keys_that_are_not_there_yet_are_those_of_check() {
+fn unimplemented_keys_match_check() {
     let manifest = r#"
 folio: 1
 server: { name: later }
@@ -296,8 +296,8 @@ tools:
         auth: { oauth2: { tokenUrl: "https://a.example/t", clientId: a, clientSecret: "{{env.S}}" } }
 env: { S: { secret: true } }
 "#;
-    let folder = Folder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
-    let ran = folio_in(folder.path(), &["check", "--format", "json"]);
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     let late = report.iter().filter(|fault| fault["code"] == "not-yet");
     let mut found: Vec<String> =
@@ -313,10 +313,10 @@ env: { S: { secret: true } }
 }
 
 #[test]
-fn the_versions_are_those_that_are_spoken() {
+fn versions_match_supported_versions() {
     let page = read("README.md");
     let told = page.split("in the versions ").nth(1).unwrap().split(", over").next().unwrap().replace(" and ", ", ");
-    let spoken: Vec<&str> = SESSIONS.into_iter().chain([MODERN]).collect();
+    let spoken: Vec<&str> = SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]).collect();
     assert_eq!(told, spoken.join(", "));
     let cargo = fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
     let rust = cargo.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();
@@ -324,8 +324,8 @@ fn the_versions_are_those_that_are_spoken() {
 }
 
 #[test]
-fn every_command_of_the_program_is_told() {
-    let help = folio_in(Path::new(ROOT), &["--help"]).out;
+fn every_command_is_documented() {
+    let help = run_folio(Path::new(ROOT), &["--help"]).out;
     let commands = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
     let page = read("docs/command-line.md");
     let mut told = 0;
@@ -343,7 +343,7 @@ fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_link_leads_to_a_file() {
+fn every_link_resolves() {
     let mut count = 0;
     for page in pages().into_iter().chain(["CHANGELOG.md".to_owned()]) {
         let folder = Path::new(ROOT).join(&page).parent().unwrap().to_owned();

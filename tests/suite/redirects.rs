@@ -7,17 +7,17 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::harness::{Folder, text_of};
+use crate::harness::{TestFolder, text_of};
 
 /// A server of this machine, by its origin, with every request that it was sent.
-struct Host {
+struct MockHost {
     origin: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Host {
+impl MockHost {
     /// Answers each path by `answer`: a status line with headers, and a body.
-    fn start(answer: impl Fn(&str) -> (String, &'static str) + Send + 'static) -> Host {
+    fn start(answer: impl Fn(&str) -> (String, &'static str) + Send + 'static) -> MockHost {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::<Mutex<Vec<String>>>::default();
@@ -32,7 +32,7 @@ impl Host {
                 let _ = stream.write_all(answer.as_bytes());
             }
         });
-        Host { origin, asked }
+        MockHost { origin, asked }
     }
 
     /// What it was asked since the last time.
@@ -103,10 +103,10 @@ resources:
 const TOKEN: &str = "hunter2-of-the-login";
 
 #[test]
-fn what_a_step_found_does_not_follow_to_another_origin() {
-    let other = Host::start(|_| ("200 OK".to_owned(), "elsewhere"));
+fn step_values_are_dropped_on_cross_origin_redirect() {
+    let other = MockHost::start(|_| ("200 OK".to_owned(), "elsewhere"));
     let target = other.origin.clone();
-    let api = Host::start(move |path| match path {
+    let api = MockHost::start(move |path| match path {
         "/login" => {
             let head = "200 OK\r\nContent-Type: application/json".to_owned();
             (head, r#"{ "token": "hunter2-of-the-login", "list": ["hunter2-of-the-login"] }"#)
@@ -116,10 +116,10 @@ fn what_a_step_found_does_not_follow_to_another_origin() {
         status => (format!("{} Moved\r\nLocation: {target}/x", &status[1..]), ""),
     });
     for status in ["301", "302", "303", "307", "308"] {
-        let folder = Folder::of(&TOOLS.replace("API", &api.origin).replace("STATUS", status));
+        let folder = TestFolder::with_manifest(&TOOLS.replace("API", &api.origin).replace("STATUS", status));
         // The other one is reached through the very guard that keeps private hosts out.
         let allowed = other.origin.trim_start_matches("http://");
-        let manifest = std::fs::read_to_string(folder.at("folio.yaml")).unwrap();
+        let manifest = std::fs::read_to_string(folder.join("folio.yaml")).unwrap();
         let manifest = manifest.replace(&format!("/{status}\","), &format!("/{status}\", allow: [\"{allowed}\"],"));
         folder.write("folio.yaml", &manifest);
         let server = folder.stdio();
@@ -144,13 +144,13 @@ fn what_a_step_found_does_not_follow_to_another_origin() {
 }
 
 #[test]
-fn a_redirect_at_home_takes_everything_along() {
-    let api = Host::start(|path| match path {
+fn same_origin_redirect_keeps_headers() {
+    let api = MockHost::start(|path| match path {
         "/login" => ("200 OK\r\nContent-Type: application/json".to_owned(), r#"{ "token": "hunter2-of-the-login" }"#),
         "/here" => ("200 OK".to_owned(), "here"),
         _ => ("307 Temporary Redirect\r\nLocation: /here".to_owned(), ""),
     });
-    let folder = Folder::of(&TOOLS.replace("API", &api.origin).replace("STATUS", "home"));
+    let folder = TestFolder::with_manifest(&TOOLS.replace("API", &api.origin).replace("STATUS", "home"));
     let server = folder.stdio();
     let client = server.session("2025-06-18");
     for tool in ["header", "body", "passed", "passed-body"] {
@@ -161,12 +161,12 @@ fn a_redirect_at_home_takes_everything_along() {
         assert!(last.contains(" /here ") && last.contains(TOKEN), "{tool}: {last}");
     }
     // What a caller gives goes where its tool sends it.
-    let other = Host::start(|_| ("200 OK".to_owned(), "elsewhere"));
+    let other = MockHost::start(|_| ("200 OK".to_owned(), "elsewhere"));
     let target = other.origin.clone();
-    let api = Host::start(move |_| (format!("307 Temporary Redirect\r\nLocation: {target}/x"), ""));
+    let api = MockHost::start(move |_| (format!("307 Temporary Redirect\r\nLocation: {target}/x"), ""));
     let allowed = other.origin.trim_start_matches("http://").to_owned();
     let manifest = TOOLS.replace("API/STATUS\",", &format!("{}/go\", allow: [\"{allowed}\"],", api.origin));
-    let folder = Folder::of(&manifest.replace("API", &api.origin));
+    let folder = TestFolder::with_manifest(&manifest.replace("API", &api.origin));
     let server = folder.stdio();
     let client = server.session("2025-06-18");
     assert_eq!(client.call_text("sends-body", json!({ "token": "mine" })), "elsewhere");
@@ -174,10 +174,10 @@ fn a_redirect_at_home_takes_everything_along() {
 }
 
 #[test]
-fn a_variable_of_the_server_may_name_private_hosts() {
-    let api = Host::start(|_| ("200 OK".to_owned(), "inside"));
+fn server_variable_may_allow_private_hosts() {
+    let api = MockHost::start(|_| ("200 OK".to_owned(), "inside"));
     let host = api.origin.trim_start_matches("http://").to_owned();
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         r#"
 folio: 1
 server: { name: allowed }
@@ -198,7 +198,7 @@ tools:
         (Some("127.0.0.1"), true),
         (Some(&*format!("other.example, {host} ,")), true),
     ] {
-        let serve = folder.serve();
+        let serve = folder.serve_command();
         let serve = match hosts {
             Some(hosts) => serve.env("HOSTS", hosts),
             None => serve,

@@ -20,7 +20,7 @@ fn holds(path: &str, expected: &str) {
 }
 
 #[test]
-fn the_reference_is_what_the_types_say() {
+fn reference_matches_the_types() {
     holds("schemas/REFERENCE.md", &folio::manifest::reference());
 }
 
@@ -40,7 +40,7 @@ fn the_reference_names_every_key_action_helper_and_code() {
         }
     }
     assert!(keys > 200, "{keys}");
-    for action in folio::action::TABLE {
+    for action in folio::action::ACTIONS {
         assert!(reference.contains(&format!("| `{}` | ", action.key)), "{}", action.key);
     }
     for helper in folio::template::helpers() {
@@ -52,7 +52,7 @@ fn the_reference_names_every_key_action_helper_and_code() {
 }
 
 #[test]
-fn every_link_of_the_reference_leads_somewhere() {
+fn every_reference_link_resolves() {
     let reference = folio::manifest::reference();
     let anchors: Vec<String> = reference
         .lines()
@@ -66,7 +66,7 @@ fn every_link_of_the_reference_leads_somewhere() {
 }
 
 #[test]
-fn a_fragment_takes_entries_alone_and_a_manifest_needs_its_server() {
+fn fragment_takes_entries_only_manifest_needs_server() {
     let schema: Value = serde_json::from_str(&folio::manifest::schema()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     let valid = |text: &str| schema.is_valid(&serde_json::from_str::<Value>(text).unwrap());

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, everywhere, text_of};
+use crate::harness::{TestFolder, on_every_version_and_wire, text_of};
 
 #[test]
-fn an_output_schema_is_met_by_what_the_result_spells_out() {
-    let folder = Folder::of(
+fn structured_content_satisfies_output_schema() {
+    let folder = TestFolder::with_manifest(
         r#"
 folio: 1
 server: { name: results }
@@ -51,8 +51,8 @@ tools:
 "#;
 
 #[test]
-fn what_is_promised_is_given_in_the_form_that_the_version_knows() {
-    everywhere(&Folder::of(SHAPES), &json!({}), |client| {
+fn structured_content_matches_the_version() {
+    on_every_version_and_wire(&TestFolder::with_manifest(SHAPES), &json!({}), |client| {
         let version = client.version.as_str();
         for (at, name, value) in
             [(0, "object", json!({ "n": 7 })), (1, "list", json!([1, 2])), (2, "nothing", json!(null))]
@@ -80,8 +80,8 @@ fn what_is_promised_is_given_in_the_form_that_the_version_knows() {
 }
 
 #[test]
-fn bytes_that_are_sent_are_base64_whoever_made_them() {
-    let folder = Folder::of(
+fn binary_content_is_always_base64() {
+    let folder = TestFolder::with_manifest(
         r#"
 folio: 1
 server: { name: blobs }
@@ -106,7 +106,7 @@ prompts:
     messages: [{ user: { resource: { uri: "x://y", blob: "{{data}}" } } }]
 "#,
     );
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let sent = |tool: &str, data: &str| {
             let result = client.call(tool, json!({ "data": data }));
             let block = result["content"][0].clone();
@@ -130,8 +130,8 @@ prompts:
 }
 
 #[test]
-fn no_value_makes_the_name_of_a_hidden_file() {
-    let folder = Folder::new(&[
+fn argument_cannot_form_a_hidden_file_name() {
+    let folder = TestFolder::new(&[
         (
             "folio.yaml",
             r#"
@@ -155,7 +155,7 @@ resources:
         (".well-known/page", "shown"),
         (".well-known/.page", "hidden"),
     ]);
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         for uri in ["sub://x.env", "sub://sub/page", "two://x/.env", "ends://env?b=x", "after://x", "known://page"] {
             assert_eq!(client.read_text(uri), "shown", "{uri}");
         }

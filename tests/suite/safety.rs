@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use crate::harness::{Folder, Server};
+use crate::harness::{TestFolder, TestServer};
 use crate::pages::{missing_tests, quoted, read};
 
 /// One sentence of the page, and what holds it.
-struct Row {
+struct SafetyRow {
     sentence: String,
     tests: String,
 }
 
-impl Row {
+impl SafetyRow {
     /// Reads a line of the table. The line of headings and the one below it are none.
-    fn read(line: &str) -> Option<Row> {
+    fn read(line: &str) -> Option<SafetyRow> {
         let (sentence, tests) = line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | ")?;
-        (sentence != "sentence").then(|| Row { sentence: sentence.replace("\\|", "|"), tests: tests.into() })
+        (sentence != "sentence").then(|| SafetyRow { sentence: sentence.replace("\\|", "|"), tests: tests.into() })
     }
 
     fn tests(&self) -> impl Iterator<Item = &str> {
@@ -23,8 +23,8 @@ impl Row {
     }
 }
 
-fn rows() -> Vec<Row> {
-    read("tests/safety.md").lines().filter_map(Row::read).collect()
+fn rows() -> Vec<SafetyRow> {
+    read("tests/safety.md").lines().filter_map(SafetyRow::read).collect()
 }
 
 /// The sentences of docs/safety.md, in its order, but for those on what is not stopped.
@@ -57,7 +57,7 @@ fn split(paragraph: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_sentence_has_a_row() {
+fn every_safety_sentence_has_a_row() {
     let rows = rows();
     let written: Vec<&str> = rows.iter().map(|row| row.sentence.as_str()).collect();
     let sentences = sentences();
@@ -66,18 +66,18 @@ fn every_sentence_has_a_row() {
 }
 
 #[test]
-fn every_row_names_tests_that_exist() {
+fn every_safety_row_names_existing_tests() {
     let rows = rows();
     for row in &rows {
         assert!(row.tests().count() > 0, "nothing holds this: {}", row.sentence);
     }
-    let missing = missing_tests(rows.iter().flat_map(Row::tests));
+    let missing = missing_tests(rows.iter().flat_map(SafetyRow::tests));
     assert!(missing.is_empty(), "there are no such tests: {missing:#?}");
 }
 
 /// What the server has open, but for its standard streams, as the system names it.
 #[cfg(target_os = "linux")]
-fn open_sockets(server: &Server) -> Vec<String> {
+fn open_sockets(server: &TestServer) -> Vec<String> {
     let entries = fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().flatten();
     let beyond = entries.filter(|entry| !["0", "1", "2"].contains(&entry.file_name().to_str().unwrap()));
     let names = beyond.filter_map(|entry| fs::read_link(entry.path()).ok()).map(|name| name.display().to_string());
@@ -86,9 +86,9 @@ fn open_sockets(server: &Server) -> Vec<String> {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_start_connects_nowhere_and_writes_nothing() {
+fn start_makes_no_connections_or_writes() {
     let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: d, run: { http: { url: \"https://x.example/\" } } }\n";
-    let folder = Folder::of(manifest);
+    let folder = TestFolder::with_manifest(manifest);
     let server = folder.stdio();
     server.session("2025-11-25").result("tools/list", serde_json::json!({}));
     // The runtime tells itself of signals over a pair of sockets of its own, which are in no table of the network.

@@ -26,8 +26,8 @@ fn yaml(text: &str) -> Value {
 
 /// Run with `UPDATE=1` to write it anew.
 #[test]
-fn what_is_checked_in_is_what_the_program_prints() {
-    let printed = folio_in(Path::new("/"), &["schema"]);
+fn checked_in_schema_matches_program_output() {
+    let printed = run_folio(Path::new("/"), &["schema"]);
     assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
     if std::env::var_os("UPDATE").is_some() {
         fs::create_dir_all(checked_in().parent().unwrap()).unwrap();
@@ -41,7 +41,7 @@ fn what_is_checked_in_is_what_the_program_prints() {
 }
 
 #[test]
-fn it_is_a_valid_schema_of_2020_12() {
+fn schema_is_valid_draft_2020_12() {
     let schema = schema();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert!(jsonschema::meta::is_valid(&schema));
@@ -74,7 +74,7 @@ fn keys<'a>(schema: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>)
 }
 
 #[test]
-fn every_key_of_it_is_described_for_whoever_hovers_over_it() {
+fn every_schema_key_has_a_description() {
     let schema = schema();
     let mut found = Vec::new();
     keys(&schema, "", &mut found);
@@ -88,7 +88,7 @@ fn every_key_of_it_is_described_for_whoever_hovers_over_it() {
 }
 
 #[test]
-fn every_example_fits_it_and_names_it() {
+fn every_example_validates_against_schema() {
     let validator = validator();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/servers");
     let mut folders = vec![examples];
@@ -118,16 +118,16 @@ fn every_example_fits_it_and_names_it() {
 }
 
 #[test]
-fn a_new_server_fits_it() {
-    let folder = Folder::new(&[]);
-    assert_eq!(folio_in(folder.path(), &["init"]).code, Some(0));
-    let manifest = yaml(&fs::read_to_string(folder.at("folio.yaml")).unwrap());
+fn init_output_validates_against_schema() {
+    let folder = TestFolder::new(&[]);
+    assert_eq!(run_folio(folder.path(), &["init"]).code, Some(0));
+    let manifest = yaml(&fs::read_to_string(folder.join("folio.yaml")).unwrap());
     let errors: Vec<String> = validator().iter_errors(&manifest).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
 #[test]
-fn what_the_program_refuses_for_its_shape_the_schema_refuses_too() {
+fn schema_refuses_shapes_that_check_refuses() {
     let validator = validator();
     let right = "folio: 1\nserver: { name: x }\nprompts:\n  p: { text: Hi }\n";
     assert!(validator.is_valid(&yaml(right)));
@@ -148,16 +148,16 @@ fn what_the_program_refuses_for_its_shape_the_schema_refuses_too() {
         ("an unknown cache scope", "folio: 1\nserver: { name: x, cacheScope: everybody }\n"),
     ] {
         assert!(!validator.is_valid(&yaml(wrong)), "{what} is valid by the schema");
-        let folder = Folder::of(wrong);
-        assert_eq!(folio_in(folder.path(), &["check"]).code, Some(1), "{what} is valid by the program");
+        let folder = TestFolder::with_manifest(wrong);
+        assert_eq!(run_folio(folder.path(), &["check"]).code, Some(1), "{what} is valid by the program");
     }
 }
 
 #[test]
-fn keys_of_the_authors_own_are_taken_by_both() {
+fn extension_keys_are_accepted_by_schema_and_check() {
     let text = "folio: 1\nserver: { name: x }\nx-mine: { a: 1 }\nprompts:\n  p: { text: Hi, x-owner: me }\n";
-    let folder = Folder::of(text);
-    let checked = folio_in(folder.path(), &["check", "--strict"]);
+    let folder = TestFolder::with_manifest(text);
+    let checked = run_folio(folder.path(), &["check", "--strict"]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
     let errors: Vec<String> = validator().iter_errors(&yaml(text)).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:#?}");

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::api::Api;
-use crate::harness::{Client, FOLIO, Folder, MODERN, SESSIONS, folio_in};
+use crate::api::MockApi;
+use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, TestClient, TestFolder, run_folio};
 
 const SECRET: &str = "Zk/7~ä\"&qW hunter22-9d41+x";
 const NUMBER: &str = "8675309123";
@@ -20,8 +20,8 @@ fn leaks(secret: &str, text: &str) -> bool {
 fn readings(text: &str) -> Vec<String> {
     let inner = decodings(text);
     let innermost: Vec<String> = inner.iter().flat_map(|text| decodings(text)).collect();
-    let mut all: Vec<String> = inner.iter().chain(&innermost).flat_map(|text| unescaped(text)).collect();
-    all.extend(unescaped(text));
+    let mut all: Vec<String> = inner.iter().chain(&innermost).flat_map(|text| unescape(text)).collect();
+    all.extend(unescape(text));
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     all.push(String::from_utf8_lossy(&digits.chunks_exact(2).map(byte).collect::<Vec<u8>>()).into_owned());
@@ -29,7 +29,7 @@ fn readings(text: &str) -> Vec<String> {
 }
 
 /// A text, and what it may be an escaped form of.
-fn unescaped(text: &str) -> Vec<String> {
+fn unescape(text: &str) -> Vec<String> {
     let form = text.replace('+', " ");
     let percent = |text: &str| {
         url::form_urlencoded::parse(format!("k={}", text.replace('&', "%26")).as_bytes())
@@ -125,30 +125,30 @@ case $1 in
 esac
 "#;
 
-struct Leaky {
-    folder: Folder,
-    api: Api,
+struct LeakyApi {
+    folder: TestFolder,
+    api: MockApi,
 }
 
-impl Leaky {
-    fn new() -> Leaky {
-        let api = Api::start();
-        let folder = Folder::of(&manifest(&api.url()));
+impl LeakyApi {
+    fn new() -> LeakyApi {
+        let api = MockApi::start();
+        let folder = TestFolder::with_manifest(&manifest(&api.url()));
         folder.write("twice.sh", TWICE);
         folder.write("secret.txt", format!("a line\n{SECRET}\n"));
         folder.write(
             "secret.png",
             [b"\x89PNG\r\n\x1a\n\xff\0".to_vec(), SECRET.as_bytes().to_vec(), vec![0, 255]].concat(),
         );
-        Leaky { folder, api }
+        LeakyApi { folder, api }
     }
 
     /// Goes through `part` on each wire, in a session and without one.
-    fn everywhere(&self, part: impl Fn(&Client)) {
+    fn everywhere(&self, part: impl Fn(&TestClient)) {
         let hook = self.api.url().replace("127.0.0.1", "localhost");
-        let serve = || self.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", &hook);
+        let serve = || self.folder.serve_command().env("T", SECRET).env("N", NUMBER).env("HOOK", &hook);
         let (pipes, web) = (serve().stdio(), serve().http());
-        for version in [SESSIONS[3], MODERN] {
+        for version in [SESSION_VERSIONS[3], SESSIONLESS_VERSION] {
             part(&pipes.client(version));
             part(&web.client(version));
         }
@@ -182,36 +182,36 @@ fn says_secret(answer: &Value) {
 }
 
 #[test]
-fn what_max_output_cuts_shows_no_beginning_of_a_secret() {
-    Leaky::new().calls("cut", (38..66).step_by(3));
+fn max_output_never_cuts_inside_a_secret() {
+    LeakyApi::new().calls("cut", (38..66).step_by(3));
 }
 
 #[test]
-fn the_tail_of_an_error_shows_no_end_of_a_secret() {
-    let leaky = Leaky::new();
+fn error_tail_never_cuts_inside_a_secret() {
+    let leaky = LeakyApi::new();
     leaky.calls("tail", [1975, 1980, 1985, 1990, 1995]);
     leaky.calls("late", [1975, 1985, 1995, 2025, 2035]);
     leaky.call("broken", says_secret);
 }
 
 #[test]
-fn no_helper_of_a_template_cuts_a_secret_apart() {
-    let leaky = Leaky::new();
+fn template_helpers_cannot_split_a_secret() {
+    let leaky = LeakyApi::new();
     leaky.calls("helpers", [7, 12, 20, 25]);
     leaky.calls("reads", [13, 20, 30]);
 }
 
 #[test]
-fn a_secret_is_hidden_in_the_encodings_of_others() {
-    Leaky::new().call("forms", |answer| {
+fn secret_is_redacted_in_foreign_encodings() {
+    LeakyApi::new().call("forms", |answer| {
         says_secret(answer);
         assert_eq!(answer.to_string().matches("[secret]").count(), 7, "{answer}");
     });
 }
 
 #[test]
-fn what_folio_encodes_is_hidden_when_it_is_echoed() {
-    let leaky = Leaky::new();
+fn secret_encoded_by_folio_is_redacted_when_echoed() {
+    let leaky = LeakyApi::new();
     for tool in ["basic", "echo", "echo-json", "echo-path", "refused"] {
         leaky.call(tool, says_secret);
     }
@@ -219,7 +219,7 @@ fn what_folio_encodes_is_hidden_when_it_is_echoed() {
 
 #[test]
 fn what_is_encoded_twice_is_hidden_wherever_it_leaves() {
-    let leaky = Leaky::new();
+    let leaky = LeakyApi::new();
     leaky.everywhere(|client| {
         for how in ["header", "path", "lines", "nested", "groups", "fails"] {
             for tool in ["twice", "twice-said"] {
@@ -230,27 +230,27 @@ fn what_is_encoded_twice_is_hidden_wherever_it_leaves() {
             assert_hidden(&client.call("twice-cut", json!({ "how": how })).to_string());
         }
     });
-    let serve = leaky.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
+    let serve = leaky.folder.serve_command().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
     let server = serve.stdio();
-    let client = server.client(SESSIONS[3]);
+    let client = server.client(SESSION_VERSIONS[3]);
     client.call("twice-said", json!({ "how": "nested" }));
     client.round_trip();
-    let told = client.told("notifications/message");
+    let told = client.notified_params("notifications/message");
     assert_hidden(&format!("{told:?}"));
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
 #[test]
-fn the_host_of_a_secret_url_is_not_named() {
-    Leaky::new().call("hook", |answer| {
+fn host_of_secret_url_is_redacted() {
+    LeakyApi::new().call("hook", |answer| {
         says_secret(answer);
         assert!(!answer.to_string().contains("localhost"), "{answer}");
     });
 }
 
 #[test]
-fn bytes_hold_no_secret() {
-    let leaky = Leaky::new();
+fn secret_is_redacted_in_binary_content() {
+    let leaky = LeakyApi::new();
     for tool in ["image", "file-image"] {
         leaky.call(tool, |answer| {
             let data = STANDARD.decode(answer["content"][0]["data"].as_str().unwrap()).unwrap();
@@ -268,31 +268,31 @@ fn bytes_hold_no_secret() {
 }
 
 #[test]
-fn a_number_that_is_a_secret_is_hidden_in_keys_and_values() {
-    Leaky::new().call("number", |answer| {
+fn numeric_secret_is_redacted_in_keys_and_values() {
+    LeakyApi::new().call("number", |answer| {
         let expected = json!({ "n": "[secret]", "list": ["[secret]"], "[secret]": true });
         assert_eq!(answer["structuredContent"], expected, "{answer}");
     });
 }
 
 #[test]
-fn no_uri_holds_a_secret() {
-    let leaky = Leaky::new();
+fn secret_is_redacted_in_uris() {
+    let leaky = LeakyApi::new();
     leaky.call("embedded", |answer| {
         assert!(answer["content"][0]["resource"]["uri"].is_string(), "{answer}");
     });
-    let serve = leaky.folder.serve().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
+    let serve = leaky.folder.serve_command().env("T", SECRET).env("N", NUMBER).env("HOOK", "http://localhost");
     let server = serve.stdio();
-    let client = server.client(SESSIONS[3]);
+    let client = server.client(SESSION_VERSIONS[3]);
     client.call("notify", json!({}));
     client.round_trip();
-    let told = client.told("notifications/resources/updated");
+    let told = client.notified_params("notifications/resources/updated");
     assert_hidden(&format!("{told:?}"));
 }
 
 #[test]
 fn the_command_line_prints_no_secret() {
-    let leaky = Leaky::new();
+    let leaky = LeakyApi::new();
     for arguments in [
         &["call", "tail", "n=1990"][..],
         &["call", "number", "--json"],
@@ -300,7 +300,7 @@ fn the_command_line_prints_no_secret() {
         &["read", "doc://file"],
         &["read", "doc://blob"],
     ] {
-        let mut command = std::process::Command::new(FOLIO);
+        let mut command = std::process::Command::new(FOLIO_BIN);
         command
             .args(arguments)
             .current_dir(leaky.folder.path())
@@ -315,28 +315,28 @@ fn the_command_line_prints_no_secret() {
 }
 
 #[test]
-fn a_report_and_a_log_hold_no_secret() {
+fn secret_is_redacted_in_report_and_log() {
     let manifest = "folio: 1\nserver: { name: s }\nenv: { T: { secret: true, default: hunter22-9d41 } }\n\
                     tools:\n  a: { description: hunter22-9d41, run: { exec: [echo] }, exec: [] }\n";
-    let folder = Folder::of(manifest);
+    let folder = TestFolder::with_manifest(manifest);
     for arguments in [&["check"][..], &["check", "--format", "json"], &["serve"], &["list"]] {
-        let ran = folio_in(folder.path(), arguments);
+        let ran = run_folio(folder.path(), arguments);
         let said = format!("{}{}", ran.out, ran.err);
         assert!(!said.is_empty() && !said.contains("hunter22"), "{arguments:?}: {said}");
     }
-    let folder = Folder::of(&manifest.replace(", exec: []", ""));
+    let folder = TestFolder::with_manifest(&manifest.replace(", exec: []", ""));
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     assert_eq!(client.list("tools")[0]["description"], "[secret]");
     assert!(!server.log.text().contains("hunter22"), "{}", server.log.text());
 }
 
 #[test]
-fn a_secret_that_is_too_short_is_told_of() {
+fn too_short_secret_is_reported() {
     let manifest = "folio: 1\nserver: { name: s }\nenv: { T: { secret: true } }\nprompts: { p: { text: t } }\n";
-    let folder = Folder::of(manifest);
+    let folder = TestFolder::with_manifest(manifest);
     let checked = |value: &str| {
-        let mut command = std::process::Command::new(FOLIO);
+        let mut command = std::process::Command::new(FOLIO_BIN);
         let output = command.arg("check").current_dir(folder.path()).env("T", value).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
@@ -351,24 +351,24 @@ fn a_secret_that_is_too_short_is_told_of() {
 }
 
 #[test]
-fn a_secret_of_a_version_before_is_hidden_while_it_is_at_work() {
+fn old_secret_is_redacted_until_its_calls_end() {
     let manifest = |key: &str| {
         format!(
             "folio: 1\nserver: {{ name: s }}\nenv: {{ T: {{ secret: true, default: {key} }} }}\ntools:\n  \
          a: {{ description: d, run: {{ exec: [sh, -c, 'until [ -e go ]; do sleep 0.01; done; echo \"$K {key}\"'], env: {{ K: \"{{{{env.T}}}}\" }} }} }}\n"
         )
     };
-    let folder = Folder::of(&manifest("hunter22-first"));
+    let folder = TestFolder::with_manifest(&manifest("hunter22-first"));
     let server = folder.stdio();
-    let client = server.modern();
-    let id = client.begin_call("a", json!({}));
+    let client = server.sessionless();
+    let id = client.start_call("a", json!({}));
     client.round_trip();
     for next in ["hunter22-second", "hunter22-third"] {
-        let mark = server.log.mark();
+        let mark = server.log.line_count();
         folder.write("folio.yaml", manifest(next));
-        server.log.reloaded_after(mark);
+        server.log.wait_for_reload(mark);
     }
     folder.write("go", "");
-    let answer = client.answer(id).to_string();
+    let answer = client.wait_for_answer(id).to_string();
     assert!(answer.contains("[secret] [secret]"), "{answer}");
 }

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::harness::*;
 
 /// The end may take this long; the machine that tests may be slow, so the second is measured in the middle of several.
-const AT_MOST: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-fn folder(marker: &str) -> Folder {
-    Folder::of(&format!(
+fn folder(marker: &str) -> TestFolder {
+    TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: slow }}\nprompts:\n  p: {{ text: Hi }}\ntools:\n  wait:\n    description: Waits\n    run: {{ exec: [sh, -c, \"trap '' TERM HUP INT; sleep 60 & sleep 60\", {marker}] }}\n    timeout: 2m\n"
     ))
 }
@@ -20,102 +20,103 @@ fn marker(test: &str) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum How {
+enum StopSignal {
     Terminate,
     Interrupt,
     EndOfInput,
 }
 
-fn end(server: &Server, how: How) -> Duration {
+fn end(server: &TestServer, how: StopSignal) -> Duration {
     let began = Instant::now();
     match how {
-        How::Terminate => server.signal("TERM"),
-        How::Interrupt => server.signal("INT"),
-        How::EndOfInput => server.pipe().close(),
+        StopSignal::Terminate => server.signal("TERM"),
+        StopSignal::Interrupt => server.signal("INT"),
+        StopSignal::EndOfInput => server.pipe().close(),
     }
-    let status = server.wait(AT_MOST).expect("the server does not end");
+    let status = server.wait_for_exit(SHUTDOWN_TIMEOUT).expect("the server does not end");
     assert_eq!(status.code(), Some(0), "{}", server.log.text());
     began.elapsed()
 }
 
 /// A stream ends with a result that names it.
-fn assert_is_last(listening: &Listening) {
-    let last = listening.end();
+fn assert_is_last(listening: &Subscription) {
+    let last = listening.wait_for_result();
     assert_eq!(last["result"]["resultType"], "complete", "{last}");
     assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening.id, "{last}");
 }
 
-fn on_pipes(how: How, name: &str) {
+fn on_pipes(how: StopSignal, name: &str) {
     assert_within_a_second(|round| {
         let marker = marker(&format!("{name}-{round}"));
         let folder = folder(&marker);
         let server = folder.stdio();
-        let client = server.modern();
+        let client = server.sessionless();
         let listening = client.listen(json!({ "promptsListChanged": true }));
         client.send("tools/call", json!({ "name": "wait" }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         let took = end(&server, how);
-        if how != How::EndOfInput {
+        if how != StopSignal::EndOfInput {
             assert_is_last(&listening);
         }
-        eventually("the end of the child", || processes(&marker).is_empty());
-        client.pipe().assert_clean();
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
+        client.pipe().assert_only_messages();
         took
     });
 }
 
 #[test]
-fn sigterm_ends_a_server_on_pipes_within_a_second_and_its_children() {
-    on_pipes(How::Terminate, "term");
+fn sigterm_ends_stdio_server_and_children() {
+    on_pipes(StopSignal::Terminate, "term");
 }
 
 #[test]
-fn sigint_ends_a_server_on_pipes_within_a_second_and_its_children() {
-    on_pipes(How::Interrupt, "int");
+fn sigint_ends_stdio_server_and_children() {
+    on_pipes(StopSignal::Interrupt, "int");
 }
 
 #[test]
-fn pitfall_5_6_b_the_end_of_the_input_ends_the_server_within_a_second_though_a_stream_is_open() {
-    on_pipes(How::EndOfInput, "eof");
+fn eof_ends_server_with_open_stream() {
+    on_pipes(StopSignal::EndOfInput, "eof");
 }
 
 #[test]
-fn a_session_on_pipes_ends_with_its_input() {
+fn eof_ends_stdio_session() {
     assert_within_a_second(|round| {
         let marker = marker(&format!("session-{round}"));
         let folder = folder(&marker);
         let server = folder.stdio();
         let client = server.session("2025-11-25");
         client.send("tools/call", json!({ "name": "wait" }));
-        eventually("the child", || !processes(&marker).is_empty());
-        let took = end(&server, How::EndOfInput);
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
+        let took = end(&server, StopSignal::EndOfInput);
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         took
     });
 }
 
-fn on_sockets(how: How, name: &str) {
+fn on_sockets(how: StopSignal, name: &str) {
     assert_within_a_second(|round| {
         let marker = marker(&format!("{name}-{round}"));
         let folder = folder(&marker);
         let server = folder.http();
-        let sessions = SESSIONS.map(|version| server.session(version));
-        let streams = sessions.each_ref().map(Client::open_stream);
+        let sessions = SESSION_VERSIONS.map(|version| server.session(version));
+        let streams = sessions.each_ref().map(TestClient::open_stream);
         let session = &sessions[3];
-        let modern = server.modern();
+        let modern = server.sessionless();
         let listening = modern.listen(json!({ "promptsListChanged": true }));
         std::thread::scope(|scope| {
             // The answer is whatever the end leaves of it.
             let calling = scope.spawn(|| {
                 let body = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": { "name": "wait" } });
-                let _ =
-                    std::panic::catch_unwind(|| server.web().post(&[("Mcp-Session-Id", session.session_id())], &body));
+                let _ = std::panic::catch_unwind(|| {
+                    server.http_client().post(&[("Mcp-Session-Id", session.session_id())], &body)
+                });
             });
-            eventually("the child", || !processes(&marker).is_empty());
+            wait_until("the child", || !processes_with_argument(&marker).is_empty());
             let took = end(&server, how);
             assert_is_last(&listening);
-            assert!(streams.iter().all(Stream::ended));
-            eventually("the end of the child", || processes(&marker).is_empty());
+            assert!(streams.iter().all(SseStream::wait_for_end));
+            wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
             let _ = calling.join();
             took
         })
@@ -123,50 +124,50 @@ fn on_sockets(how: How, name: &str) {
 }
 
 #[test]
-fn pitfall_5_7_sigterm_ends_a_server_on_sockets_within_a_second_and_streams_with_their_result() {
-    on_sockets(How::Terminate, "web-term");
+fn sigterm_ends_http_server_and_streams_with_result() {
+    on_sockets(StopSignal::Terminate, "web-term");
 }
 
 #[test]
-fn sigint_ends_a_server_on_sockets_within_a_second() {
-    on_sockets(How::Interrupt, "web-int");
+fn sigint_ends_http_server_within_a_second() {
+    on_sockets(StopSignal::Interrupt, "web-int");
 }
 
 #[test]
-fn the_port_is_free_again_after_the_end() {
+fn port_is_free_after_shutdown() {
     let folder = folder("unused");
     let server = folder.http();
     let address = format!("--http=127.0.0.1:{}", server.port);
-    end(&server, How::Terminate);
-    let again = folder.serve().flag(&address).http_as_told();
-    again.modern().round_trip();
+    end(&server, StopSignal::Terminate);
+    let again = folder.serve_command().flag(&address).http_as_configured();
+    again.sessionless().round_trip();
 }
 
 #[test]
-fn children_end_even_when_the_server_is_killed() {
+fn children_end_when_server_is_killed() {
     let marker = marker("killed");
     let folder = folder(&marker);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     client.send("tools/call", json!({ "name": "wait" }));
-    eventually("the child", || !processes(&marker).is_empty());
+    wait_until("the child", || !processes_with_argument(&marker).is_empty());
     server.signal("KILL");
-    server.wait(AT_MOST).expect("the server does not end");
-    eventually("the end of the child", || processes(&marker).is_empty());
+    server.wait_for_exit(SHUTDOWN_TIMEOUT).expect("the server does not end");
+    wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
 }
 
 #[test]
-fn an_output_that_nobody_reads_any_more_ends_the_server() {
+fn closed_stdout_ends_the_server() {
     use std::io::Write;
     use std::process::{Command, Stdio};
     let folder = folder("unused");
-    let mut child = Command::new(FOLIO);
+    let mut child = Command::new(FOLIO_BIN);
     child.arg("serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = child.spawn().unwrap();
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
@@ -178,13 +179,13 @@ fn an_output_that_nobody_reads_any_more_ends_the_server() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_does_not_hold_up_the_end() {
+fn non_reading_peer_does_not_delay_shutdown() {
     use std::io::Write;
     use std::process::{Command, Stdio};
-    let folder = Folder::of(
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, arguments: { x: {} }, result: { text: \"{{x}}\" } }\n",
     );
-    let mut child = Command::new(FOLIO);
+    let mut child = Command::new(FOLIO_BIN);
     child.arg("serve").arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = child.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -192,7 +193,7 @@ fn a_peer_that_does_not_read_does_not_hold_up_the_end() {
     let flooding = std::thread::spawn(move || {
         let long = "x".repeat(100_000);
         for id in 0..10_000 {
-            let meta = modern_meta();
+            let meta = sessionless_meta();
             let params = json!({ "name": "t", "arguments": { "x": long }, "_meta": meta });
             let line = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
             if writeln!(stdin, "{line}").is_err() {
@@ -202,7 +203,7 @@ fn a_peer_that_does_not_read_does_not_hold_up_the_end() {
         panic!("a gigabyte of answers that nobody reads was taken");
     });
     let mut seen = 0;
-    eventually("a standstill", || {
+    wait_until("a standstill", || {
         // Nothing is read any more when the process no longer works.
         let before = seen;
         seen = processor_time(child.id());
@@ -211,7 +212,7 @@ fn a_peer_that_does_not_read_does_not_hold_up_the_end() {
     });
     let ended = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
     assert!(ended.success());
-    let deadline = Instant::now() + AT_MOST;
+    let deadline = Instant::now() + SHUTDOWN_TIMEOUT;
     while child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline, "the end is held up");
         std::thread::sleep(Duration::from_millis(5));

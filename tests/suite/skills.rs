@@ -11,8 +11,8 @@ const HIDDEN: &str = "Squash before you merge.\r\n";
 const BYTES: &[u8] = &[0x89, b'P', b'N', b'G', 0, 1];
 
 /// One skill with files and folders in it, one below a folder that is none, and one that is left out.
-fn desk() -> Folder {
-    let folder = Folder::new(&[
+fn desk() -> TestFolder {
+    let folder = TestFolder::new(&[
         ("folio.yaml", "folio: 1\nserver: { name: s, ttlMs: 5000 }\nskills: { dir: skills }\n"),
         ("skills/git-flow/SKILL.md", MATTER),
         ("skills/git-flow/templates/commit.md", COMMIT),
@@ -23,7 +23,7 @@ fn desk() -> Folder {
         ("skills/README.md", "Not of any skill"),
     ]);
     folder.write("skills/git-flow/assets/logo.png", BYTES);
-    std::fs::create_dir(folder.at("skills/git-flow/empty")).unwrap();
+    std::fs::create_dir(folder.join("skills/git-flow/empty")).unwrap();
     folder
 }
 
@@ -53,7 +53,7 @@ fn git_flow() -> Value {
 }
 
 /// The names and types of what stands in a folder.
-fn children(client: &Client, uri: &str) -> Vec<(String, String)> {
+fn children(client: &TestClient, uri: &str) -> Vec<(String, String)> {
     let result = client.result("resources/directory/read", json!({ "uri": uri }));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let of = |child: &Value| (text(&child["name"]), text(&child["mimeType"]));
@@ -65,10 +65,10 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn skills_are_listed_and_got_with_the_digests_of_their_files_in_every_version_on_every_wire() {
+fn skills_list_and_get_return_file_digests() {
     let folder = desk();
     let web = folder.http();
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let pipe = folder.stdio();
         for client in [pipe.client(version), web.client(version)] {
             let skills = client.list("skills");
@@ -81,17 +81,17 @@ fn skills_are_listed_and_got_with_the_digests_of_their_files_in_every_version_on
             for result in [got, listed] {
                 let hints = (&result["ttlMs"], &result["cacheScope"], &result["resultType"]);
                 let expected = (&json!(5000), &json!("private"), &json!("complete"));
-                assert_eq!(hints == expected, client.is_modern(), "{version}: {result}");
+                assert_eq!(hints == expected, client.is_sessionless(), "{version}: {result}");
             }
         }
     }
 }
 
 #[test]
-fn what_a_digest_was_made_of_is_what_is_read() {
+fn skill_digest_matches_the_file_read() {
     let folder = desk();
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     for skill in client.list("skills") {
         for file in skill["resources"].as_array().unwrap() {
             let contents = client.result("resources/read", json!({ "uri": file["uri"] }))["contents"][0].clone();
@@ -110,9 +110,9 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_folder_of_a_skill_shows_what_stands_in_it_and_only_that() {
+fn skill_directory_lists_its_children_only() {
     let folder = desk();
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let expected = [
             (".hidden", "inode/directory"),
             ("git-flow", "text/markdown"),
@@ -126,17 +126,17 @@ fn a_folder_of_a_skill_shows_what_stands_in_it_and_only_that() {
         assert_eq!(children(client, "skill://git-flow/empty"), pairs(&[]));
         assert_eq!(children(client, "skill://team"), pairs(&[("refunds", "inode/directory")]));
         for none in ["skill://git-flow/SKILL.md", "skill://git-flow/", "skill://broken", "skill://", "x:y"] {
-            assert_eq!(client.code("resources/directory/read", json!({ "uri": none })), -32602, "{none}");
+            assert_eq!(client.error_code("resources/directory/read", json!({ "uri": none })), -32602, "{none}");
         }
     });
 }
 
 #[test]
-fn a_folder_with_many_files_is_read_a_page_at_a_time() {
+fn skill_directory_is_paged() {
     let folder = desk();
     folder.write("folio.yaml", "folio: 1\nserver: { name: s, pageSize: 4 }\nskills: { dir: skills }\n");
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     let first = client.result("resources/directory/read", json!({ "uri": "skill://git-flow" }));
     assert_eq!(first["resources"].as_array().unwrap().len(), 4);
     let rest = json!({ "uri": "skill://git-flow", "cursor": first["nextCursor"] });
@@ -146,12 +146,12 @@ fn a_folder_with_many_files_is_read_a_page_at_a_time() {
 }
 
 #[test]
-fn clients_that_know_no_skills_see_resources() {
+fn skills_are_listed_as_resources() {
     let folder = desk();
-    everywhere(&folder, &json!({}), see_resources);
+    on_every_version_and_wire(&folder, &json!({}), see_resources);
 }
 
-fn see_resources(client: &Client) {
+fn see_resources(client: &TestClient) {
     let listed = client.list("resources");
     let uris: Vec<&str> = listed.iter().map(|one| one["uri"].as_str().unwrap()).collect();
     let expected = [
@@ -177,36 +177,38 @@ fn see_resources(client: &Client) {
         "skill://git-flow",
         "skill://git-flow/./SKILL.md",
     ] {
-        let code = if client.is_modern() { -32602 } else { -32002 };
-        assert_eq!(client.code("resources/read", json!({ "uri": none })), code, "{none}");
+        let code = if client.is_sessionless() { -32602 } else { -32002 };
+        assert_eq!(client.error_code("resources/read", json!({ "uri": none })), code, "{none}");
     }
 }
 
 #[test]
 fn only_a_server_with_skills_declares_them() {
     let with = desk();
-    let without = Folder::of("folio: 1\nserver: { name: s }\ntools: { t: { description: T, result: { text: x } } }\n");
+    let without = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools: { t: { description: T, result: { text: x } } }\n",
+    );
     let id = "io.modelcontextprotocol/skills";
     for (folder, declared) in [(&with, json!({ "directoryRead": true })), (&without, Value::Null)] {
         let server = folder.stdio();
-        let modern = server.modern();
+        let modern = server.sessionless();
         let said = modern.result("server/discover", Value::Null);
         assert_eq!(said["capabilities"]["extensions"][id], declared);
-        assert_eq!(server.session("2025-11-25").agreed["capabilities"]["extensions"][id], declared);
+        assert_eq!(server.session("2025-11-25").initialize_result["capabilities"]["extensions"][id], declared);
     }
     let server = without.stdio();
     for method in ["skills/list", "skills/get", "resources/directory/read"] {
-        assert_eq!(server.modern().code(method, json!({ "uri": "skill://a/SKILL.md" })), -32601, "{method}");
-        assert_eq!(server.modern().code(method, json!({ "uri": 1, "cursor": 1 })), -32601, "{method}");
+        assert_eq!(server.sessionless().error_code(method, json!({ "uri": "skill://a/SKILL.md" })), -32601, "{method}");
+        assert_eq!(server.sessionless().error_code(method, json!({ "uri": 1, "cursor": 1 })), -32601, "{method}");
     }
     let server = with.stdio();
     for wrong in [json!({}), json!({ "uri": 1 }), json!({ "uri": "skill://x/SKILL.md" }), json!({ "uri": "a:b" })] {
-        assert_eq!(server.modern().code("skills/get", wrong.clone()), -32602, "{wrong}");
+        assert_eq!(server.sessionless().error_code("skills/get", wrong.clone()), -32602, "{wrong}");
     }
 }
 
 #[test]
-fn a_skill_that_is_edited_added_or_mended_is_served_as_it_is() {
+fn skill_edits_take_effect_on_reload() {
     let folder = desk();
     let server = folder.stdio();
     let client = server.session("2025-06-18");
@@ -223,17 +225,17 @@ fn a_skill_that_is_edited_added_or_mended_is_served_as_it_is() {
     folder.write("skills/broken/SKILL.md", "---\nname: broken\ndescription: Mended\n---\n");
     client.wait_for("notifications/resources/list_changed");
     assert_eq!(skill("broken")["skill"]["frontmatter"]["description"], "Mended");
-    std::fs::remove_dir_all(folder.at("skills/git-flow")).unwrap();
+    std::fs::remove_dir_all(folder.join("skills/git-flow")).unwrap();
     client.wait_for("notifications/resources/list_changed");
-    assert_eq!(client.code("skills/get", json!({ "uri": "skill://git-flow/SKILL.md" })), -32602);
+    assert_eq!(client.error_code("skills/get", json!({ "uri": "skill://git-flow/SKILL.md" })), -32602);
 }
 
 #[test]
-fn a_skill_in_a_skill_belongs_to_both() {
+fn nested_skill_is_part_of_both() {
     let folder = desk();
     folder.write("skills/git-flow/more/rebase/SKILL.md", "---\nname: rebase\ndescription: Rebase\n---\n");
     let server = folder.stdio();
-    let skills = server.modern().list("skills");
+    let skills = server.sessionless().list("skills");
     let uris = |skill: &Value| -> Vec<String> {
         skill["resources"].as_array().unwrap().iter().map(|file| file["uri"].as_str().unwrap().to_owned()).collect()
     };
@@ -243,23 +245,23 @@ fn a_skill_in_a_skill_belongs_to_both() {
 }
 
 #[test]
-fn a_skill_cannot_lead_out_of_its_folder() {
+fn skill_cannot_escape_its_folder() {
     let folder = desk();
     folder.write("secret.txt", "secret");
-    std::os::unix::fs::symlink(folder.at("secret.txt"), folder.at("skills/git-flow/out.txt")).unwrap();
-    std::os::unix::fs::symlink("/etc", folder.at("skills/git-flow/etc")).unwrap();
+    std::os::unix::fs::symlink(folder.join("secret.txt"), folder.join("skills/git-flow/out.txt")).unwrap();
+    std::os::unix::fs::symlink("/etc", folder.join("skills/git-flow/etc")).unwrap();
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     assert_eq!(client.list("skills")[0], git_flow());
     for uri in ["skill://git-flow/out.txt", "skill://git-flow/etc/passwd", "skill://git-flow/../../secret.txt"] {
-        assert_eq!(client.code("resources/read", json!({ "uri": uri })), -32602, "{uri}");
+        assert_eq!(client.error_code("resources/read", json!({ "uri": uri })), -32602, "{uri}");
     }
 }
 
 #[test]
-fn a_skill_in_a_hidden_folder_is_found_listed_and_read() {
+fn skill_in_hidden_folder_is_served() {
     let skill = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nOf {name}\n");
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         ("folio.yaml", "folio: 1\nserver: { name: s }\nskills: { dir: .agents/skills }\n"),
         (".agents/skills/.curated/review/SKILL.md", &skill("review")),
         (".agents/skills/.curated/review/.github/checks.yml", "on: push\n"),
@@ -270,7 +272,7 @@ fn a_skill_in_a_hidden_folder_is_found_listed_and_read() {
         (".agents/skills/.curated/review/.env", "TOKEN=1\n"),
         (".agents/skills/.curated/review/.SKILL.md.swp", "b0VIM"),
     ]);
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let uris = ["skill://.curated/review/.github/checks.yml", "skill://.curated/review/SKILL.md"];
         let expected = json!([file(uris[0], b"on: push\n"), file(uris[1], skill("review").as_bytes())]);
         let skills = client.list("skills");
@@ -293,12 +295,12 @@ fn a_skill_in_a_hidden_folder_is_found_listed_and_read() {
 
 /// Whoever acts on a skill holds its files against its manifest, and reads no other: nothing may be missing from it.
 #[test]
-fn a_manifest_names_every_file_that_can_be_read_once_and_only_those() {
+fn skill_lists_every_readable_file_once() {
     let folder = desk();
     for path in ["a/.b/c d.md", ".x", "..dots", "%41.txt", "é/ü.txt", "a/SKILL.md.bak", "deep/er/.and/deeper"] {
         folder.write(&format!("skills/git-flow/{path}"), format!("\u{feff}of {path}\r\n"));
     }
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let skills = client.list("skills");
         let manifest = skills[0]["resources"].as_array().unwrap();
         let mut named: Vec<&str> = manifest.iter().map(|file| file["uri"].as_str().unwrap()).collect();
@@ -306,7 +308,7 @@ fn a_manifest_names_every_file_that_can_be_read_once_and_only_those() {
         let readable = listed.iter().map(|one| one["uri"].as_str().unwrap());
         assert_eq!(named, readable.filter(|uri| uri.starts_with("skill://git-flow/")).collect::<Vec<_>>());
         named.dedup();
-        assert_eq!(named.len(), files_beneath(&folder.at("skills/git-flow")), "{named:?}");
+        assert_eq!(named.len(), files_beneath(&folder.join("skills/git-flow")), "{named:?}");
         for file in manifest {
             let contents = client.result("resources/read", json!({ "uri": file["uri"] }))["contents"][0].clone();
             let bytes = match contents["text"].as_str() {
@@ -324,16 +326,16 @@ fn files_beneath(folder: &std::path::Path) -> usize {
 }
 
 #[test]
-fn a_link_among_skills_is_left_out_and_said() {
+fn symlink_in_skill_is_skipped_and_reported() {
     let folder = desk();
-    let link = |to: &str, from: &str| std::os::unix::fs::symlink(folder.at(to), folder.at(from)).unwrap();
+    let link = |to: &str, from: &str| std::os::unix::fs::symlink(folder.join(to), folder.join(from)).unwrap();
     link("skills/git-flow", "skills/same");
     link("skills/README.md", "skills/git-flow/inside.md");
     link("nowhere", "skills/git-flow/templates/dead");
     let server = folder.stdio();
-    assert_eq!(server.modern().list("skills")[0], git_flow());
-    assert_eq!(server.modern().list("skills").len(), 2);
-    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    assert_eq!(server.sessionless().list("skills")[0], git_flow());
+    assert_eq!(server.sessionless().list("skills").len(), 2);
+    let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     for path in ["same", "git-flow/inside.md", "git-flow/templates/dead"] {
         let words = format!("`{path}` is left out: it is a link, or cannot be read");
         assert!(checked.out.contains(&words), "{checked:?}");
@@ -341,19 +343,19 @@ fn a_link_among_skills_is_left_out_and_said() {
 }
 
 #[test]
-fn packs_bring_their_skills_and_embed_only_their_own() {
+fn pack_skills_are_served_and_scoped_to_pack() {
     let skill = |name: &str| format!("---\nname: {name}\ndescription: D\n---\nOf {name}");
     let embeds = |uri: &str| format!("prompts:\n  p: {{ messages: [ {{ user: {{ resource: \"{uri}\" }} }} ] }}\n");
     let begin = "folio: 1\nserver: { name: s }\nskills: { dir: skills }\n";
     let any = "  any: { arguments: { uri: { required: true } }, messages: [ { user: { resource: \"{{uri}}\" } } ] }\n";
-    let folder = Folder::new(&[
+    let folder = TestFolder::new(&[
         ("folio.yaml", &format!("{begin}packs: {{ in: {{ path: in }} }}\n{}", embeds("skill://inner/SKILL.md"))),
         ("skills/outer/SKILL.md", &skill("outer")),
         ("in/folio.yaml", &format!("{begin}{}{any}", embeds("skill://inner/SKILL.md"))),
         ("in/skills/inner/SKILL.md", &skill("inner")),
     ]);
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     let uris: Vec<Value> = client.list("skills").iter().map(|skill| skill["uri"].clone()).collect();
     assert_eq!(uris, ["skill://outer/SKILL.md", "skill://inner/SKILL.md"]);
     for prompt in ["p", "in-p"] {
@@ -365,6 +367,6 @@ fn packs_bring_their_skills_and_embed_only_their_own() {
     assert_eq!(any("skill://outer/SKILL.md")["error"]["code"], -32602, "a pack embeds what is another's");
     drop((client, server));
     folder.write("in/folio.yaml", format!("{begin}{}", embeds("skill://outer/SKILL.md")));
-    let checked = folio_in(folder.path(), &["check", "--format", "lines"]);
+    let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert!(checked.out.contains("in/folio.yaml") && checked.out.contains("unknown-reference"), "{checked:?}");
 }

@@ -2,22 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{MODERN, SESSIONS};
+use crate::harness::{SESSION_VERSIONS, SESSIONLESS_VERSION};
 use crate::pages::{missing_tests, quoted, read};
 
 /// One thing that is asked.
-struct Row {
+struct SpecificationRow {
     asked: String,
     versions: String,
     tests: String,
 }
 
-impl Row {
+impl SpecificationRow {
     /// Reads a line of a table. The line of headings and the one below it are none.
-    fn read(line: &str) -> Option<Row> {
+    fn read(line: &str) -> Option<SpecificationRow> {
         let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
         let [asked, versions, tests] = cells[..] else { panic!("a row has three cells: {line}") };
-        (asked != "what is asked").then(|| Row { asked: asked.into(), versions: versions.into(), tests: tests.into() })
+        (asked != "what is asked").then(|| SpecificationRow {
+            asked: asked.into(),
+            versions: versions.into(),
+            tests: tests.into(),
+        })
     }
 
     /// The tests that it names.
@@ -31,16 +35,17 @@ impl Row {
     }
 }
 
-fn rows() -> Vec<Row> {
-    let rows: Vec<Row> = read("tests/specification.md").lines().filter_map(Row::read).collect();
+fn rows() -> Vec<SpecificationRow> {
+    let rows: Vec<SpecificationRow> =
+        read("tests/specification.md").lines().filter_map(SpecificationRow::read).collect();
     assert!(rows.len() > 100, "{} rows are not all", rows.len());
     rows
 }
 
 #[test]
-fn every_test_that_is_named_exists() {
+fn every_named_test_exists() {
     let rows = rows();
-    let missing = missing_tests(rows.iter().flat_map(Row::tests));
+    let missing = missing_tests(rows.iter().flat_map(SpecificationRow::tests));
     assert!(missing.is_empty(), "there are no such tests: {missing:#?}");
 }
 
@@ -54,7 +59,7 @@ fn every_row_has_a_test_or_a_reason() {
 
 /// Whether it is one version, all of them, or those to, from or between versions, the older one first.
 fn are_versions(text: &str) -> bool {
-    let known = |version: &str| SESSIONS.contains(&version) || version == MODERN;
+    let known = |version: &str| SESSION_VERSIONS.contains(&version) || version == SESSIONLESS_VERSION;
     match text.split(' ').collect::<Vec<_>>()[..] {
         ["all"] => true,
         [version] | ["to" | "from", version] => known(version),
@@ -64,7 +69,7 @@ fn are_versions(text: &str) -> bool {
 }
 
 #[test]
-fn every_row_says_in_which_versions_it_is_asked() {
+fn every_row_names_its_versions() {
     for row in rows() {
         assert!(are_versions(&row.versions), "{}: {}", row.asked, row.versions);
     }
@@ -78,7 +83,7 @@ fn is_method(word: &str) -> bool {
 
 /// The methods that the server reads and explains, as they stand in the code.
 fn methods() -> BTreeSet<String> {
-    let sources = ["src/server/unknown.rs", "src/transport/message.rs"].map(read);
+    let sources = ["src/server/custom_request.rs", "src/transport/message.rs"].map(read);
     let code = sources.iter().map(|text| text.split("#[cfg(test)]").next().unwrap());
     let methods: BTreeSet<String> =
         code.flat_map(|text| text.split('"')).filter(|word| is_method(word)).map(str::to_owned).collect();
@@ -87,7 +92,7 @@ fn methods() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_method_that_is_answered_has_a_row_with_tests() {
+fn every_method_has_a_tested_row() {
     let rows = rows();
     let held: BTreeSet<&str> =
         rows.iter().filter(|row| !row.tests().is_empty()).flat_map(|row| quoted(&row.asked)).collect();

@@ -25,102 +25,102 @@ fn marker(test: &str) -> String {
 
 #[test]
 fn both_generations_share_one_pipe_in_any_order() {
-    let folder = Folder::of(DESK);
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
-    let modern = server.modern();
+    let modern = server.sessionless();
     assert_eq!(modern.call_text("echo", json!({ "text": "a" })), "a x1");
     let session = server.session("2025-06-18");
     assert_eq!(session.call_text("echo", json!({ "text": "b" })), "b x1");
     assert_eq!(modern.read_text("about://desk"), "desk 1.2.3");
-    assert_eq!(session.code("resources/read", json!({ "uri": "about://x" })), -32002);
-    assert_eq!(modern.code("resources/read", json!({ "uri": "about://x" })), -32602);
+    assert_eq!(session.error_code("resources/read", json!({ "uri": "about://x" })), -32002);
+    assert_eq!(modern.error_code("resources/read", json!({ "uri": "about://x" })), -32602);
     session.round_trip();
 }
 
 #[test]
-fn pitfall_5_6_a_a_notification_before_anything_else_ends_nothing() {
-    let folder = Folder::of(DESK);
-    for version in SESSIONS.iter().chain([&MODERN]) {
+fn early_notification_does_not_end_connection() {
+    let folder = TestFolder::with_manifest(DESK);
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let server = folder.stdio();
-        server.pipe().line(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
-        server.pipe().line(
+        server.pipe().write_line(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        server.pipe().write_line(
             json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 9 } }).to_string(),
         );
-        server.pipe().line(json!({ "jsonrpc": "2.0", "id": 5, "result": {} }).to_string());
+        server.pipe().write_line(json!({ "jsonrpc": "2.0", "id": 5, "result": {} }).to_string());
         server.client(version).round_trip();
         assert!(server.is_alive());
     }
 }
 
 #[test]
-fn pitfall_5_6_c_a_session_may_begin_after_requests_of_the_newest_version() {
-    let folder = Folder::of(DESK);
-    for version in SESSIONS {
+fn session_may_begin_after_sessionless_requests() {
+    let folder = TestFolder::with_manifest(DESK);
+    for version in SESSION_VERSIONS {
         let server = folder.stdio();
-        server.modern().round_trip();
+        server.sessionless().round_trip();
         server.session(version).result("tools/list", Value::Null);
     }
 }
 
 #[test]
-fn pitfall_5_6_d_a_slow_request_holds_up_no_other() {
-    let folder = Folder::of(SLOW);
-    for version in SESSIONS.iter().chain([&MODERN]) {
+fn slow_request_does_not_block_others() {
+    let folder = TestFolder::with_manifest(SLOW);
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         let marker = marker(&format!("holds-up-{version}"));
         client.send("tools/call", json!({ "name": "wait", "arguments": { "marker": marker } }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         assert_eq!(client.call_text("quick", Value::Null), "done");
     }
 }
 
 #[test]
-fn a_request_before_the_session_is_told_how_to_begin_and_ping_is_answered() {
-    let folder = Folder::of(DESK);
+fn request_before_initialize_explains_ping_is_answered() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
-    server.pipe().line(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string());
+    server.pipe().write_line(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string());
     let answer = server.pipe().next();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("initialize"), "{answer}");
-    server.pipe().line(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string());
+    server.pipe().write_line(json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }).to_string());
     assert_eq!(server.pipe().next(), json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
 }
 
 #[test]
-fn a_session_begins_once() {
-    let folder = Folder::of(DESK);
-    for version in SESSIONS {
+fn second_initialize_is_refused() {
+    let folder = TestFolder::with_manifest(DESK);
+    for version in SESSION_VERSIONS {
         let server = folder.stdio();
         let client = server.session(version);
         let name = json!({ "name": "a", "version": "1" });
         let params = json!({ "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": name });
-        assert_eq!(client.code("initialize", params), -32600);
+        assert_eq!(client.error_code("initialize", params), -32600);
         client.round_trip();
     }
 }
 
 #[test]
 fn a_cancelled_call_gets_no_answer_and_its_processes_end() {
-    let folder = Folder::of(SLOW);
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    let folder = TestFolder::with_manifest(SLOW);
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         let marker = marker(&format!("cancel-{version}"));
         let id = client.send("tools/call", json!({ "name": "wait", "arguments": { "marker": marker } }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         client.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" }));
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         client.round_trip();
-        let left = client.notices();
+        let left = client.untagged_notifications();
         assert!(left.is_empty(), "{left:?}");
         assert!(!client.has_answer(id), "a cancelled request was answered");
     }
 }
 
 #[test]
-fn cancelling_what_does_not_run_does_nothing() {
-    let folder = Folder::of(DESK);
+fn cancelling_unknown_request_is_ignored() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     for id in [json!(999), json!("x"), Value::Null] {
@@ -130,8 +130,8 @@ fn cancelling_what_does_not_run_does_nothing() {
 }
 
 #[test]
-fn a_bad_line_is_answered_with_what_is_wrong_and_the_next_one_is_served() {
-    let folder = Folder::of(DESK);
+fn bad_line_gets_error_and_next_is_served() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let deep = format!(
@@ -157,27 +157,27 @@ fn a_bad_line_is_answered_with_what_is_wrong_and_the_next_one_is_served() {
     ];
     for (line, code, id) in lines {
         let shown = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
-        client.pipe().line(line);
+        client.pipe().write_line(line);
         let answer = client.pipe().take(|message| message.get("error").is_some());
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{shown}: {answer}");
         client.round_trip();
     }
     for nothing in ["", "   ", "\r"] {
-        client.pipe().line(nothing);
+        client.pipe().write_line(nothing);
     }
     client.assert_silent();
 }
 
 #[test]
-fn a_line_of_17_mib_is_refused_and_the_next_one_is_served() {
-    let folder = Folder::of(DESK);
+fn overlong_line_is_refused_and_next_is_served() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let long = format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":\"{}\"}}}}",
         "x".repeat(17 << 20)
     );
-    client.pipe().line(long);
+    client.pipe().write_line(long);
     let answer = client.pipe().take(|message| message.get("error").is_some());
     assert_eq!(answer["error"]["code"], -32600, "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("16 MiB"), "{answer}");
@@ -185,8 +185,8 @@ fn a_line_of_17_mib_is_refused_and_the_next_one_is_served() {
 }
 
 #[test]
-fn a_long_argument_comes_back_whole() {
-    let folder = Folder::of(DESK);
+fn long_argument_round_trips() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let long = "ä".repeat(1 << 20);
@@ -194,34 +194,34 @@ fn a_long_argument_comes_back_whole() {
 }
 
 #[test]
-fn an_id_may_be_text_and_one_in_use_is_refused() {
-    let folder = Folder::of(SLOW);
+fn string_id_works_and_id_in_use_is_refused() {
+    let folder = TestFolder::with_manifest(SLOW);
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let marker = marker("same-id");
     let call = json!({ "jsonrpc": "2.0", "id": "a b", "method": "tools/call", "params": { "name": "wait", "arguments": { "marker": marker } } });
-    client.pipe().line(call.to_string());
-    eventually("the child", || !processes(&marker).is_empty());
-    client.pipe().line(json!({ "jsonrpc": "2.0", "id": "a b", "method": "ping" }).to_string());
+    client.pipe().write_line(call.to_string());
+    wait_until("the child", || !processes_with_argument(&marker).is_empty());
+    client.pipe().write_line(json!({ "jsonrpc": "2.0", "id": "a b", "method": "ping" }).to_string());
     let answer = client.pipe().next();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
-    client.pipe().line(json!({ "jsonrpc": "2.0", "id": "c", "method": "ping" }).to_string());
+    client.pipe().write_line(json!({ "jsonrpc": "2.0", "id": "c", "method": "ping" }).to_string());
     assert_eq!(client.pipe().next()["id"], "c");
 }
 
 #[test]
-fn the_last_line_may_lack_its_end_and_is_answered() {
-    let folder = Folder::of(DESK);
+fn unterminated_last_line_is_answered() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.stdio();
-    server.pipe().bytes(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    server.pipe().write_bytes(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     server.pipe().close();
     assert_eq!(server.pipe().next()["id"], 1);
-    assert_eq!(server.wait(PATIENCE).unwrap().code(), Some(0));
+    assert_eq!(server.wait_for_exit(TEST_TIMEOUT).unwrap().code(), Some(0));
 }
 
 #[test]
-fn a_session_hears_of_a_resource_that_it_subscribed_to_until_it_has_enough() {
-    let folder = Folder::new(&[
+fn resource_updates_stop_after_unsubscribe() {
+    let folder = TestFolder::new(&[
         (
             "folio.yaml",
             "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: \"a://a\", file: a.txt }\n  b: { uri: \"b://b\", file: b.txt }\n",
@@ -229,7 +229,7 @@ fn a_session_hears_of_a_resource_that_it_subscribed_to_until_it_has_enough() {
         ("a.txt", "one"),
         ("b.txt", "one"),
     ]);
-    for version in SESSIONS {
+    for version in SESSION_VERSIONS {
         folder.write("a.txt", "one");
         let server = folder.stdio();
         let client = server.session(version);
@@ -249,8 +249,8 @@ fn a_session_hears_of_a_resource_that_it_subscribed_to_until_it_has_enough() {
 }
 
 #[test]
-fn a_stream_on_the_pipe_is_acknowledged_tagged_and_ended_by_cancelling() {
-    let folder = Folder::new(&[
+fn listen_on_stdio_is_tagged_and_cancellable() {
+    let folder = TestFolder::new(&[
         (
             "folio.yaml",
             "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: \"a://a\", file: a.txt }\nprompts:\n  p: { text: Hi }\n",
@@ -258,7 +258,7 @@ fn a_stream_on_the_pipe_is_acknowledged_tagged_and_ended_by_cancelling() {
         ("a.txt", "one"),
     ]);
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     let first = client.listen(json!({ "promptsListChanged": true }));
     let second = client.listen(json!({ "resourceSubscriptions": ["a://a"], "resourcesListChanged": true }));
     folder.write("a.txt", "two, and longer");
@@ -270,43 +270,47 @@ fn a_stream_on_the_pipe_is_acknowledged_tagged_and_ended_by_cancelling() {
     folder.write("folio.yaml", "folio: 1\nserver: { name: s }\nresources:\n  b: { uri: \"a://a\", file: a.txt }\nprompts:\n  r: { text: Hi }\n");
     second.wait_for("notifications/resources/list_changed");
     client.round_trip();
-    assert_eq!((first.notices(), second.notices()), (vec![], vec![]));
-    assert!(client.notices().is_empty(), "untagged word for a client of the newest version: {:?}", client.notices());
+    assert_eq!((first.notifications(), second.notifications()), (vec![], vec![]));
+    assert!(
+        client.untagged_notifications().is_empty(),
+        "untagged word for a client of the newest version: {:?}",
+        client.untagged_notifications()
+    );
 }
 
 #[test]
-fn nothing_but_messages_is_on_stdout_and_the_log_is_lines_without_colour() {
-    let folder = Folder::of(DESK);
-    let server = folder.serve().flag("--log-level=debug").stdio();
+fn stdout_has_only_messages_and_log_is_plain() {
+    let folder = TestFolder::with_manifest(DESK);
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
     let client = server.session("2025-11-25");
     client.call_text("shout", json!({ "text": "\u{1b}[31m" }));
-    client.pipe().line("nonsense");
+    client.pipe().write_line("nonsense");
     client.round_trip();
-    client.pipe().assert_clean();
+    client.pipe().assert_only_messages();
     assert!(!server.log.text().contains('\u{1b}'), "{}", server.log.text());
 }
 
 #[test]
-fn pitfall_5_8_a_quiet_server_says_nothing_of_each_request() {
-    let folder = Folder::of(DESK);
-    for version in SESSIONS.iter().chain([&MODERN]) {
+fn default_log_is_silent_per_request() {
+    let folder = TestFolder::with_manifest(DESK);
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         for _ in 0..20 {
             client.round_trip();
-            client.code("nothing", Value::Null);
+            client.error_code("nothing", Value::Null);
         }
         server.pipe().close();
-        server.wait(Duration::from_secs(5)).unwrap();
+        server.wait_for_exit(Duration::from_secs(5)).unwrap();
         assert_eq!(server.log.lines(), Vec::<String>::new());
     }
 }
 
 #[test]
-fn pitfall_5_5_a_list_is_the_same_each_time_it_is_asked_for() {
-    let folder = Folder::of(DESK);
+fn list_order_is_stable() {
+    let folder = TestFolder::with_manifest(DESK);
     let web = folder.http();
-    for version in SESSIONS.iter().chain([&MODERN]) {
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let pipes = folder.stdio();
         let (one, other) = (pipes.client(version), web.client(version));
         for of in ["tools", "prompts", "resources", "resourceTemplates"] {
@@ -317,13 +321,13 @@ fn pitfall_5_5_a_list_is_the_same_each_time_it_is_asked_for() {
 }
 
 #[test]
-fn what_changes_right_after_a_stream_is_acknowledged_is_told_on_it() {
-    let folder = Folder::new(&[
+fn change_right_after_acknowledgement_is_notified() {
+    let folder = TestFolder::new(&[
         ("folio.yaml", "folio: 1\nserver: { name: s }\nresources:\n  a: { uri: \"a://a\", file: a.txt }\n"),
         ("a.txt", "0"),
     ]);
     let server = folder.stdio();
-    let client = server.modern();
+    let client = server.sessionless();
     for round in 1..=20 {
         let listening = client.listen(json!({ "resourceSubscriptions": ["a://a"] }));
         folder.write("a.txt", "x".repeat(round));

@@ -121,14 +121,14 @@ tools:
   picked: { description: Picks, run: [{ id: a, exec: [printf, '{"x":[1,2,3]}'] }], result: { select: "a.json.x[-1]", text: "the last is {{result}}" } }
 "#;
 
-fn failure(client: &Client, tool: &str, arguments: Value) -> String {
+fn failure(client: &TestClient, tool: &str, arguments: Value) -> String {
     let result = client.call(tool, arguments);
     assert_eq!(result["isError"], true, "{tool} in {}: {result}", client.version);
     text_of(&result["content"][0])
 }
 
 /// What a tool gave for programs; older versions have it as text alone.
-fn structured(client: &Client, tool: &str, arguments: Value) -> Value {
+fn structured(client: &TestClient, tool: &str, arguments: Value) -> Value {
     let result = client.call(tool, arguments);
     assert_ne!(result["isError"], true, "{result}");
     let text: Value = serde_json::from_str(&text_of(&result["content"][0])).unwrap();
@@ -139,8 +139,8 @@ fn structured(client: &Client, tool: &str, arguments: Value) -> Value {
 }
 
 #[test]
-fn steps_are_taken_in_order_and_one_that_is_skipped_is_null() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+fn steps_run_in_order_and_skipped_is_null() {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         let expected = json!({ "all": "abc", "skipped": "is null", "shown": "[]" });
         assert_eq!(structured(client, "ordered", json!({})), expected);
         for (arguments, text) in [
@@ -156,8 +156,8 @@ fn steps_are_taken_in_order_and_one_that_is_skipped_is_null() {
 }
 
 #[test]
-fn outcomes_are_seen_by_prompts_resources_and_completions() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+fn outcomes_reach_prompts_resources_and_completions() {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         assert_eq!(client.get_text("gathered", json!({ "who": "Ada" })), "Ada! 2");
         assert_eq!(client.get_text("gathered", json!({ "who": "nobody", "much": "5" })), "nobody! 5 never");
         assert_eq!(client.read_text("made://x"), "1 x 2");
@@ -171,8 +171,8 @@ fn outcomes_are_seen_by_prompts_resources_and_completions() {
 }
 
 #[test]
-fn other_entries_are_steps_and_values_keep_their_types_on_the_way() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+fn entry_steps_preserve_value_types() {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         let arguments = json!({ "n": 3, "b": false, "l": [1, "two", null], "m": { "deep": { "er": 1.5 } } });
         let given = structured(client, "hands_on", arguments);
         let inner = json!({
@@ -186,9 +186,9 @@ fn other_entries_are_steps_and_values_keep_their_types_on_the_way() {
 
 #[test]
 fn a_step_that_fails_ends_the_run() {
-    let folder = Folder::of(STEPS);
-    everywhere(&folder, &json!({}), |client| {
-        let file = folder.at("reached");
+    let folder = TestFolder::with_manifest(STEPS);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let file = folder.join("reached");
         for tool in ["stops", "stops_inside"] {
             let words = failure(client, tool, json!({ "file": file.to_str().unwrap() }));
             assert!(words.contains("broken"), "{tool}: {words}");
@@ -198,8 +198,8 @@ fn a_step_that_fails_ends_the_run() {
 }
 
 #[test]
-fn fail_is_for_the_model_or_with_a_code_for_the_client() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+fn fail_step_is_error_result_or_protocol_error() {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         assert_eq!(failure(client, "fails", json!({})), "because why");
         assert_eq!(failure(client, "fails_when", json!({ "n": 4 })), "4 is too many");
         assert_eq!(client.call_text("fails_when", json!({ "n": 3 })), "3 is fine");
@@ -220,8 +220,8 @@ fn fail_is_for_the_model_or_with_a_code_for_the_client() {
 }
 
 #[test]
-fn without_a_result_the_last_step_that_has_something_to_say_speaks() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+fn default_result_is_last_step_with_output() {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         assert_eq!(client.call_text("speaks_last", json!({})), "second");
         assert_eq!(structured(client, "speaks_json", json!({})), json!({ "a": [1, 2] }));
         let silent = client.call("speaks_not", json!({}));
@@ -231,7 +231,7 @@ fn without_a_result_the_last_step_that_has_something_to_say_speaks() {
 
 #[test]
 fn select_picks_from_the_outcomes_of_all_steps() {
-    everywhere(&Folder::of(STEPS), &json!({}), |client| {
+    on_every_version_and_wire(&TestFolder::with_manifest(STEPS), &json!({}), |client| {
         let picked = structured(client, "picks", json!({}));
         assert_eq!((picked["sum"].as_f64(), &picked["said"]), (Some(6.0), &json!("words")), "{picked}");
         assert_eq!(client.call_text("picked", json!({})), "the last is 3");
@@ -254,8 +254,8 @@ tools:
 "#;
 
 #[test]
-fn what_a_step_calls_has_no_more_time_than_is_left() {
-    everywhere(&Folder::of(TIMED), &json!({}), |client| {
+fn nested_call_gets_the_remaining_timeout() {
+    on_every_version_and_wire(&TestFolder::with_manifest(TIMED), &json!({}), |client| {
         for tool in ["outer", "inner", "shared"] {
             let began = Instant::now();
             let words = failure(client, tool, json!({}));
@@ -269,39 +269,39 @@ fn what_a_step_calls_has_no_more_time_than_is_left() {
 
 #[test]
 fn cancelling_a_call_ends_the_programs_of_its_steps_at_once() {
-    let folder = Folder::of(TIMED);
-    everywhere(&folder, &json!({}), |client| {
+    let folder = TestFolder::with_manifest(TIMED);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let marker = format!("folio-steps-{}-{}-{}", std::process::id(), client.version, client.is_on_pipes());
-        let id = client.begin_call("wait", json!({ "marker": marker }));
-        eventually("the child", || !processes(&marker).is_empty());
-        client.give_up(id);
-        eventually("the end of the child", || processes(&marker).is_empty());
+        let id = client.start_call("wait", json!({ "marker": marker }));
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
+        client.cancel(id);
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         client.round_trip();
         assert!(!client.has_answer(id), "what was cancelled was answered");
     });
 }
 
 #[test]
-fn a_server_of_which_the_input_ends_waits_for_no_sleep() {
-    for version in SESSIONS.iter().chain([&MODERN]) {
-        let server = Folder::of(TIMED);
+fn eof_interrupts_sleep_step() {
+    for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
+        let server = TestFolder::with_manifest(TIMED);
         let server = server.stdio();
         let client = server.client(version);
-        client.begin_call("sleeps", json!({}));
+        client.start_call("sleeps", json!({}));
         client.round_trip();
         let began = Instant::now();
         server.pipe().close();
-        assert!(server.wait(Duration::from_secs(10)).is_some(), "it did not end");
+        assert!(server.wait_for_exit(Duration::from_secs(10)).is_some(), "it did not end");
         assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     }
 }
 
 #[test]
-fn a_step_with_a_mistake_is_refused_at_load() {
+fn invalid_step_is_refused_at_load() {
     let run = |steps: &str| {
         format!("folio: 1\nserver: {{ name: a }}\ntools:\n  t:\n    description: T\n    run: [{steps}]\n")
     };
-    let folder = Folder::of("");
+    let folder = TestFolder::with_manifest("");
     for (steps, words) in [
         ("{ id: a, exec: [printf, '{{steps.b.stdout}}'] }, { id: b, exec: [x] }", "steps.b"),
         ("{ id: a, sleep: 1s }, { id: a, sleep: 1s }", "a second step is named `a`"),
@@ -311,8 +311,8 @@ fn a_step_with_a_mistake_is_refused_at_load() {
         ("{ tool: nobody }", "nobody"),
         ("{ fail: { message: m, code: -32601 } }", "not a code of your own"),
     ] {
-        fs::write(folder.at("folio.yaml"), run(steps)).unwrap();
-        let ran = folio_in(folder.path(), &["check", "."]);
+        fs::write(folder.join("folio.yaml"), run(steps)).unwrap();
+        let ran = run_folio(folder.path(), &["check", "."]);
         assert_eq!(ran.code, Some(1), "{steps}: {ran:?}");
         assert!(ran.out.contains(words) || ran.err.contains(words), "{steps}: {ran:?}");
     }

@@ -18,7 +18,7 @@ struct Event {
     data: Value,
 }
 
-fn event(response: &mut Response) -> Event {
+fn event(response: &mut HttpResponse) -> Event {
     let text = response.first_event();
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or_default();
     Event { id: field("id:").to_owned(), data: serde_json::from_str(field("data:")).unwrap_or_default() }
@@ -29,40 +29,40 @@ fn borrowed(headers: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 /// Opens the stream of a session, anew or behind an event.
-fn open(client: &Client, after: Option<&str>) -> Response {
+fn open(client: &TestClient, after: Option<&str>) -> HttpResponse {
     let headers = client.headers("", &Value::Null);
     let mut headers = borrowed(&headers);
     headers.push(("Accept", "text/event-stream"));
     headers.extend(after.map(|id| ("Last-Event-ID", id)));
-    let response = client.web().send("GET", &headers, b"");
+    let response = client.http_client().send("GET", &headers, b"");
     assert_eq!(response.status, 200, "{response:?}");
     response
 }
 
-fn post(client: &Client, body: &Value) -> Response {
+fn post(client: &TestClient, body: &Value) -> HttpResponse {
     let headers = client.headers("", &Value::Null);
-    client.web().post(&borrowed(&headers), body)
+    client.http_client().post(&borrowed(&headers), body)
 }
 
 fn call(id: i64, name: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name } })
 }
 
-fn is_gone(client: &Client) -> bool {
+fn is_gone(client: &TestClient) -> bool {
     post(client, &json!({ "jsonrpc": "2.0", "id": 4711, "method": "ping" })).status == 404
 }
 
 /// Changes a list, and waits until the server has seen it.
-fn change(folder: &Folder, server: &Server, of: &str, name: &str) {
-    let mark = server.log.mark();
+fn change(folder: &TestFolder, server: &TestServer, of: &str, name: &str) {
+    let mark = server.log.line_count();
     let entry = if of == "prompts" { "{ text: Hi }" } else { "{ description: D, result: { text: x } }" };
     folder.write("folio.yaml", DESK.replace(&format!("\n{of}:\n"), &format!("\n{of}:\n  {name}: {entry}\n")));
-    server.log.reloaded_after(mark);
+    server.log.wait_for_reload(mark);
 }
 
 #[test]
-fn a_stream_that_broke_goes_on_behind_the_last_event() {
-    let folder = Folder::of(DESK);
+fn broken_stream_resumes_after_last_event_id() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let client = server.session("2025-11-25");
     let mut stream = open(&client, None);
@@ -88,9 +88,9 @@ fn a_stream_that_broke_goes_on_behind_the_last_event() {
 }
 
 #[test]
-fn a_stream_of_an_older_version_goes_on_too() {
+fn older_version_stream_resumes() {
     for version in ["2025-03-26", "2025-06-18"] {
-        let folder = Folder::of(DESK);
+        let folder = TestFolder::with_manifest(DESK);
         let server = folder.http();
         let client = server.session(version);
         let mut stream = open(&client, None);
@@ -110,8 +110,8 @@ fn a_stream_of_an_older_version_goes_on_too() {
 }
 
 #[test]
-fn an_answer_whose_stream_broke_is_had_by_coming_back() {
-    let folder = Folder::of(GATED);
+fn answer_is_replayed_after_broken_stream() {
+    let folder = TestFolder::with_manifest(GATED);
     let server = folder.http();
     let client = server.session("2025-11-25");
     let mut stream = post(&client, &call(101, "t"));
@@ -129,8 +129,8 @@ fn an_answer_whose_stream_broke_is_had_by_coming_back() {
 }
 
 #[test]
-fn an_event_that_there_never_was_ends_the_stream() {
-    let folder = Folder::of(DESK);
+fn unknown_last_event_id_ends_the_stream() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let client = server.session("2025-11-25");
     for id in ["0-99", "99-0", "nonsense", "", "-1", "0-18446744073709551615", "18446744073709551616-0"] {
@@ -140,8 +140,8 @@ fn an_event_that_there_never_was_ends_the_stream() {
 }
 
 #[test]
-fn of_several_streams_the_last_is_told_and_when_it_breaks_the_one_before() {
-    let folder = Folder::of(DESK);
+fn newest_stream_gets_notifications() {
+    let folder = TestFolder::with_manifest(DESK);
     let server = folder.http();
     let client = server.session("2025-06-18");
     let mut first = open(&client, None);
@@ -161,23 +161,23 @@ fn of_several_streams_the_last_is_told_and_when_it_breaks_the_one_before() {
 }
 
 #[test]
-fn the_end_of_a_session_ends_its_programs_at_once() {
+fn session_end_kills_its_programs() {
     assert_within_a_second(|round| {
         let marker = format!("folio-suite-delete-{round}-{}", std::process::id());
         let manifest = format!(
             "folio: 1\nserver: {{ name: slow }}\ntools:\n  wait: {{ description: Waits, run: {{ exec: [sh, -c, \"sleep 60 & wait\", {marker}] }}, timeout: 2m }}\n"
         );
-        let folder = Folder::of(&manifest);
+        let folder = TestFolder::with_manifest(&manifest);
         let server = folder.http();
         let client = server.session("2025-11-25");
         let mut stream = post(&client, &call(101, "wait"));
         event(&mut stream);
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         let begun = Instant::now();
         let headers = client.headers("", &Value::Null);
-        assert_eq!(client.web().send("DELETE", &borrowed(&headers), b"").status, 204);
+        assert_eq!(client.http_client().send("DELETE", &borrowed(&headers), b"").status, 204);
         assert!(is_gone(&client));
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         let took = begun.elapsed();
         assert_eq!(stream.text(), "", "the stream of the call ends without an answer");
         took
@@ -185,12 +185,12 @@ fn the_end_of_a_session_ends_its_programs_at_once() {
 }
 
 #[test]
-fn a_client_that_answers_a_ping_is_kept_and_one_that_does_not_is_ended() {
-    let folder = Folder::of(&format!("{DESK}http: {{ ping: 2s, sse: true }}\n"));
+fn unanswered_ping_ends_the_session() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ ping: 2s, sse: true }}\n"));
     let server = folder.http();
     let (there, deaf, quiet) =
         (server.session("2025-11-25"), server.session("2025-11-25"), server.session("2025-11-25"));
-    let old = server.sse("2024-11-05");
+    let old = server.sse_client("2024-11-05");
     let (mut stream, unanswered) = (open(&there, None), deaf.open_stream());
     event(&mut stream);
     for _ in 0..3 {
@@ -199,16 +199,16 @@ fn a_client_that_answers_a_ping_is_kept_and_one_that_does_not_is_ended() {
         let pong = json!({ "jsonrpc": "2.0", "id": ping["id"], "result": {} });
         assert_eq!(post(&there, &pong).status, 202);
     }
-    assert!(unanswered.ended() && old.is_hung_up());
-    assert_eq!(deaf.notices(), ["ping"]);
+    assert!(unanswered.wait_for_end() && old.wait_for_stream_end());
+    assert_eq!(deaf.untagged_notifications(), ["ping"]);
     assert!(is_gone(&deaf));
     assert!(!is_gone(&there), "it answers");
     assert!(!is_gone(&quiet), "it has never had a stream on which it could be asked");
 }
 
 #[test]
-fn a_client_that_closed_its_stream_and_says_nothing_more_is_gone_with_ping() {
-    let folder = Folder::of(&format!("{DESK}http: {{ ping: 100ms, maxSessions: 1 }}\n"));
+fn closed_stream_and_silence_ends_the_session() {
+    let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ ping: 100ms, maxSessions: 1 }}\n"));
     let server = folder.http();
     let client = server.session("2025-11-25");
     let mut stream = open(&client, None);
@@ -219,7 +219,7 @@ fn a_client_that_closed_its_stream_and_says_nothing_more_is_gone_with_ping() {
     let params =
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    eventually("room for another", || server.web().post(&[], &body).status == 200);
+    wait_until("room for another", || server.http_client().post(&[], &body).status == 200);
 }
 
 /// A tool that says something, asks something, and answers with what it was told.
@@ -254,35 +254,35 @@ fn answered(question: &Value) -> Value {
 const SAID: [&str; 3] = ["notifications/message", "notifications/progress", "elicitation/create"];
 
 #[test]
-fn what_a_call_says_and_asks_comes_on_its_own_stream() {
-    let folder = Folder::of(ASKING);
+fn call_notifications_and_questions_use_its_stream() {
+    let folder = TestFolder::with_manifest(ASKING);
     let server = folder.http();
     for version in ["2025-06-18", "2025-11-25"] {
-        let begun = server.web().post(&[], &can_be_asked(version));
+        let begun = server.http_client().post(&[], &can_be_asked(version));
         let session = begun.header("mcp-session-id").unwrap().to_owned();
         let session = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", version)];
-        let _other = server.web().send("GET", &[session[0], session[1], ("Accept", "text/event-stream")], b"");
-        let mut stream = server.web().post(&session, &call_with_progress());
+        let _other = server.http_client().send("GET", &[session[0], session[1], ("Accept", "text/event-stream")], b"");
+        let mut stream = server.http_client().post(&session, &call_with_progress());
         if version == "2025-11-25" {
             assert_eq!(event(&mut stream).data, Value::Null);
         }
         let said = SAID.map(|_| event(&mut stream).data);
         assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
-        assert_eq!(server.web().post(&session, &answered(&said[2])).status, 202);
+        assert_eq!(server.http_client().post(&session, &answered(&said[2])).status, 202);
         assert_eq!(event(&mut stream).data["result"]["content"][0]["text"], "It is Ada.");
     }
 }
 
 #[test]
-fn what_a_call_says_and_asks_comes_on_the_one_stream_of_http_and_sse() {
-    let folder = Folder::of(ASKING);
-    let server = folder.serve().flag("--sse").http();
-    let client = server.sse_at("/sse", &[], "2025-06-18");
+fn http_sse_carries_call_messages_on_one_stream() {
+    let folder = TestFolder::with_manifest(ASKING);
+    let server = folder.serve_command().flag("--sse").http();
+    let client = server.open_sse_client("/sse", &[], "2025-06-18");
     assert_eq!(client.post(&can_be_asked("2025-06-18").to_string()), None);
-    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(client.next_message()["id"], 1);
     assert_eq!(client.post(&call_with_progress().to_string()), None);
-    let said = SAID.map(|_| client.hear());
+    let said = SAID.map(|_| client.next_message());
     assert_eq!(said.clone().map(|message| message["method"].clone()), SAID);
     assert_eq!(client.post(&answered(&said[2]).to_string()), None);
-    assert_eq!(client.hear()["result"]["content"][0]["text"], "It is Ada.");
+    assert_eq!(client.next_message()["result"]["content"][0]["text"], "It is Ada.");
 }

@@ -8,14 +8,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::harness::*;
-use crate::programs::{ESCAPE, SOON, lives, supervisor};
+use crate::programs::{ESCAPE, EXIT_TIMEOUT, lives, supervisor};
 
 /// What a stopped supervisor may delay others by: half a second is what it takes on a machine that is not busy.
 const DELAY: Duration = Duration::from_secs(8);
 
 /// A server with `act`, a shell that runs `script`, with `hold`, which escapes and goes on, and with `quick`.
-fn attacked(marker: &str, script: &str) -> Folder {
-    Folder::of(&format!(
+fn attacked(marker: &str, script: &str) -> TestFolder {
+    TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\ntools:\n  act: {{ description: A, run: {{ exec: [sh, -c, \"{script}\", {marker}] }}, timeout: 5m }}\n  hold: {{ description: H, run: {{ exec: [sh, -c, \"{ESCAPE}; sleep 600\", {marker}] }}, timeout: 5m }}\n  quick: {{ description: Q, run: {{ exec: [echo, done] }}, timeout: 1m }}\n"
     ))
 }
@@ -31,7 +31,7 @@ fn state(pid: i32) -> char {
 
 fn stop(pid: i32) {
     send(pid, Signal::STOP);
-    eventually("a stop", || state(pid) != 'R' && state(pid) != 'S');
+    wait_until("a stop", || state(pid) != 'R' && state(pid) != 'S');
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_program_that_stops_its_supervisor_delays_others_briefly() {
     let began = Instant::now();
     let stopping = client.send("tools/call", json!({ "name": "act" }));
     assert_eq!(client.call_text("quick", json!({})).trim_end(), "done");
-    assert_eq!(text_of(&client.answer(stopping)["result"]["content"][0]).trim_end(), "stopped");
+    assert_eq!(text_of(&client.wait_for_answer(stopping)["result"]["content"][0]).trim_end(), "stopped");
     assert!(began.elapsed() < DELAY, "{:?}", began.elapsed());
     assert_eq!(supervisor(&server), Some(first));
 }
@@ -57,10 +57,10 @@ fn a_program_that_stops_its_supervisor_for_ever_ends_with_it() {
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let stopping = client.send("tools/call", json!({ "name": "act" }));
-    let answer = client.answer(stopping);
+    let answer = client.wait_for_answer(stopping);
     let said = text_of(&answer["result"]["content"][0]);
     assert_eq!(said, "program `sh` was killed: its supervisor was stopped again and again", "{answer}");
-    assert_eq!(processes(&marker), [] as [i32; 0]);
+    assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
     assert_eq!(client.call_text("quick", json!({})).trim_end(), "done");
 }
 
@@ -71,30 +71,30 @@ fn a_program_that_kills_its_supervisor_ends_with_it() {
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     let held = client.send("tools/call", json!({ "name": "hold" }));
-    eventually("the other", || processes(&marker).len() == 2);
+    wait_until("the other", || processes_with_argument(&marker).len() == 2);
     let killing = client.send("tools/call", json!({ "name": "act" }));
     for id in [killing, held] {
-        let answer = client.answer(id);
+        let answer = client.wait_for_answer(id);
         let said = text_of(&answer["result"]["content"][0]);
         assert_eq!(said, "program `sh` was killed: its supervisor was killed", "{answer}");
         assert_eq!(answer["result"]["isError"], true, "{answer}");
     }
-    assert_eq!(processes(&marker), [] as [i32; 0]);
+    assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
     assert_eq!(client.call_text("quick", json!({})).trim_end(), "done");
 }
 
 /// Ends a server whose supervisor is stopped, and has a program that escapes.
-fn ends_though_stopped(name: &str, end: impl FnOnce(&Server, i32)) {
+fn ends_though_stopped(name: &str, end: impl FnOnce(&TestServer, i32)) {
     let marker = format!("folio-suite-stopped-{name}-{}", std::process::id());
     let folder = attacked(&marker, ":");
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     client.send("tools/call", json!({ "name": "hold" }));
-    eventually("the program", || processes(&marker).len() == 2);
+    wait_until("the program", || processes_with_argument(&marker).len() == 2);
     let supervisor = supervisor(&server).unwrap();
     end(&server, supervisor);
-    server.wait(SOON).expect("the server does not end");
-    eventually("the end of all", || processes(&marker).is_empty() && !lives(supervisor));
+    server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty() && !lives(supervisor));
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn a_supervisor_that_is_kept_from_ending_is_killed_at_the_end() {
     client.call_text("quick", json!({}));
     let supervisor = supervisor(&server).unwrap();
     client.send("tools/call", json!({ "name": "act" }));
-    eventually("the program", || processes(&marker).len() == 1 && state(supervisor) == 'T');
+    wait_until("the program", || processes_with_argument(&marker).len() == 1 && state(supervisor) == 'T');
     server.signal("TERM");
-    server.wait(SOON).expect("the server does not end");
-    assert_eq!(processes(&marker), [] as [i32; 0]);
+    server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
+    assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
     assert!(!lives(supervisor));
 }
 
@@ -147,12 +147,12 @@ fn a_program_dies_with_server_and_supervisor_killed_at_once() {
     let server = folder.stdio();
     let client = server.session("2025-11-25");
     client.send("tools/call", json!({ "name": "act" }));
-    eventually("the program", || processes(&marker).len() == 1);
+    wait_until("the program", || processes_with_argument(&marker).len() == 1);
     let supervisor = supervisor(&server).unwrap();
     stop(server.pid());
     stop(supervisor);
     send(supervisor, Signal::KILL);
     server.signal("KILL");
-    server.wait(SOON).expect("the server does not end");
-    eventually("the end of all", || processes(&marker).is_empty());
+    server.wait_for_exit(EXIT_TIMEOUT).expect("the server does not end");
+    wait_until("the end of all", || processes_with_argument(&marker).is_empty());
 }

@@ -60,19 +60,19 @@ fn capabilities() -> Value {
     json!({ "extensions": { "io.modelcontextprotocol/tasks": {} }, "elicitation": { "form": {} } })
 }
 
-fn begin(client: &Client, tool: &str, arguments: Value) -> String {
+fn begin(client: &TestClient, tool: &str, arguments: Value) -> String {
     let result = client.call(tool, arguments);
     assert_eq!(result["resultType"], "task", "{result}");
     result["taskId"].as_str().unwrap().to_owned()
 }
 
-fn get(client: &Client, task: &str) -> Value {
+fn get(client: &TestClient, task: &str) -> Value {
     client.result("tasks/get", json!({ "taskId": task }))
 }
 
 /// Waits until a task stands so.
-fn until(client: &Client, task: &str, status: &str) -> Value {
-    let deadline = Instant::now() + PATIENCE;
+fn until(client: &TestClient, task: &str, status: &str) -> Value {
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let now = get(client, task);
         if now["status"] == status {
@@ -83,15 +83,15 @@ fn until(client: &Client, task: &str, status: &str) -> Value {
     }
 }
 
-fn on_each_wire(part: impl Fn(&Client, &Folder)) {
-    let folder = Folder::of(TASKS);
+fn on_each_wire(part: impl Fn(&TestClient, &TestFolder)) {
+    let folder = TestFolder::with_manifest(TASKS);
     for server in [folder.stdio(), folder.http()] {
-        part(&server.able(MODERN, capabilities()), &folder);
+        part(&server.client_with(SESSIONLESS_VERSION, capabilities()), &folder);
     }
 }
 
 #[test]
-fn a_task_goes_on_apart_from_its_request_and_keeps_its_outcome() {
+fn task_outlives_its_request_and_keeps_outcome() {
     on_each_wire(|client, _| {
         let result = client.call("optional", json!({ "label": "this" }));
         assert_eq!((&result["resultType"], &result["status"]), (&json!("task"), &json!("working")), "{result}");
@@ -100,7 +100,7 @@ fn a_task_goes_on_apart_from_its_request_and_keeps_its_outcome() {
         }
         let task = result["taskId"].as_str().unwrap();
         let mut messages = Vec::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         let ended = loop {
             let now = get(client, task);
             assert_eq!(now["resultType"], "complete", "{now}");
@@ -119,7 +119,7 @@ fn a_task_goes_on_apart_from_its_request_and_keeps_its_outcome() {
 }
 
 #[test]
-fn a_tool_that_fails_completes_and_one_that_breaks_the_protocol_fails() {
+fn tool_error_completes_task_protocol_error_fails_it() {
     on_each_wire(|client, _| {
         let ended = until(client, &begin(client, "fails", json!({})), "completed");
         assert_eq!(ended["result"]["isError"], true, "{ended}");
@@ -130,11 +130,11 @@ fn a_tool_that_fails_completes_and_one_that_breaks_the_protocol_fails() {
 }
 
 #[test]
-fn a_client_that_knows_no_tasks_runs_an_optional_one_at_once_and_not_a_required_one() {
-    everywhere(&Folder::of(TASKS), &json!({}), |client| {
+fn optional_task_runs_inline_required_is_refused() {
+    on_every_version_and_wire(&TestFolder::with_manifest(TASKS), &json!({}), |client| {
         assert_eq!(client.call_text("optional", json!({})), "work is done");
         let said = client.request("tools/call", json!({ "name": "required" }));
-        if client.is_modern() {
+        if client.is_sessionless() {
             assert_eq!(said["error"]["code"], -32021, "{said}");
             let required = &said["error"]["data"]["requiredCapabilities"]["extensions"];
             assert!(required["io.modelcontextprotocol/tasks"].is_object(), "{said}");
@@ -150,55 +150,55 @@ fn cancelling_a_task_ends_its_program() {
     on_each_wire(|client, _| {
         let marker = format!("folio-task-{}-{}", std::process::id(), client.is_on_pipes());
         let task = begin(client, "runs", json!({ "marker": marker }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         assert_eq!(client.result("tasks/cancel", json!({ "taskId": task }))["resultType"], "complete");
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         until(client, &task, "cancelled");
         client.result("tasks/cancel", json!({ "taskId": task }));
     });
 }
 
 #[test]
-fn a_task_is_forgotten_when_its_time_is_over_and_its_program_ends_with_it() {
+fn expired_task_is_removed_and_its_program_killed() {
     on_each_wire(|client, _| {
         let task = begin(client, "brief", json!({}));
         until(client, &task, "completed");
-        eventually("the end of the task", || {
+        wait_until("the end of the task", || {
             client.request("tasks/get", json!({ "taskId": task }))["error"]["code"] == -32602
         });
         let marker = format!("folio-overdue-{}-{}", std::process::id(), client.is_on_pipes());
         let task = begin(client, "overdue", json!({ "marker": marker }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         // Nobody asks for it any more: it ends all the same.
-        eventually("the end of the child", || processes(&marker).is_empty());
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
         let answer = client.request("tasks/get", json!({ "taskId": task }));
         assert!(answer["result"]["status"] == "failed" || answer["error"]["code"] == -32602, "{answer}");
     });
 }
 
 #[test]
-fn a_server_that_ends_takes_its_tasks_with_it() {
-    let folder = Folder::of(TASKS);
+fn shutdown_ends_tasks() {
+    let folder = TestFolder::with_manifest(TASKS);
     for http in [false, true] {
         let server = if http { folder.http() } else { folder.stdio() };
-        let client = server.able(MODERN, capabilities());
+        let client = server.client_with(SESSIONLESS_VERSION, capabilities());
         let marker = format!("folio-task-end-{}-{http}", std::process::id());
         begin(&client, "runs", json!({ "marker": marker }));
-        eventually("the child", || !processes(&marker).is_empty());
+        wait_until("the child", || !processes_with_argument(&marker).is_empty());
         if http {
             server.signal("TERM");
         } else {
             server.pipe().close();
         }
-        assert!(server.wait(Duration::from_secs(8)).is_some(), "it did not end");
-        eventually("the end of the child", || processes(&marker).is_empty());
+        assert!(server.wait_for_exit(Duration::from_secs(8)).is_some(), "it did not end");
+        wait_until("the end of the child", || processes_with_argument(&marker).is_empty());
     }
 }
 
 #[test]
-fn a_task_asks_and_takes_its_answers_one_by_one() {
+fn task_takes_input_responses_one_by_one() {
     on_each_wire(|client, folder| {
-        let file = folder.at(&format!("asked-{}", client.is_on_pipes()));
+        let file = folder.join(&format!("asked-{}", client.is_on_pipes()));
         let task = begin(client, "asks", json!({ "file": file.to_str().unwrap() }));
         let waits = until(client, &task, "input_required");
         let asked = waits["inputRequests"].as_object().unwrap();
@@ -213,7 +213,7 @@ fn a_task_asks_and_takes_its_answers_one_by_one() {
         assert_eq!(keys, ["name"], "{waits}");
         // One that does not fit is asked for again, under a key of its own.
         update(json!({ "name": accept(json!({ "name": "x" })) }));
-        eventually("the second question", || {
+        wait_until("the second question", || {
             get(client, &task)["inputRequests"]
                 .as_object()
                 .is_some_and(|asked| !asked.contains_key("name") && asked.len() == 1)
@@ -236,10 +236,10 @@ fn a_task_asks_and_takes_its_answers_one_by_one() {
 }
 
 #[test]
-fn a_task_may_begin_behind_a_step() {
+fn task_may_start_after_a_step() {
     on_each_wire(|client, _| {
         let answer = |_: &str, _: &Value| json!({ "action": "accept", "content": { "name": "Ada" } });
-        let begun = client.talk_to("behind", json!({}), answer);
+        let begun = client.call_with_answers("behind", json!({}), answer);
         assert_eq!(begun["resultType"], "task", "{begun}");
         let ended = until(client, begun["taskId"].as_str().unwrap(), "completed");
         assert_eq!(text_of(&ended["result"]["content"][0]), "for Ada");
@@ -247,11 +247,11 @@ fn a_task_may_begin_behind_a_step() {
         let ended = until(client, &task, "completed");
         assert_eq!(ended["result"]["content"][0]["text"], "said", "{ended}");
     });
-    let folder = Folder::of(TASKS);
-    everywhere(&folder, &json!({ "elicitation": {} }), |client| {
+    let folder = TestFolder::with_manifest(TASKS);
+    on_every_version_and_wire(&folder, &json!({ "elicitation": {} }), |client| {
         let answer = |_: &str, _: &Value| json!({ "action": "accept", "content": { "name": "Ada" } });
         if client.version.as_str() >= "2025-06-18" {
-            let result = client.talk_to("behind", json!({}), answer);
+            let result = client.call_with_answers("behind", json!({}), answer);
             assert_eq!(text_of(&result["content"][0]), "for Ada", "{result}");
         }
         assert_eq!(client.call_text("speaks_before", json!({})), "said");
@@ -259,19 +259,19 @@ fn a_task_may_begin_behind_a_step() {
 }
 
 #[test]
-fn a_task_that_nobody_knows_is_an_error() {
+fn unknown_task_is_an_error() {
     on_each_wire(|client, _| {
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
             let params = json!({ "taskId": "nobody", "inputResponses": {} });
-            assert_eq!(client.code(method, params), -32602, "{method}");
-            assert_eq!(client.code(method, json!({ "taskId": 7 })), -32602, "{method} of no text");
+            assert_eq!(client.error_code(method, params), -32602, "{method}");
+            assert_eq!(client.error_code(method, json!({ "taskId": 7 })), -32602, "{method} of no text");
         }
         for method in ["tasks/list", "tasks/result"] {
-            assert_eq!(client.code(method, json!({ "taskId": "nobody" })), -32601, "{method}");
+            assert_eq!(client.error_code(method, json!({ "taskId": "nobody" })), -32601, "{method}");
         }
         for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
             for wrong in [json!({}), json!({ "taskId": 7 }), json!({ "taskId": "nobody", "inputResponses": 7 })] {
-                assert_eq!(client.code(method, wrong.clone()), -32602, "{method} {wrong}");
+                assert_eq!(client.error_code(method, wrong.clone()), -32602, "{method} {wrong}");
             }
         }
     });
@@ -279,18 +279,18 @@ fn a_task_that_nobody_knows_is_an_error() {
 
 /// Whatever its client declares: tasks are of 2026-07-28, and those of 2025-11-25 are others.
 #[test]
-fn a_session_has_no_tasks_and_what_asks_for_one_is_answered_at_once() {
-    everywhere(&Folder::of(TASKS), &capabilities(), |client| {
-        if client.is_modern() {
+fn session_has_no_tasks_and_runs_inline() {
+    on_every_version_and_wire(&TestFolder::with_manifest(TASKS), &capabilities(), |client| {
+        if client.is_sessionless() {
             let declared = client.result("server/discover", Value::Null)["capabilities"]["extensions"].clone();
             assert_eq!(declared, json!({ "io.modelcontextprotocol/tasks": {} }));
             return;
         }
-        let declared = &client.agreed["capabilities"];
+        let declared = &client.initialize_result["capabilities"];
         assert!(declared.get("extensions").is_none() && declared.get("tasks").is_none(), "{declared}");
         for method in ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result"] {
             for params in [json!({ "taskId": "a", "inputResponses": {} }), json!({})] {
-                assert_eq!(client.code(method, params), -32601, "{method} in {}", client.version);
+                assert_eq!(client.error_code(method, params), -32601, "{method} in {}", client.version);
             }
         }
         let result = client.result("tools/call", json!({ "name": "optional", "task": { "ttl": 60_000 } }));
@@ -299,17 +299,17 @@ fn a_session_has_no_tasks_and_what_asks_for_one_is_answered_at_once() {
 }
 
 #[test]
-fn the_header_of_a_request_about_a_task_names_the_task() {
-    let server = Folder::of(TASKS);
+fn mcp_name_header_is_the_task_id() {
+    let server = TestFolder::with_manifest(TASKS);
     let server = server.http();
-    let client = server.able(MODERN, capabilities());
+    let client = server.client_with(SESSIONLESS_VERSION, capabilities());
     let task = begin(&client, "required", json!({}));
     let params = client.params(json!({ "taskId": task }));
     let body = json!({ "jsonrpc": "2.0", "id": 900, "method": "tasks/get", "params": params });
     let status = |name: Option<&str>| {
-        let mut headers = vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tasks/get")];
+        let mut headers = vec![("MCP-Protocol-Version", SESSIONLESS_VERSION), ("Mcp-Method", "tasks/get")];
         headers.extend(name.map(|name| ("Mcp-Name", name)));
-        server.web().post(&headers, &body).status
+        server.http_client().post(&headers, &body).status
     };
     assert_eq!([Some(task.as_str()), Some("another"), None].map(status), [200, 400, 400]);
 }

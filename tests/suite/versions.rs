@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::api::Api;
+use crate::api::MockApi;
 use crate::conversation::DESK;
 use crate::harness::*;
-use crate::same_everywhere::requests;
+use crate::wire_parity::requests;
 
 const EVERYTHING: &str = r#"folio: 1
 server:
@@ -56,8 +56,8 @@ fn keys(value: &Value, into: &mut Vec<String>) {
 }
 
 #[test]
-fn no_version_is_sent_a_key_that_came_after_it() {
-    let folder = Folder::of(EVERYTHING);
+fn no_version_gets_newer_keys() {
+    let folder = TestFolder::with_manifest(EVERYTHING);
     folder.write("sound.wav", b"RIFF\0\0\0\0WAVE");
     let since = [
         ("title", "2025-06-18"),
@@ -72,11 +72,14 @@ fn no_version_is_sent_a_key_that_came_after_it() {
         ("icons", "2025-11-25"),
         ("websiteUrl", "2025-11-25"),
     ];
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
-        let begun =
-            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
+        let begun = if client.is_sessionless() {
+            client.result("server/discover", Value::Null)
+        } else {
+            client.initialize_result.clone()
+        };
         let mut sent = Vec::new();
         for result in [
             begun,
@@ -93,16 +96,16 @@ fn no_version_is_sent_a_key_that_came_after_it() {
         for (key, from) in since {
             assert_eq!(sent.iter().any(|sent| sent == key), version >= from, "{key} in {version}");
         }
-        let declared = client.agreed["capabilities"]["completions"].is_object();
-        assert_eq!(declared, ("2025-03-26".."2026").contains(&version), "{version}: {}", client.agreed);
+        let declared = client.initialize_result["capabilities"]["completions"].is_object();
+        assert_eq!(declared, ("2025-03-26".."2026").contains(&version), "{version}: {}", client.initialize_result);
     }
 }
 
 #[test]
-fn a_version_that_knows_no_sound_and_no_links_is_given_what_it_knows() {
-    let folder = Folder::of(EVERYTHING);
+fn audio_and_links_are_downgraded() {
+    let folder = TestFolder::with_manifest(EVERYTHING);
     folder.write("sound.wav", b"RIFF\0\0\0\0WAVE");
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         let kinds = |blocks: Vec<&Value>| -> Vec<String> {
@@ -149,8 +152,8 @@ tools:
 "#;
 
 #[test]
-fn what_every_version_knows_of_content_comes_whole_in_each() {
-    let folder = Folder::of(CONTENT);
+fn common_content_is_unchanged_in_each_version() {
+    let folder = TestFolder::with_manifest(CONTENT);
     folder.write("dot.png", b"\x89PNG");
     let blocks = [
         json!({ "type": "text", "text": "words", "annotations": { "audience": ["user"], "priority": 0.5 } }),
@@ -163,7 +166,7 @@ fn what_every_version_knows_of_content_comes_whole_in_each() {
             "annotations": { "audience": ["user", "assistant"], "priority": 0.0 }
         }),
     ];
-    everywhere(&folder, &json!({}), |client| {
+    on_every_version_and_wire(&folder, &json!({}), |client| {
         let answer = client.call("t", json!({}));
         assert_eq!(answer["content"], json!(blocks), "{}", client.version);
         let said = client.result("prompts/get", json!({ "name": "p" }));
@@ -177,14 +180,17 @@ fn what_every_version_knows_of_content_comes_whole_in_each() {
 }
 
 #[test]
-fn extensions_and_experiments_are_declared_as_they_are_written() {
-    let folder = Folder::of(
+fn extensions_and_experimental_are_declared_verbatim() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s, extensions: { com.example/desk: { level: 2 } }, experimental: { odd: { a: 1 } } }\n\
          prompts:\n  p: { description: P, text: Hi }\n",
     );
-    everywhere(&folder, &json!({}), |client| {
-        let begun =
-            if client.is_modern() { client.result("server/discover", Value::Null) } else { client.agreed.clone() };
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let begun = if client.is_sessionless() {
+            client.result("server/discover", Value::Null)
+        } else {
+            client.initialize_result.clone()
+        };
         let declared = &begun["capabilities"];
         assert_eq!(declared["extensions"], json!({ "com.example/desk": { "level": 2 } }), "{begun}");
         assert_eq!(declared["experimental"], json!({ "odd": { "a": 1 } }), "{begun}");
@@ -204,8 +210,8 @@ tools:
 "#;
 
 #[test]
-fn an_app_is_a_page_of_the_server_that_a_tool_names() {
-    everywhere(&Folder::of(APP), &json!({}), |client| {
+fn mcp_app_resource_is_linked_from_tool() {
+    on_every_version_and_wire(&TestFolder::with_manifest(APP), &json!({}), |client| {
         let knows_meta = client.version.as_str() >= "2025-06-18";
         let due = |meta: Value| if knows_meta { meta } else { Value::Null };
         let tool = &client.list("tools")[0];
@@ -223,21 +229,21 @@ fn an_app_is_a_page_of_the_server_that_a_tool_names() {
 const ANY_VERSION: [i64; 5] = [-32700, -32600, -32601, -32602, -32603];
 
 #[test]
-fn no_version_is_sent_an_error_code_that_it_does_not_know() {
-    let folder = Folder::of(DESK);
+fn no_version_gets_newer_error_codes() {
+    let folder = TestFolder::with_manifest(DESK);
     let web = folder.http();
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let pipes = folder.stdio();
         for client in [pipes.client(version), web.client(version)] {
             let mut errors = 0;
             for (method, params) in requests(version) {
-                if client.is_modern() && !params.is_object() && !params.is_null() {
+                if client.is_sessionless() && !params.is_object() && !params.is_null() {
                     continue;
                 }
                 let answer = client.request(method, params.clone());
                 let Some(code) = answer["error"]["code"].as_i64() else { continue };
                 errors += 1;
-                let not_found = !client.is_modern() && method == "resources/read" && code == -32002;
+                let not_found = !client.is_sessionless() && method == "resources/read" && code == -32002;
                 assert!(ANY_VERSION.contains(&code) || not_found, "{version} {method} {params}: {answer}");
             }
             assert!(errors > 20, "{errors}");
@@ -252,13 +258,13 @@ const TRACED: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
-    let api = Api::start();
-    let folder = Folder::of(&format!(
+fn trace_context_is_forwarded() {
+    let api = MockApi::start();
+    let folder = TestFolder::with_manifest(&format!(
         "folio: 1\nserver: {{ name: s }}\ntools:\n  env: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$TRACEPARENT $TRACESTATE $BAGGAGE\"'] }} }}\n  own: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$BAGGAGE\"'], env: {{ BAGGAGE: mine }} }} }}\n  web: {{ description: W, run: {{ http: {{ url: \"{}/v1/weather\", headers: {{ x-api-key: k }} }} }} }}\n",
         api.url()
     ));
-    for version in SESSIONS.into_iter().chain([MODERN]) {
+    for version in SESSION_VERSIONS.into_iter().chain([SESSIONLESS_VERSION]) {
         let server = folder.stdio();
         let client = server.client(version);
         let call = |name: &str, meta: &[(&str, &str)]| {
@@ -283,14 +289,14 @@ fn the_trace_of_a_request_goes_along_to_programs_and_servers() {
 }
 
 #[test]
-fn a_manifest_asks_for_what_else_is_said_of_a_trace() {
+fn tracestate_and_baggage_are_opt_in() {
     for (asked, handed_on) in [("[]", vec![0]), ("[tracestate]", vec![0, 1]), ("[baggage, tracestate]", vec![0, 1, 2])]
     {
-        let folder = Folder::of(&format!(
+        let folder = TestFolder::with_manifest(&format!(
             "folio: 1\nserver: {{ name: s, trace: {asked} }}\ntools:\n  env: {{ description: E, run: {{ exec: [sh, -c, 'echo \"$TRACEPARENT $TRACESTATE $BAGGAGE\"'] }} }}\n"
         ));
         let server = folder.stdio();
-        let client = server.client(MODERN);
+        let client = server.client(SESSIONLESS_VERSION);
         let meta: Value = TRACED.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
         let printed = text_of(&client.result("tools/call", json!({ "name": "env", "_meta": meta }))["content"][0]);
         let expected: Vec<&str> = handed_on.into_iter().map(|nth: usize| TRACED[nth].1).collect();
@@ -299,23 +305,23 @@ fn a_manifest_asks_for_what_else_is_said_of_a_trace() {
 }
 
 #[test]
-fn a_task_belongs_to_the_trace_of_the_request_that_began_it() {
-    let folder = Folder::of(
+fn task_keeps_its_request_trace() {
+    let folder = TestFolder::with_manifest(
         "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, task: required, run: { exec: [printenv, TRACEPARENT] } }\n",
     );
     let server = folder.stdio();
     let pipe = server.pipe();
     let ask = |id: i64, method: &str, mut params: Value| {
-        params["_meta"] = modern_meta();
+        params["_meta"] = sessionless_meta();
         params["_meta"]["traceparent"] = json!(TRACED[0].1);
         let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
         params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = tasks;
-        pipe.line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
+        pipe.write_line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string());
         pipe.take(|message| message["id"] == id)["result"].clone()
     };
     let begun = ask(1, "tools/call", json!({ "name": "t" }));
     let mut id = 1;
-    eventually("the end of the task", || {
+    wait_until("the end of the task", || {
         id += 1;
         let task = ask(id, "tasks/get", json!({ "taskId": begun["taskId"] }));
         task["status"] == "completed" && text_of(&task["result"]["content"][0]).trim() == TRACED[0].1

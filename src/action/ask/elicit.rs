@@ -3,33 +3,33 @@
 use serde_json::{Map, Value, json};
 
 use super::spec::Elicit;
-use super::{Verdict, page};
-use crate::action::Failure;
-use crate::action::client::{Asks, Need};
+use super::{AnswerVerdict, page_url};
+use crate::action::ActionError;
+use crate::action::client::{ClientCapability, QuestionKind};
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::schema::{Schema, SchemaFault, lint};
+use crate::schema::{Schema, SchemaError, lint};
 use crate::template::{Scope, Shape, Template, Text, Url};
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
 /// A question to the person, ready to be put.
-pub(super) struct Elicited {
+pub(super) struct ElicitTemplate {
     message: Template<Text>,
-    way: Way,
+    mode: ElicitMode,
 }
 
-enum Way {
+enum ElicitMode {
     Form(Schema),
-    Page(Template<Url>),
+    Url(Template<Url>),
 }
 
 /// Words in the name of a field that ask for what a form must never ask for.
-const SECRETS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "api_key", "credential"];
+const SECRET_FIELD_WORDS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "api_key", "credential"];
 /// The formats that MCP has for a form's texts.
-const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
+const FORM_FIELD_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 /// What MCP's forms know of a field.
-const KEYWORDS: &[&str] = &[
+const FORM_FIELD_KEYWORDS: &[&str] = &[
     "type",
     "title",
     "description",
@@ -48,10 +48,10 @@ const KEYWORDS: &[&str] = &[
     "maximum",
 ];
 
-impl Elicited {
-    pub(super) fn compile(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Elicited> {
+impl ElicitTemplate {
+    pub(super) fn compile(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<ElicitTemplate> {
         let Some(message) = &elicit.message else {
-            compiler.error(Code::MissingKey, elicit.at, "`elicit` needs a `message`");
+            compiler.error(Code::MissingKey, elicit.location, "`elicit` needs a `message`");
             return None;
         };
         let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
@@ -59,60 +59,67 @@ impl Elicited {
         if ways.into_iter().filter(|way| *way).count() != 1 {
             compiler.error(
                 Code::Conflict,
-                elicit.at,
+                elicit.location,
                 "`elicit` takes exactly one of `schema`, `requestedSchema`, `url`",
             );
             return None;
         }
         let way = match &elicit.url {
-            Some(url) => page(url, compiler).map(Way::Page),
-            None => form(elicit, compiler).map(Way::Form),
+            Some(url) => compile_page(url, compiler).map(ElicitMode::Url),
+            None => compile_form(elicit, compiler).map(ElicitMode::Form),
         };
-        Some(Elicited { message: message?, way: way? })
+        Some(ElicitTemplate { message: message?, mode: way? })
     }
 
-    pub(super) fn need(&self) -> Need {
-        match self.way {
-            Way::Form(_) => Need::Form,
-            Way::Page(_) => Need::Page,
+    pub(super) fn required_capability(&self) -> ClientCapability {
+        match self.mode {
+            ElicitMode::Form(_) => ClientCapability::ElicitationForm,
+            ElicitMode::Url(_) => ClientCapability::ElicitationUrl,
         }
     }
 
-    pub(super) fn render(&self, scope: &Scope) -> Result<Asks, Failure> {
+    pub(super) fn render(&self, scope: &Scope) -> Result<QuestionKind, ActionError> {
         let message = self.message.render(scope)?.0;
-        Ok(match &self.way {
-            Way::Form(schema) => Asks::Form { message, schema: (**schema.json()).clone() },
-            Way::Page(url) => Asks::Page { message, url: page::render(url, scope)? },
+        Ok(match &self.mode {
+            ElicitMode::Form(schema) => QuestionKind::Form { message, schema: (**schema.json()).clone() },
+            ElicitMode::Url(url) => QuestionKind::Url { message, url: page_url::render(url, scope)? },
         })
     }
 
     /// What is made of an `ElicitResult`.
-    pub(super) fn judge(&self, answer: &Value, goes_on: bool, scope: &Scope) -> Result<Verdict, Failure> {
+    pub(super) fn check_answer(
+        &self,
+        answer: &Value,
+        goes_on: bool,
+        scope: &Scope,
+    ) -> Result<AnswerVerdict, ActionError> {
         let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
         match action {
-            "accept" => self.judge_content(answer, scope.budget()),
-            "decline" | "cancel" if goes_on => Ok(Verdict::Fits(json!({ "action": action }))),
-            "decline" => Ok(Verdict::Over(format!("the user declined: {}", self.message.render(scope)?.0))),
-            "cancel" => Ok(Verdict::Over(format!("the user answered nothing: {}", self.message.render(scope)?.0))),
-            _ => Ok(Verdict::Misfit("its `action` is none of `accept`, `decline`, `cancel`".to_owned())),
+            "accept" => self.check_content(answer, scope.budget()),
+            "decline" | "cancel" if goes_on => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
+            "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
+            "cancel" => {
+                Ok(AnswerVerdict::Declined(format!("the user answered nothing: {}", self.message.render(scope)?.0)))
+            }
+            _ => Ok(AnswerVerdict::Invalid("its `action` is none of `accept`, `decline`, `cancel`".to_owned())),
         }
     }
 
-    fn judge_content(&self, answer: &Value, budget: &Budget) -> Result<Verdict, Failure> {
+    fn check_content(&self, answer: &Value, budget: &Budget) -> Result<AnswerVerdict, ActionError> {
         let mut outcome = Map::new();
-        if let Way::Form(schema) = &self.way {
+        if let ElicitMode::Form(schema) = &self.mode {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
-                Some(_) => return Ok(Verdict::Misfit("its `content` is no object".to_owned())),
+                Some(_) => return Ok(AnswerVerdict::Invalid("its `content` is no object".to_owned())),
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
             let whole = Value::Object(outcome);
-            let violations = schema.violations(&whole, budget).map_err(Failure::Exhausted)?;
+            let violations = schema.violations(&whole, budget).map_err(ActionError::Exhausted)?;
             if !violations.is_empty() {
                 let words: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
-                return Ok(Verdict::Misfit(words.join("; ")));
+                return Ok(AnswerVerdict::Invalid(words.join("; ")));
             }
             outcome = match whole {
                 Value::Object(fields) => fields,
@@ -120,12 +127,12 @@ impl Elicited {
             };
         }
         outcome.insert("action".to_owned(), "accept".into());
-        Ok(Verdict::Fits(Value::Object(outcome)))
+        Ok(AnswerVerdict::Accepted(Value::Object(outcome)))
     }
 }
 
 /// What templates may expect of the answer.
-pub(super) fn shape(elicit: &Elicit) -> Shape {
+pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     let field = |name: &str, schema: &Value| {
         let typed = schema.get("type").is_some() || !schema.is_object();
         (name.to_owned(), if typed { shape_of(schema) } else { Shape::Text })
@@ -140,22 +147,22 @@ pub(super) fn shape(elicit: &Elicit) -> Shape {
     Shape::object(written.chain(raw).chain([("action".to_owned(), Shape::Text)]))
 }
 
-fn page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+fn compile_page(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
     let template = compiler.template(url, Exposure::Client)?;
-    page::check(url, &template, compiler).map(|()| template)
+    page_url::check(url, &template, compiler).map(|()| template)
 }
 
-fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {
+fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema> {
     let before = compiler.findings.report.diagnostics().len();
     let placed = match (&elicit.schema, &elicit.requested_schema) {
         (Some(fields), _) => {
             for (name, field) in &fields.value {
-                check_field((name, name.at), (&field.0, field.at), compiler);
+                check_field((name, name.location), (&field.0, field.location), compiler);
             }
-            let schema = object_of(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
+            let schema = object_schema(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
             let base = compiler.base;
             let compiled = compiler.try_schema(schema, base);
-            return sound(compiled, |pointer| below(pointer, fields.at), before, compiler);
+            return sound_schema(compiled, |pointer| strip_properties(pointer, fields.location), before, compiler);
         }
         (None, Some(raw)) => compiler.json_value(raw)?,
         (None, None) => return None,
@@ -163,51 +170,51 @@ fn form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<Schema>
     let properties = placed.value.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     if placed.value.get("type").and_then(Value::as_str) != Some("object") || properties.is_empty() {
         compiler
-            .error(Code::Schema, placed.at, "a `requestedSchema` describes an object with its `properties`")
+            .error(Code::Schema, placed.location, "a `requestedSchema` describes an object with its `properties`")
             .help("add `type: object` and `properties`");
         return None;
     }
     for (name, field) in &properties {
         let pointer = format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"));
         let documents = &compiler.findings.documents;
-        let (key, value) = (documents.key_at(placed.at, &pointer), documents.value_at(placed.at, &pointer));
+        let (key, value) = (documents.key_at(placed.location, &pointer), documents.value_at(placed.location, &pointer));
         check_field((name, key), (field, value), compiler);
     }
-    let at = placed.at;
+    let at = placed.location;
     let compiled = compiler.try_schema(placed.value, &placed.folder);
-    sound(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
+    sound_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
 }
 
 /// The schema, unless it or one of its fields was found wrong.
-fn sound(
-    compiled: Result<Schema, Vec<SchemaFault>>,
-    place: impl Fn(&str) -> (At, String),
+fn sound_schema(
+    compiled: Result<Schema, Vec<SchemaError>>,
+    place: impl Fn(&str) -> (Location, String),
     before: usize,
     compiler: &mut Compiler<'_>,
 ) -> Option<Schema> {
     let faults = match &compiled {
         Ok(schema) => {
             let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
-            lints.map(|lint| SchemaFault { pointer: lint.pointer, message: lint.message, help: lint.help }).collect()
+            lints.map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help }).collect()
         }
         Err(faults) if compiler.findings.report.diagnostics().len() == before => faults.clone(),
         Err(_) => Vec::new(),
     };
     for fault in faults {
         let (at, pointer) = place(&fault.pointer);
-        compiler.report_schema(&SchemaFault { pointer, ..fault }, at, Severity::Error);
+        compiler.report_schema_error(&SchemaError { pointer, ..fault }, at, Severity::Error);
     }
     let fine = compiler.findings.report.diagnostics().len() == before;
     compiled.ok().filter(|_| fine)
 }
 
 /// A pointer into the whole schema, as one into the map of fields.
-fn below(pointer: &str, at: At) -> (At, String) {
+fn strip_properties(pointer: &str, at: Location) -> (Location, String) {
     (at, pointer.strip_prefix("/properties").unwrap_or_default().to_owned())
 }
 
 /// The schema of an object with these fields. As in `arguments`, no `type` means text.
-fn object_of<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
+fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, field) in fields {
@@ -230,9 +237,9 @@ fn object_of<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
 }
 
 /// A field of a form: flat, and never for a secret.
-fn check_field((name, name_at): (&str, At), (field, at): (&Value, At), compiler: &mut Compiler<'_>) {
+fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location), compiler: &mut Compiler<'_>) {
     let lower = name.to_lowercase();
-    if SECRETS.iter().any(|secret| lower.contains(secret)) {
+    if SECRET_FIELD_WORDS.iter().any(|secret| lower.contains(secret)) {
         compiler
             .error(Code::Secret, name_at, format!("a form must not ask for a secret such as `{name}`"))
             .help("send the person to a page with `url`");
@@ -243,7 +250,7 @@ fn check_field((name, name_at): (&str, At), (field, at): (&Value, At), compiler:
             .help("it is `accept`, `decline` or `cancel`");
     }
     let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
-    let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice);
+    let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice_items);
     if !matches!(kind, "string" | "number" | "integer" | "boolean") && !list_of_choices {
         compiler
             .error(
@@ -255,27 +262,27 @@ fn check_field((name, name_at): (&str, At), (field, at): (&Value, At), compiler:
         return;
     }
     for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
-        if !KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
-            let place = compiler.key(at, key);
+        if !FORM_FIELD_KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
+            let place = compiler.key_location(at, key);
             compiler.error(Code::UnknownKey, place, format!("a form's field has no `{key}`")).did_you_mean(
                 key,
                 place.span(),
-                KEYWORDS.iter().copied(),
+                FORM_FIELD_KEYWORDS.iter().copied(),
             );
         }
     }
     if let Some(format) = field.get("format").and_then(Value::as_str)
-        && !FORMATS.contains(&format)
+        && !FORM_FIELD_FORMATS.contains(&format)
     {
         let place = compiler.findings.documents.value_at(at, "/format");
         compiler
             .error(Code::BadValue, place, format!("MCP's forms have no format `{format}`"))
-            .help(format!("use one of `{}`, or a `pattern`", FORMATS.join(" ")));
+            .help(format!("use one of `{}`, or a `pattern`", FORM_FIELD_FORMATS.join(" ")));
     }
 }
 
 /// The items of a list of choices: an `enum`, or an `anyOf` of titled constants.
-fn is_choice(items: &Value) -> bool {
+fn is_choice_items(items: &Value) -> bool {
     let titled = |choice: &Value| choice.get("const").is_some();
     items.get("enum").is_some_and(Value::is_array)
         || items.get("anyOf").and_then(Value::as_array).is_some_and(|choices| choices.iter().all(titled))

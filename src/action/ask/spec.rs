@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::notation::{Block, Json, Named};
+use crate::notation::{Block, Json, NamedMap};
 use crate::yaml::Spanned;
 
 /// The questions of one round, by their keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(rename = "Ask")]
-pub struct Spec(#[schemars(with = "IndexMap<String, Question>")] pub Named<Question>);
+pub struct AskSpec(#[schemars(with = "IndexMap<String, Question>")] pub NamedMap<Question>);
 
 /// One question: exactly one of `elicit`, `sample`, `roots`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ pub struct Elicit {
     pub message: Option<Spanned<String>>,
     /// The fields of the form: flat, each a text, a number, a boolean or a choice, like `arguments`.
     #[schemars(with = "Option<IndexMap<String, Json>>")]
-    pub schema: Option<Spanned<Named<Spanned<Json>>>>,
+    pub schema: Option<Spanned<NamedMap<Spanned<Json>>>>,
     /// The form as raw JSON Schema.
     pub requested_schema: Option<Spanned<Json>>,
     /// A page to visit instead of a form, a template: of `https`, or of `http` on this machine.

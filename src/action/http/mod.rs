@@ -1,77 +1,77 @@
 //! `http`: one request.
 
-mod checks;
+mod compile;
 mod send;
 mod spec;
 
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::redact::HIDDEN;
-use crate::template::{Header as HeaderSlot, Parameter, Shape, Template, Text, Url, UrlBase};
+use crate::redact::SECRET_PLACEHOLDER;
+use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 
-use super::{Act, Doing, Failure, Outcome, Written};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 
-pub use checks::check_connection;
-pub use spec::{Method, Part, Spec};
+pub use compile::check_connection;
+pub use spec::{HttpSpec, Method, Part};
 
 /// One request that is ready.
-pub struct Http {
+pub struct HttpAction {
     method: &'static str,
     url: Template<Url>,
-    query: Vec<(String, Vec<Template<Parameter>>)>,
+    query: Vec<(String, Vec<Template<QueryValue>>)>,
     headers: Vec<(String, Template<HeaderSlot>)>,
-    credentials: Credentials,
-    body: Payload,
+    credentials: HttpCredentials,
+    body: HttpBody,
     timeout: Option<std::time::Duration>,
-    expect: Vec<u16>,
+    expected_statuses: Vec<u16>,
     on_error: Vec<(u16, Template<Text>)>,
-    allow: HostPolicy,
+    host_policy: HostPolicy,
     wants_json: bool,
     /// Whether the body holds a secret, which no redirect may carry elsewhere.
-    secret_body: bool,
+    has_secret_body: bool,
     /// What the body reads.
     body_reads: Vec<Vec<String>>,
     /// Whether the host is part of a secret, which no error may name.
-    secret_host: bool,
+    has_secret_host: bool,
 }
 
-enum Credentials {
+enum HttpCredentials {
     None,
     Bearer(Template<HeaderSlot>),
     Basic(Template<HeaderSlot>, Template<HeaderSlot>),
     Header(String, Template<HeaderSlot>),
-    Query(String, Template<Parameter>),
+    Query(String, Template<QueryValue>),
 }
 
-enum Payload {
+enum HttpBody {
     None,
     Json(JsonTemplate),
-    Form(Vec<(String, Vec<Template<Parameter>>)>),
+    Form(Vec<(String, Vec<Template<QueryValue>>)>),
     Text(Template<Text>),
 }
 
-impl Payload {
+impl HttpBody {
     fn reads(&self) -> Vec<Vec<String>> {
         match self {
-            Payload::None => Vec::new(),
-            Payload::Json(value) => value.reads(),
-            Payload::Form(form) => read_by(form),
-            Payload::Text(text) => text.reads().to_vec(),
+            HttpBody::None => Vec::new(),
+            HttpBody::Json(value) => value.read_paths(),
+            HttpBody::Form(form) => parameter_reads(form),
+            HttpBody::Text(text) => text.read_paths().to_vec(),
         }
     }
 }
 
 /// What query or form parameters read.
-fn read_by(fields: &[(String, Vec<Template<Parameter>>)]) -> Vec<Vec<String>> {
-    fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.reads().to_vec()).collect()
+fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<String>> {
+    fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.read_paths().to_vec()).collect()
 }
 
-impl Act for Http {
-    type Spec = Spec;
+impl ActionKind for HttpAction {
+    type Spec = HttpSpec;
     const GRANT: Option<&'static str> = Some("http");
 
-    fn outcome() -> Shape {
+    fn outcome_shape() -> Shape {
         Shape::object([
             ("status", Shape::Number),
             ("headers", Shape::Map(Box::new(Shape::Text))),
@@ -80,70 +80,71 @@ impl Act for Http {
         ])
     }
 
-    fn compile(written: Written<'_, Spec>, compiler: &mut Compiler<'_>) -> Option<Http> {
+    fn compile(written: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
         let spec = &written.spec.value;
-        checks::check_not_yet(spec, compiler);
-        let url = checks::url(&written, compiler);
-        let query = checks::parameters(&spec.query, compiler);
-        let headers = checks::headers(&spec.headers, compiler);
+        compile::check_unsupported(spec, compiler);
+        let url = compile::compile_url(&written, compiler);
+        let query = compile::compile_parameters(&spec.query, compiler);
+        let headers = compile::compile_headers(&spec.headers, compiler);
         let credentials =
-            spec.auth.as_ref().map_or(Some(Credentials::None), |auth| checks::credentials(auth, compiler));
-        let body = checks::payload(&written, compiler);
-        let on_error = checks::on_error(spec, compiler);
-        let allow = checks::allowed(spec, url.as_ref(), compiler);
-        checks::check_expect(spec, compiler);
+            spec.auth.as_ref().map_or(Some(HttpCredentials::None), |auth| compile::compile_credentials(auth, compiler));
+        let body = compile::compile_body(&written, compiler);
+        let on_error = compile::compile_on_error(spec, compiler);
+        let allow = compile::compile_host_policy(spec, url.as_ref(), compiler);
+        compile::check_expect(spec, compiler);
         let url = url?;
-        let method = checks::method(spec, compiler);
+        let method = compile::http_method(spec, compiler);
         let body = body?;
-        let request = Http {
-            secret_body: compiler.secret_in(&body.reads()).is_some(),
+        let request = HttpAction {
+            has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
-            secret_host: matches!(url.base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name)),
+            has_secret_host: matches!(url.url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name)),
             method: method?,
             url,
             query: query?,
             headers: headers?,
             credentials: credentials?,
             body,
-            timeout: spec.timeout.map(|timeout| timeout.get()),
-            expect: spec.expect.iter().flatten().map(|status| status.value).collect(),
+            timeout: spec.timeout.map(|timeout| timeout.to_std()),
+            expected_statuses: spec.expect.iter().flatten().map(|status| status.value).collect(),
             on_error: on_error?,
-            allow: allow?,
+            host_policy: allow?,
             wants_json: written.wants_json,
         };
         request.check_whole_url(spec, compiler)?;
         Some(request)
     }
 
-    fn changes(&self) -> bool {
+    fn has_side_effects(&self) -> bool {
         !matches!(self.method, "GET" | "HEAD" | "OPTIONS")
     }
 
-    async fn act(&self, doing: &Doing<'_>) -> Result<Outcome, Failure> {
+    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let budget = doing.scope.budget();
-        let request = budget.run(|| self.request(doing))??;
-        let host = if self.secret_host { HIDDEN } else { request.url.host_str().unwrap_or_default() }.to_owned();
-        let response = doing.world.send(request).await?;
-        budget.run_sized(response.body.bytes.len(), || self.outcome(&host, response, doing))?
+        let request = budget.run_repeatable(|| self.build_request(doing))??;
+        let host = if self.has_secret_host { SECRET_PLACEHOLDER } else { request.url.host_str().unwrap_or_default() }
+            .to_owned();
+        let response = doing.world.send_request(request).await?;
+        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, doing))?
     }
 }
 
-impl Http {
+impl HttpAction {
     /// A URL that an argument chooses must never see a secret.
-    fn check_whole_url(&self, spec: &Spec, compiler: &mut Compiler<'_>) -> Option<()> {
-        let UrlBase::Whole(argument) = self.url.base() else { return Some(()) };
+    fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
+        let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
         let argument = argument.join(".");
         let help = "write scheme and host of the URL into the manifest";
         if let Some(auth) = &spec.auth {
             compiler
-                .error(Code::Unsafe, auth.at, format!("`auth` would be sent wherever `{argument}` points"))
+                .error(Code::Unsafe, auth.location, format!("`auth` would be sent wherever `{argument}` points"))
                 .help(help);
             return None;
         }
-        let Some(secret) = compiler.secret_in(&self.reads()) else { return Some(()) };
+        let Some(secret) = compiler.find_secret(&self.reads()) else { return Some(()) };
         if let Some(url) = &spec.url {
             compiler
-                .error(Code::Unsafe, url.at, format!("{secret}, and would be sent wherever `{argument}` points"))
+                .error(Code::Unsafe, url.location, format!("{secret}, and would be sent wherever `{argument}` points"))
                 .help(help);
         }
         None
@@ -151,8 +152,8 @@ impl Http {
 
     /// What its query, headers and body read.
     fn reads(&self) -> Vec<Vec<String>> {
-        let mut reads = read_by(&self.query);
-        reads.extend(self.headers.iter().flat_map(|(_, value)| value.reads().to_vec()));
+        let mut reads = parameter_reads(&self.query);
+        reads.extend(self.headers.iter().flat_map(|(_, value)| value.read_paths().to_vec()));
         reads.extend(self.body.reads());
         reads
     }

@@ -4,14 +4,14 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Auth, Duration, Json, Named, OneOrMany, Retry, Scalar, TextOrFile, by_kind};
+use crate::notation::{Auth, Duration, Json, NamedMap, OneOrMany, Retry, Scalar, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
 /// One HTTP request.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "HttpRequest")]
-pub struct Spec {
+pub struct HttpSpec {
     /// GET, or POST where there is a body, until told otherwise.
     pub method: Option<Spanned<Method>>,
     /// The URL, a template: values are percent-encoded, and can never change scheme or host.
@@ -21,20 +21,20 @@ pub struct Spec {
     pub connection: Option<Spanned<String>>,
     /// Query parameters, templates. One whose value is absent is left out; a list repeats its key.
     #[schemars(with = "IndexMap<String, OneOrMany>")]
-    pub query: Named<OneOrMany>,
+    pub query: NamedMap<OneOrMany>,
     /// Headers, templates. One whose value is absent is left out.
     #[schemars(with = "IndexMap<String, Scalar>")]
-    pub headers: Named<Spanned<Scalar>>,
+    pub headers: NamedMap<Spanned<Scalar>>,
     /// How the request says who sends it.
     pub auth: Option<Spanned<Auth>>,
     /// A JSON body. A string that is exactly one `{{…}}` keeps the value's type.
     pub json: Option<Spanned<Json>>,
     /// A form's body; like `query`.
     #[schemars(with = "Option<IndexMap<String, OneOrMany>>")]
-    pub form: Option<Named<OneOrMany>>,
+    pub form: Option<NamedMap<OneOrMany>>,
     /// A multipart body: parts by name.
     #[schemars(with = "Option<IndexMap<String, Part>>")]
-    pub multipart: Option<Spanned<Named<Part>>>,
+    pub multipart: Option<Spanned<NamedMap<Part>>>,
     /// A body as text, a template.
     pub body: Option<Spanned<TextOrFile>>,
     /// How long the request may take.
@@ -47,7 +47,7 @@ pub struct Spec {
     pub expect: Option<Vec<Spanned<u16>>>,
     /// What to say for a status, a template.
     #[schemars(with = "IndexMap<String, String>")]
-    pub on_error: Named<Spanned<String>>,
+    pub on_error: NamedMap<Spanned<String>>,
     /// Hosts (`host` or `host:port`) that may be private addresses, or `{{env.NAME}}` for those that a variable names,
     /// separated by commas.
     pub allow: Option<Vec<Spanned<String>>>,
@@ -81,7 +81,7 @@ impl Method {
     }
 }
 
-by_kind! {
+kind_enum! {
     /// A part: its text (a template), or a file.
     pub enum Part {
         "scalar" => Text(Spanned<Scalar>),

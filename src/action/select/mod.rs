@@ -1,16 +1,16 @@
 //! `select`: a JMESPath expression, in the budget of its call.
 
-mod function;
-mod interpret;
+mod functions;
+mod interpreter;
 #[cfg(test)]
 mod tests;
 
-use interpret::Interpreter;
+use interpreter::Interpreter;
 use jmespath::ast::Ast;
 use jmespath::{Rcvar, Variable};
 use serde_json::Value;
 
-use crate::budget::{Budget, Exhausted, weight};
+use crate::budget::{Budget, Exhausted, memory_size};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Span};
 use crate::yaml::Spanned;
@@ -21,7 +21,7 @@ pub struct Selection {
 }
 
 /// How many steps, calls and brackets an expression may hold: each is a level of the recursion that evaluates it.
-const STEPS: usize = 512;
+const MAX_EXPRESSION_STEPS: usize = 512;
 
 /// The functions of JMESPath.
 const FUNCTIONS: &[&str] = &[
@@ -57,23 +57,27 @@ impl Selection {
     /// Compiles an expression; a fault is reported at its place.
     pub fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Selection> {
         let steps = text.bytes().filter(|byte| b"([{!.|&".contains(byte)).count();
-        if steps > STEPS {
-            compiler.error(Code::Nesting, text.at, format!("this expression takes more than {STEPS} steps"));
+        if steps > MAX_EXPRESSION_STEPS {
+            compiler.error(
+                Code::Nesting,
+                text.location,
+                format!("this expression takes more than {MAX_EXPRESSION_STEPS} steps"),
+            );
             return None;
         }
         let expression = match jmespath::compile(text) {
             Ok(expression) => expression,
             Err(error) => {
-                report(&error, text, compiler);
+                report_parse_error(&error, text, compiler);
                 return None;
             }
         };
         let mut called = Vec::new();
-        calls(expression.as_ast(), &mut called);
+        collect_function_names(expression.as_ast(), &mut called);
         let unknown = called.into_iter().find(|name| !FUNCTIONS.contains(&name.as_str()));
         let Some(unknown) = unknown else { return Some(Selection { expression }) };
         let at = text.find(&format!("{unknown}(")).unwrap_or_default();
-        let span = compiler.span_within(text.at, at..at + unknown.len());
+        let span = compiler.span_within(text.location, at..at + unknown.len());
         compiler.error(Code::Select, span, format!("JMESPath has no function `{unknown}`")).did_you_mean(
             &unknown,
             span,
@@ -87,22 +91,22 @@ impl Selection {
     /// # Errors
     /// A function that is given what it cannot take, and more than the call may do or hold.
     pub fn apply(&self, value: &Value, budget: &Budget) -> Result<Value, SelectError> {
-        let level = budget.level();
-        let (found, size) = budget.run(|| self.apply_once(value, budget))??;
-        budget.release(level, size);
+        let level = budget.memory_mark();
+        let (found, size) = budget.run_repeatable(|| self.apply_once(value, budget))??;
+        budget.release_to(level, size);
         Ok(found)
     }
 
     /// Selects from a value. Gives what was found, and how much it holds.
     fn apply_once(&self, value: &Value, budget: &Budget) -> Result<(Value, usize), SelectError> {
-        let failed = |error: jmespath::JmespathError| SelectError::of_reason(&error.reason);
+        let failed = |error: jmespath::JmespathError| SelectError::from_reason(&error.reason);
         let interpreter = Interpreter { expression: self.expression.as_str(), budget };
-        budget.hold(weight(value))?;
+        budget.charge_memory(memory_size(value))?;
         let data = Rcvar::new(Variable::from_serializable(value).map_err(failed)?);
-        let found = interpreter.find(&data, self.expression.as_ast(), 0)?;
+        let found = interpreter.eval(&data, self.expression.as_ast(), 0)?;
         // What is named twice is written out twice.
-        let size = interpreter.weigh(&found, Budget::hold)?;
-        let found = serde_json::to_value(&*found).map_err(|error| SelectError::misfit(error.to_string()))?;
+        let size = interpreter.charge_value(&found, Budget::charge_memory)?;
+        let found = serde_json::to_value(&*found).map_err(|error| SelectError::mismatch(error.to_string()))?;
         Ok((found, size))
     }
 }
@@ -112,7 +116,7 @@ impl Selection {
 pub enum SelectError {
     /// It cannot do what it says with this value.
     #[error("`select` does not fit the answer: {message}")]
-    Misfit {
+    Mismatch {
         /// What JMESPath says.
         message: String,
     },
@@ -122,12 +126,12 @@ pub enum SelectError {
 }
 
 impl SelectError {
-    fn misfit(message: String) -> SelectError {
-        SelectError::Misfit { message }
+    fn mismatch(message: String) -> SelectError {
+        SelectError::Mismatch { message }
     }
 
-    fn of_reason(reason: &jmespath::ErrorReason) -> SelectError {
-        SelectError::misfit(reason.to_string().to_lowercase())
+    fn from_reason(reason: &jmespath::ErrorReason) -> SelectError {
+        SelectError::mismatch(reason.to_string().to_lowercase())
     }
 }
 
@@ -137,10 +141,10 @@ impl std::fmt::Debug for Selection {
     }
 }
 
-fn report(error: &jmespath::JmespathError, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
+fn report_parse_error(error: &jmespath::JmespathError, text: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let start = error.offset.min(text.len());
     let end = text.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |next| start + next.len_utf8());
-    let span: Span = compiler.span_within(text.at, start..end);
+    let span: Span = compiler.span_within(text.location, start..end);
     let words = error.reason.to_string();
     let words = words.trim_start_matches("Parse error: ").split(" -- ").next().unwrap_or_default();
     let words = match words.to_lowercase() {
@@ -151,30 +155,30 @@ fn report(error: &jmespath::JmespathError, text: &Spanned<String>, compiler: &mu
 }
 
 /// The functions that an expression calls.
-fn calls(ast: &Ast, called: &mut Vec<String>) {
+fn collect_function_names(ast: &Ast, called: &mut Vec<String>) {
     match ast {
         Ast::Function { name, args, .. } => {
             called.push(name.clone());
-            args.iter().for_each(|argument| calls(argument, called));
+            args.iter().for_each(|argument| collect_function_names(argument, called));
         }
         Ast::Comparison { lhs, rhs, .. }
         | Ast::Projection { lhs, rhs, .. }
         | Ast::And { lhs, rhs, .. }
         | Ast::Or { lhs, rhs, .. }
         | Ast::Subexpr { lhs, rhs, .. } => {
-            calls(lhs, called);
-            calls(rhs, called);
+            collect_function_names(lhs, called);
+            collect_function_names(rhs, called);
         }
         Ast::Condition { predicate, then, .. } => {
-            calls(predicate, called);
-            calls(then, called);
+            collect_function_names(predicate, called);
+            collect_function_names(then, called);
         }
         Ast::Expref { ast: node, .. }
         | Ast::Flatten { node, .. }
         | Ast::Not { node, .. }
-        | Ast::ObjectValues { node, .. } => calls(node, called),
-        Ast::MultiList { elements, .. } => elements.iter().for_each(|element| calls(element, called)),
-        Ast::MultiHash { elements, .. } => elements.iter().for_each(|pair| calls(&pair.value, called)),
+        | Ast::ObjectValues { node, .. } => collect_function_names(node, called),
+        Ast::MultiList { elements, .. } => elements.iter().for_each(|element| collect_function_names(element, called)),
+        Ast::MultiHash { elements, .. } => elements.iter().for_each(|pair| collect_function_names(&pair.value, called)),
         Ast::Identity { .. } | Ast::Field { .. } | Ast::Index { .. } | Ast::Literal { .. } | Ast::Slice { .. } => {}
     }
 }

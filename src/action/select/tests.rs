@@ -13,12 +13,12 @@ fn selection(text: &str) -> Selection {
 }
 
 /// What `jmespath` itself finds, in folio's words where it finds nothing.
-fn theirs(text: &str, value: &Value) -> Result<Value, SelectError> {
+fn jmespath_search(text: &str, value: &Value) -> Result<Value, SelectError> {
     let found = jmespath::compile(text).unwrap().search(value);
-    found.map(|found| serde_json::to_value(&*found).unwrap()).map_err(|error| SelectError::of_reason(&error.reason))
+    found.map(|found| serde_json::to_value(&*found).unwrap()).map_err(|error| SelectError::from_reason(&error.reason))
 }
 
-fn ours(text: &str, value: &Value) -> Result<Value, SelectError> {
+fn folio_search(text: &str, value: &Value) -> Result<Value, SelectError> {
     selection(text).apply(value, &Budget::default())
 }
 
@@ -69,15 +69,16 @@ fn expression() -> impl Strategy<Value = String> {
             (two.clone(), prop::sample::select(vec!["sort_by", "max_by", "min_by"]))
                 .prop_map(|((one, other), name)| format!("{name}({one}, &({other}))")),
             two.clone().prop_map(|(one, other)| format!("map(&({one}), {other})")),
-            (inner.clone(), prop::sample::select(ONE.to_vec())).prop_map(|(one, name)| format!("{name}({one})")),
-            (two, prop::sample::select(TWO.to_vec()))
+            (inner.clone(), prop::sample::select(UNARY_FUNCTIONS.to_vec()))
+                .prop_map(|(one, name)| format!("{name}({one})")),
+            (two, prop::sample::select(BINARY_FUNCTIONS.to_vec()))
                 .prop_map(|((one, other), name)| format!("{name}({one}, {other})")),
             three.prop_map(|(one, two, three)| format!("not_null({one}, {two}, {three})")),
         ]
     })
 }
 
-const ONE: &[&str] = &[
+const UNARY_FUNCTIONS: &[&str] = &[
     "abs",
     "avg",
     "ceil",
@@ -97,16 +98,16 @@ const ONE: &[&str] = &[
     "merge",
     "not_null",
 ];
-const TWO: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
+const BINARY_FUNCTIONS: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_found_is_what_jmespath_finds(text in expression(), value in value()) {
+    fn results_equal_those_of_jmespath(text in expression(), value in value()) {
         // What a slice of zero steps or an expression as an outcome comes to is an error in both.
         prop_assume!(jmespath::compile(&text).is_ok());
-        prop_assert_eq!(ours(&text, &value), theirs(&text, &value), "{} of {}", text, value);
+        prop_assert_eq!(folio_search(&text, &value), jmespath_search(&text, &value), "{} of {}", text, value);
     }
 }
 
@@ -116,7 +117,7 @@ fn chain(links: usize, link: &str) -> String {
 }
 
 #[test]
-fn what_doubles_along_a_chain_is_refused() {
+fn exponential_growth_is_refused() {
     let nested = |open: &str, close: &str, times| format!("{}@{}", open.repeat(times), close.repeat(times));
     for text in [
         chain(60, "[@, @]"),
@@ -135,24 +136,24 @@ fn what_doubles_along_a_chain_is_refused() {
         format!("{{a: @}} | {}", chain(60, "merge({a: [a, a]}, {b: [@, @]})")),
         format!("{} | contains([@], @)", chain(60, "[@, @]")),
     ] {
-        let found = ours(&text, &json!({ "a": ["x", "y"], "b": 1 }));
+        let found = folio_search(&text, &json!({ "a": ["x", "y"], "b": 1 }));
         assert!(matches!(found, Err(SelectError::Exhausted(Exhausted::Memory | Exhausted::Work))), "{text}: {found:?}");
     }
 }
 
 #[test]
-fn an_expression_that_calls_itself_is_refused() {
+fn recursive_expression_is_refused() {
     let found = std::thread::Builder::new()
         .stack_size(2 << 20)
-        .spawn(|| ours("[&map([0], [@])] | map([0], [@])", &json!({})))
+        .spawn(|| folio_search("[&map([0], [@])] | map([0], [@])", &json!({})))
         .unwrap()
         .join()
         .unwrap();
-    assert!(matches!(found, Err(SelectError::Misfit { .. })), "{found:?}");
+    assert!(matches!(found, Err(SelectError::Mismatch { .. })), "{found:?}");
 }
 
 #[test]
-fn the_ends_of_numbers_are_no_trouble() {
+fn extreme_indices_do_not_overflow() {
     let value = json!([1, 2, 3]);
     for (text, found) in [
         ("[1::2147483647]", json!([2])),
@@ -160,6 +161,6 @@ fn the_ends_of_numbers_are_no_trouble() {
         ("[-2147483647]", json!(null)),
         ("[-2147483647:2147483647]", value.clone()),
     ] {
-        assert_eq!(ours(text, &value).unwrap(), found, "{text}");
+        assert_eq!(folio_search(text, &value).unwrap(), found, "{text}");
     }
 }

@@ -4,34 +4,34 @@ use std::path::PathBuf;
 
 use crate::action::{Run, Selection};
 use crate::budget::Budget;
-use crate::catalog::entry::{RunKeys, digest};
+use crate::catalog::entry::{RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};
 use crate::manifest::{Argument, Arguments, Complete, CompleteBody};
 use crate::notation::Scalar;
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-use super::{Files, ResourceValues, Source, Sources};
+use super::{CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};
 
 /// Actions that talk to the client, which completes while a person types.
-const TALKS: &[&str] = &["ask", "progress", "notify"];
+const CLIENT_ACTIONS: &[&str] = &["ask", "progress", "notify"];
 
 /// The sources of an entry's arguments. `None` where something is wrong with one.
-pub(in crate::catalog) fn completions(
+pub(in crate::catalog) fn compile_sources(
     arguments: &Arguments,
     inputs: Option<&Inputs>,
     compiler: &mut Compiler<'_>,
-) -> Option<Sources> {
-    let mut sources = Some(Sources::new());
+) -> Option<CompletionSources> {
+    let mut sources = Some(CompletionSources::new());
     for (name, argument) in arguments {
         let source = match &argument.complete {
             Some(complete) => {
-                check_taken(name, complete, inputs, compiler);
-                source(complete, compiler).map(Some)
+                warn_of_rejected_values(name, complete, inputs, compiler);
+                compile_source(complete, compiler).map(Some)
             }
-            None => Some(inputs.and_then(|inputs| inputs.choices(name)).map(Source::Values)),
+            None => Some(inputs.and_then(|inputs| inputs.choices(name)).map(CompletionSource::Values)),
         };
         sources = sources.zip(source).map(|(mut sources, source)| {
             if let Some(source) = source {
@@ -44,33 +44,42 @@ pub(in crate::catalog) fn completions(
 }
 
 /// Warns of values that are offered and would be refused.
-fn check_taken(name: &str, complete: &Spanned<Complete>, inputs: Option<&Inputs>, compiler: &mut Compiler<'_>) {
+fn warn_of_rejected_values(
+    name: &str,
+    complete: &Spanned<Complete>,
+    inputs: Option<&Inputs>,
+    compiler: &mut Compiler<'_>,
+) {
     let (Complete::List(values), Some(inputs)) = (&complete.value, inputs) else { return };
-    for value in values.iter().filter(|value| !inputs.takes(name, &value.value.0, &Budget::default())) {
+    for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0, &Budget::default())) {
         let words = format!("`{}` is never offered: `{name}` does not take it", value.value.0);
-        compiler.warning(Code::Unused, value.at, words);
+        compiler.warning(Code::Unused, value.location, words);
     }
 }
 
-fn source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> Option<Source> {
+fn compile_source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> Option<CompletionSource> {
     let from = match &complete.value {
         Complete::List(values) => {
             let text = |value: &Spanned<Scalar>| value.value.0.clone();
-            return Some(Source::Values(values.iter().map(text).collect()));
+            return Some(CompletionSource::Values(values.iter().map(text).collect()));
         }
         Complete::From(from) => from,
     };
-    check_keys(from, complete.at, compiler)?;
+    check_keys(from, complete.location, compiler)?;
     match (&from.glob, &from.resource, &from.run) {
-        (Some(pattern), None, None) => files(pattern, from, compiler).map(Source::Files),
+        (Some(pattern), None, None) => compile_files(pattern, from, compiler).map(CompletionSource::Files),
         (None, Some(name), None) => {
             let (name, variable) = (name.clone(), from.variable.clone());
-            Some(Source::Resource(ResourceValues { name, variable, uri: from.uri == Some(true) }))
+            Some(CompletionSource::Resource(ResourceCompletion { name, variable, uri: from.uri == Some(true) }))
         }
-        (None, None, Some(written)) => run(from, written, compiler),
+        (None, None, Some(written)) => compile_run(from, written, compiler),
         _ => {
             compiler
-                .error(Code::Conflict, complete.at, "`complete` is a list, or exactly one of `glob`, `resource`, `run`")
+                .error(
+                    Code::Conflict,
+                    complete.location,
+                    "`complete` is a list, or exactly one of `glob`, `resource`, `run`",
+                )
                 .help("write `complete: [a, b]`, `{ glob: \"docs/*.md\" }`, `{ resource: docs }` or `{ run: … }`");
             None
         }
@@ -78,7 +87,7 @@ fn source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> Option<S
 }
 
 /// Refuses keys beside a source that is not theirs.
-fn check_keys(from: &CompleteBody, at: At, compiler: &mut Compiler<'_>) -> Option<()> {
+fn check_keys(from: &CompleteBody, at: Location, compiler: &mut Compiler<'_>) -> Option<()> {
     let of = [
         ("base", from.base.is_some(), "glob", from.glob.is_some()),
         ("stem", from.stem.is_some(), "glob", from.glob.is_some()),
@@ -86,95 +95,100 @@ fn check_keys(from: &CompleteBody, at: At, compiler: &mut Compiler<'_>) -> Optio
         ("uri", from.uri.is_some(), "resource", from.resource.is_some()),
         ("select", from.select.is_some(), "run", from.run.is_some()),
     ];
-    let lost = of.into_iter().filter(|(_, written, _, there)| *written && !there);
-    let lost: Vec<_> = lost.map(|(name, _, needs, _)| (name, needs)).collect();
-    for (name, needs) in &lost {
-        let key = compiler.key(at, name);
+    let misplaced = of.into_iter().filter(|(_, written, _, there)| *written && !there);
+    let misplaced: Vec<_> = misplaced.map(|(name, _, needs, _)| (name, needs)).collect();
+    for (name, needs) in &misplaced {
+        let key = compiler.key_location(at, name);
         compiler.error(Code::Conflict, key, format!("`{name}` belongs to `{needs}`, and there is none"));
     }
-    lost.is_empty().then_some(())
+    misplaced.is_empty().then_some(())
 }
 
-fn files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut Compiler<'_>) -> Option<Files> {
+fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut Compiler<'_>) -> Option<GlobFiles> {
     let base = match &from.base {
-        Some(base) => folder(base, compiler)?,
+        Some(base) => resolve_folder(base, compiler)?,
         None => compiler.base.to_owned(),
     };
     let whole = match base.to_str() {
         None | Some("") => pattern.value.clone(),
-        Some(base) => format!("{}/{}", Globs::escaped(base), pattern.value),
+        Some(base) => format!("{}/{}", Globs::escape(base), pattern.value),
     };
     let inside = if from.base.is_some() { normalize(pattern) } else { normalize(&whole) };
     if inside.is_err() || pattern.starts_with('/') {
         let left = if from.base.is_some() { "its `base`" } else { "the pack's folder" };
-        compiler.error(Code::Outside, pattern.at, format!("this glob leaves {left}"));
+        compiler.error(Code::Outside, pattern.location, format!("this glob leaves {left}"));
         return None;
     }
     let globs = match Globs::new(&[&whole], &[]) {
         Ok(globs) => globs,
         Err(error) => {
-            compiler.error(Code::Glob, pattern.at, error.message);
+            compiler.error(Code::Glob, pattern.location, error.message);
             return None;
         }
     };
-    let files =
-        Files { folder: compiler.pack.folder.clone(), globs, base, stem: from.stem == Some(true), at: pattern.at };
-    if !files.any() {
+    let files = GlobFiles {
+        folder: compiler.pack.folder.clone(),
+        globs,
+        base,
+        stem: from.stem == Some(true),
+        at: pattern.location,
+    };
+    if !files.has_any() {
         compiler
-            .warning(Code::Glob, pattern.at, "no file matches this glob, so it offers nothing")
+            .warning(Code::Glob, pattern.location, "no file matches this glob, so it offers nothing")
             .help("it is relative to the file that it stands in, or to `base`");
     }
     Some(files)
 }
 
 /// A folder of the pack, which is there.
-fn folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
-    let path = compiler.path(written, written.at)?;
+fn resolve_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
+    let path = compiler.resolve_path(written, written.location)?;
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(path),
         _ => {
-            compiler.error(Code::NotFound, written.at, format!("there is no folder `{}`", written.value));
+            compiler.error(Code::NotFound, written.location, format!("there is no folder `{}`", written.value));
             None
         }
     }
 }
 
-fn run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<'_>) -> Option<Source> {
+fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<'_>) -> Option<CompletionSource> {
     let keys = RunKeys {
         run: from.run.as_ref(),
         timeout: from.timeout,
         max_output: from.max_output,
         wants_json: from.select.is_some(),
     };
-    let talks = |(action, _): &(&str, At)| TALKS.contains(action);
+    let talks = |(action, _): &(&str, Location)| CLIENT_ACTIONS.contains(action);
     if let Some((action, at)) = from.run.iter().flat_map(|run| run.actions()).find(talks) {
-        let key = compiler.key(at, action);
+        let key = compiler.key_location(at, action);
         compiler
             .error(Code::Conflict, key, format!("`{action}` cannot stand in a completion: nobody is there to hear it"))
             .help("gather the values with the other actions");
         return None;
     }
-    let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.contents.len());
+    let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.content_digests.len());
     let ready = keys.compile(compiler);
     // What this version does not do completes to nothing, as a source that fails does: no reason not to serve.
-    let not_yet = compiler.findings.report.soften_from(before, Code::NotYet);
+    let not_yet = compiler.findings.report.downgrade_code_from(before, Code::Unimplemented);
     let blocked = ready.blocked;
-    let plan = ready.settle(digest(run.at, read, compiler), compiler);
+    let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
     let select = match &from.select {
         Some(select) => Some(Selection::compile(select, compiler)?),
         None => None,
     };
     match plan {
-        Some(plan) => Some(Source::Run { plan: Box::new(plan), select }),
+        Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source that may not act completes to nothing; its entry loads all the same.
-        None if blocked || not_yet => Some(Source::Values(Vec::new())),
+        None if blocked || not_yet => Some(CompletionSource::Values(Vec::new())),
         None => None,
     }
 }
 
 /// On a tool's argument `complete` does nothing: MCP has no such completion.
-pub(in crate::catalog) fn warn_on_tool(arguments: &Arguments, compiler: &mut Compiler<'_>) {
-    let written = |argument: &Spanned<Argument>| argument.complete.as_ref().map(|complete| complete.at);
+pub(in crate::catalog) fn warn_of_tool_completions(arguments: &Arguments, compiler: &mut Compiler<'_>) {
+    let written = |argument: &Spanned<Argument>| argument.complete.as_ref().map(|complete| complete.location);
     for at in arguments.values().filter_map(written) {
         compiler
             .warning(Code::Unused, at, "`complete` does nothing here: MCP completes no arguments of tools")

@@ -5,59 +5,59 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::catalog::block::{annotations, bare, check_icons, check_mime_type, icons};
-use crate::catalog::complete::completions;
-use crate::catalog::entry::{RunKeys, check_limits, digest};
+use crate::catalog::block::{check_icons, check_mime_type, listed_annotations, listed_icons, strip_whitespace};
+use crate::catalog::complete::compile_sources;
+use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
+use crate::catalog::http_settings;
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
-use crate::catalog::listening;
-use crate::catalog::prompt::Building;
+use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::reference::References;
+use crate::catalog::resource_root::ResourceRoot;
 use crate::catalog::result::ResultPlan;
-use crate::catalog::root::Root;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
 use crate::notation::{TextOrFile, is_identifier};
-use crate::template::{FilePath, Template, meaning};
+use crate::template::{FilePath, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
-use crate::yaml::{At, Spanned};
+use crate::yaml::{Location, Spanned};
 
-use super::{Content, Resource};
+use super::{CompiledResource, ResourceContent};
 
-impl Resource {
+impl CompiledResource {
     /// Checks a resource as it was written. `None` where something is wrong with it, or its pack may not act.
     pub(in crate::catalog) fn build(
         written: &Spanned<manifest::Resource>,
-        building: Building<'_, '_>,
-    ) -> Option<Resource> {
-        let Building { compiler, references, home, name, before } = building;
-        check_icons(written.icons.as_deref(), written.at, compiler);
+        building: EntryBuildContext<'_, '_>,
+    ) -> Option<CompiledResource> {
+        let EntryBuildContext { compiler, references, pack_context, name, contents_before } = building;
+        check_icons(written.icons.as_deref(), written.location, compiler);
         check_mime_type(written.mime_type.as_ref(), compiler);
-        let template = uri(written, compiler)?;
-        let inputs = variables(written, &template, compiler);
-        let title = listed_text(written.title.as_deref(), (written.at, "title"), compiler);
-        let description = listed_text(written.description.as_deref(), (written.at, "description"), compiler);
-        let sources = completions(&written.arguments, inputs.as_ref(), compiler);
-        let mut content = content(written, &template, compiler, references);
-        let hints = written.annotations.as_ref().map(|hints| annotations(hints, compiler));
-        let digest = digest(written.at, before, compiler);
-        if let Some(Content::Run(plan, _)) = &mut content {
-            plan.settle(&compiler.steps_read, home.digest(digest));
+        let template = compile_uri(written, compiler)?;
+        let inputs = variable_inputs(written, &template, compiler);
+        let title = listed_text(written.title.as_deref(), (written.location, "title"), compiler);
+        let description = listed_text(written.description.as_deref(), (written.location, "description"), compiler);
+        let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
+        let mut content = compile_content(written, &template, compiler, references);
+        let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
+        let digest = entry_digest(written.location, contents_before, compiler);
+        if let Some(ResourceContent::Run(plan, _)) = &mut content {
+            plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
         }
-        let scope = written.cache_scope.map(listening::cache_scope);
+        let scope = written.cache_scope.map(http_settings::cache_scope);
         let inputs = inputs?;
-        Some(Resource {
+        Some(CompiledResource {
             template,
             name,
             completions: sources?,
-            home: home.clone(),
+            pack_context: pack_context.clone(),
             ttl_ms: written.ttl_ms,
             cache_scope: scope,
             title,
             description,
             mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
-            icons: icons(written.icons.as_deref()),
+            icons: listed_icons(written.icons.as_deref()),
             annotations: hints,
             meta: written.meta.clone(),
             size: written.size,
@@ -68,22 +68,22 @@ impl Resource {
     }
 }
 
-fn uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
+fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
     let Some(uri) = &written.uri else {
         compiler
-            .error(Code::MissingKey, written.at, "a resource needs a `uri`")
+            .error(Code::MissingKey, written.location, "a resource needs a `uri`")
             .help("such as `docs://policy` or `issue://{id}`");
         return None;
     };
     let fault = match UriTemplate::parse(uri) {
         Ok(template) if template.is_literal() => match check_uri(uri) {
-            Ok(()) => return checked(uri, template, compiler),
+            Ok(()) => return warn_of_http_uri(uri, template, compiler),
             Err(fault) => fault,
         },
-        Ok(template) => return checked(uri, template, compiler),
+        Ok(template) => return warn_of_http_uri(uri, template, compiler),
         Err(fault) => fault,
     };
-    let span = compiler.span_within(uri.at, fault.range);
+    let span = compiler.span_within(uri.location, fault.range);
     let diagnostic = compiler.error(Code::Uri, span, fault.message);
     if let Some(help) = fault.help {
         diagnostic.help(help);
@@ -91,13 +91,13 @@ fn uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Op
     None
 }
 
-fn checked(uri: &Spanned<String>, template: UriTemplate, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
+fn warn_of_http_uri(uri: &Spanned<String>, template: UriTemplate, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
     let lower = uri.to_lowercase();
     if lower.starts_with("http:") || lower.starts_with("https:") {
         compiler
             .warning(
                 Code::Client,
-                uri.at,
+                uri.location,
                 "clients fetch `http(s):` URIs from the web themselves, and not from this server",
             )
             .help("use a scheme of your own, such as `docs://`");
@@ -106,7 +106,7 @@ fn checked(uri: &Spanned<String>, template: UriTemplate, compiler: &mut Compiler
 }
 
 /// The variables of the URI: those that `arguments` does not describe are required texts.
-fn variables(
+fn variable_inputs(
     written: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
@@ -115,8 +115,8 @@ fn variables(
     let names: Vec<&str> = template.variables().iter().map(|variable| variable.name.as_str()).collect();
     for name in arguments.keys().filter(|name| !names.contains(&name.value.as_str())) {
         compiler
-            .error(Code::UnknownVariable, name.at, format!("the `uri` has no variable `{}`", name.value))
-            .did_you_mean(name, name.at.span(), names.iter().copied());
+            .error(Code::UnknownVariable, name.location, format!("the `uri` has no variable `{}`", name.value))
+            .did_you_mean(name, name.location.span(), names.iter().copied());
     }
     for (name, argument) in &written.arguments {
         check_name(name, compiler);
@@ -126,34 +126,34 @@ fn variables(
         if !arguments.contains_key(variable.name.as_str()) {
             let optional = matches!(variable.operator, Operator::Query | Operator::Continuation);
             let argument = manifest::Argument { required: Some(!optional), ..manifest::Argument::default() };
-            let nowhere = At::start_of(written.at.file());
-            check_variable(&variable.name, written, compiler);
+            let nowhere = Location::start_of(written.location.file());
+            check_undeclared_variable(&variable.name, written, compiler);
             arguments.insert(Spanned::new(variable.name.clone(), nowhere), Spanned::new(argument, nowhere));
         }
     }
-    Inputs::of_checked(&arguments, compiler)
+    Inputs::from_checked_arguments(&arguments, compiler)
 }
 
 /// The name of a variable that only the URI declares; that some are helpers too, such as `path`, is no fault there.
-fn check_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
-    if !is_identifier(name) || meaning(name).is_some() {
-        let at = written.uri.as_ref().map_or(written.at, |uri| uri.at);
+fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) {
+    if !is_identifier(name) || reserved_name_meaning(name).is_some() {
+        let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
         compiler
             .error(Code::BadName, at, format!("`{name}` cannot name a variable of a `uri`"))
             .help("use letters, digits and `_`, and none of `env server steps result arguments`");
     }
 }
 
-fn content(
+fn compile_content(
     written: &Spanned<manifest::Resource>,
     template: &UriTemplate,
     compiler: &mut Compiler<'_>,
     references: &mut References,
-) -> Option<Content> {
+) -> Option<ResourceContent> {
     check_content_keys(written, compiler)?;
     if let Some(text) = &written.text {
-        let text = compiler.text(text)?;
-        return compiler.template(&text, Exposure::Client).map(Content::Text);
+        let text = compiler.resolve_text(text)?;
+        return compiler.template(&text, Exposure::Client).map(ResourceContent::Text);
     }
     if let Some(blob) = &written.blob {
         return blob_content(blob, compiler);
@@ -162,12 +162,12 @@ fn content(
         return if file.contains("{{") { file_template(file, compiler) } else { file_content(file, compiler) };
     }
     if let Some(root) = &written.root {
-        return Root::build(written, root, template, compiler).map(Content::Root);
+        return ResourceRoot::build(written, root, template, compiler).map(ResourceContent::Root);
     }
     let ready = run_keys(written).compile(compiler);
-    let result =
-        compiler.with_names(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
-    Some(Content::Run(Box::new(ready.plan?), Box::new(result?)))
+    let result = compiler
+        .with_scope_shape(ready.names, |compiler| ResultPlan::compile(written.result.as_ref(), compiler, references));
+    Some(ResourceContent::Run(Box::new(ready.plan?), Box::new(result?)))
 }
 
 fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
@@ -175,13 +175,13 @@ fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
 }
 
 fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
-    check_limits(&run_keys(written), written.at, compiler);
+    check_limits(&run_keys(written), written.location, compiler);
     if let (Some(result), None) = (&written.result, &written.run) {
-        compiler.error(Code::Conflict, result.at, "`result` is made of what `run` gave, and there is no `run`");
+        compiler.error(Code::Conflict, result.location, "`result` is made of what `run` gave, and there is no `run`");
     }
     for (name, there) in [("include", written.include.is_some()), ("exclude", written.exclude.is_some())] {
         if there && written.root.is_none() {
-            let key = compiler.key(written.at, name);
+            let key = compiler.key_location(written.location, name);
             compiler.error(Code::Conflict, key, format!("`{name}` chooses files of a `root`, and there is none"));
         }
     }
@@ -198,44 +198,44 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
     let names = ["text", "blob", "file", "root", "run"];
     let second = names.iter().zip(ways).filter(|(_, there)| *there).nth(1);
     let (code, at) = match second {
-        Some((name, _)) => (Code::Conflict, compiler.key(written.at, name)),
-        None => (Code::MissingKey, written.at),
+        Some((name, _)) => (Code::Conflict, compiler.key_location(written.location, name)),
+        None => (Code::MissingKey, written.location),
     };
     compiler.error(code, at, "a resource is exactly one of `text`, `blob`, `file`, `root`, `run`");
     None
 }
 
-fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<Content> {
+fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
     match &blob.value {
-        TextOrFile::Text(text) => match STANDARD.decode(bare(text)) {
-            Ok(bytes) => Some(Content::Blob(bytes)),
+        TextOrFile::Text(text) => match STANDARD.decode(strip_whitespace(text)) {
+            Ok(bytes) => Some(ResourceContent::Blob(bytes)),
             Err(_) => {
                 compiler
-                    .error(Code::BadValue, blob.at, "this is not base64")
+                    .error(Code::BadValue, blob.location, "this is not base64")
                     .help("or name a file: `blob: { file: … }`");
                 None
             }
         },
-        TextOrFile::File(file) => file_content(compiler.file_of(file, blob.at)?, compiler),
+        TextOrFile::File(file) => file_content(compiler.file_path(file, blob.location)?, compiler),
     }
 }
 
-fn file_content(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Content> {
-    let path = compiler.file(file, file.at)?;
-    Some(Content::File(compiler.pack.folder.clone(), path))
+fn file_content(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
+    let path = compiler.resolve_file(file, file.location)?;
+    Some(ResourceContent::File(compiler.pack.folder.clone(), path))
 }
 
 /// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.
-fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Content> {
+fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
     let path: Template<FilePath> = compiler.template(file, Exposure::Client)?;
     let before = file.split("{{").next().unwrap_or_default();
     let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
-    let folder = compiler.path(literal, file.at)?;
-    compiler.findings.reads.folder(compiler.pack.folder.path().join(&folder));
+    let folder = compiler.resolve_path(literal, file.location)?;
+    compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
-        Ok(folder) => Some(Content::FileTemplate { folder, literal: PathBuf::from(literal), path }),
+        Ok(folder) => Some(ResourceContent::FileTemplate { folder, literal: PathBuf::from(literal), path }),
         Err(error) => {
-            compiler.error(Code::NotFound, file.at, error.to_string());
+            compiler.error(Code::NotFound, file.location, error.to_string());
             None
         }
     }

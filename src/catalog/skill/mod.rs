@@ -4,7 +4,7 @@
 //! rest of the server is as good as ever. What is not here: the extension's methods (server/).
 
 mod collect;
-mod matter;
+mod front_matter;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,70 +15,70 @@ use crate::budget::Budget;
 use crate::files::Folder;
 use crate::uri::{Router, UriTemplate};
 
-use super::answer::{Contents, Refusal, ResourceAnswer};
-use super::entry::Home;
-use super::face;
+use super::answer::{AnswerContents, Refusal, ResourceAnswer};
+use super::entry::PackContext;
 use super::file;
+use super::listing;
 
-pub(super) use collect::Collected;
+pub(super) use collect::SkillCollector;
 
 /// How many bytes a skill may hold; so a single file of it, too.
-const MAX_SKILL: u64 = 16 << 20;
+const MAX_SKILL_BYTES: u64 = 16 << 20;
 
 /// Every skill of a catalog.
-pub(super) struct Skills {
+pub(super) struct SkillIndex {
     /// Whether the manifest says where skills are, though there may be none.
     declared: bool,
-    files: Vec<File>,
+    files: Vec<SkillResource>,
     by_uri: Router<usize>,
     /// What stands in each folder, by its URI.
-    folders: HashMap<String, Vec<face::Resource>>,
+    folders: HashMap<String, Vec<listing::ResourceListing>>,
 }
 
 /// One file of a skill, readable by its URI.
-pub(super) struct File {
-    pub(super) face: face::Resource,
-    pub(super) home: Arc<Home>,
+pub(super) struct SkillResource {
+    pub(super) listing: listing::ResourceListing,
+    pub(super) pack_context: Arc<PackContext>,
     folder: Folder,
     path: PathBuf,
 }
 
 /// The children of folders, by path and then by name.
-type Children = BTreeMap<String, BTreeMap<String, face::Resource>>;
+type Children = BTreeMap<String, BTreeMap<String, listing::ResourceListing>>;
 
-impl Skills {
-    fn new(declared: bool, files: Vec<File>, children: Children) -> Skills {
-        let literal = |(nth, file): (usize, &File)| Some((UriTemplate::parse(&file.face.uri).ok()?, nth));
+impl SkillIndex {
+    fn new(declared: bool, files: Vec<SkillResource>, children: Children) -> SkillIndex {
+        let literal = |(nth, file): (usize, &SkillResource)| Some((UriTemplate::parse(&file.listing.uri).ok()?, nth));
         let by_uri = Router::new(files.iter().enumerate().filter_map(literal));
-        let folders = children.into_iter().map(|(path, children)| (uri(&path), children.into_values().collect()));
-        Skills { declared, by_uri, folders: folders.collect(), files }
+        let folders = children.into_iter().map(|(path, children)| (skill_uri(&path), children.into_values().collect()));
+        SkillIndex { declared, by_uri, folders: folders.collect(), files }
     }
 
     /// Whether skills are served, though there may be none at the moment.
-    pub(super) fn are_served(&self) -> bool {
+    pub(super) fn is_declared(&self) -> bool {
         self.declared
     }
 
     /// The file with a URI.
-    pub(super) fn file(&self, uri: &str) -> Option<&File> {
+    pub(super) fn file(&self, uri: &str) -> Option<&SkillResource> {
         let (nth, _) = self.by_uri.find(uri)?;
         self.files.get(*nth)
     }
 
     /// What stands in the folder with a URI.
-    pub(super) fn folder(&self, uri: &str) -> Option<&[face::Resource]> {
+    pub(super) fn folder(&self, uri: &str) -> Option<&[listing::ResourceListing]> {
         self.folders.get(uri).map(Vec::as_slice)
     }
 }
 
-impl File {
+impl SkillResource {
     /// Reads it as it is now.
     ///
     /// # Errors
     /// It is there no longer, or cannot be read.
     pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceAnswer, Refusal> {
-        let (body, mime_type) = file::body((&self.folder, &self.path), MAX_SKILL, uri, budget)?;
-        let one = Contents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
+        let (body, mime_type) = file::read_body((&self.folder, &self.path), MAX_SKILL_BYTES, uri, budget)?;
+        let one = AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
         Ok(ResourceAnswer { contents: vec![one], ..ResourceAnswer::default() })
     }
 
@@ -91,7 +91,7 @@ impl File {
 }
 
 /// The URI of a path among the skills.
-fn uri(path: &str) -> String {
+fn skill_uri(path: &str) -> String {
     match UriTemplate::parse("skill://{+path}") {
         Ok(template) => template.expand(&|_| Some(path.to_owned())),
         Err(_) => format!("skill://{path}"),

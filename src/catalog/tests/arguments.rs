@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Desk, Stage};
-use crate::catalog::answer::CompletionOf;
+use super::{CatalogFixture, MockWorld};
+use crate::catalog::answer::CompletionTarget;
 
 const ECHO: &str = r#"
 tools:
@@ -34,9 +34,9 @@ resources:
 "#;
 
 #[test]
-fn every_violation_is_told_at_once_with_the_name_and_what_is_allowed() {
-    let desk = Desk::new(ECHO);
-    let words = desk.failure("show", json!({ "name": "A1", "count": 0, "tags": ["blue"], "more": 1 }));
+fn all_violations_are_reported_with_allowed_values() {
+    let fixture = CatalogFixture::new(ECHO);
+    let words = fixture.failure("show", json!({ "name": "A1", "count": 0, "tags": ["blue"], "more": 1 }));
     for part in ["`name`", "^[a-z]+$", "`count`", "1", "`tags", "red", "green", "`more`"] {
         assert!(words.contains(part), "{part}: {words}");
     }
@@ -44,54 +44,55 @@ fn every_violation_is_told_at_once_with_the_name_and_what_is_allowed() {
 }
 
 #[test]
-fn a_tools_values_are_never_coerced() {
-    let desk = Desk::new(ECHO);
-    assert!(desk.failure("show", json!({ "name": "a", "count": "3" })).contains("`count`"));
+fn tool_arguments_are_not_coerced() {
+    let fixture = CatalogFixture::new(ECHO);
+    assert!(fixture.failure("show", json!({ "name": "a", "count": "3" })).contains("`count`"));
 }
 
 #[test]
 fn defaults_are_filled_in_and_absent_values_are_left_out() {
-    let desk = Desk::new(ECHO);
-    let answer = desk.call("show", json!({ "name": "ada" }));
+    let fixture = CatalogFixture::new(ECHO);
+    let answer = fixture.call("show", json!({ "name": "ada" }));
     assert_eq!(answer.structured, Some(json!({ "name": "ada", "count": 3 })));
 }
 
 #[test]
-fn absent_arguments_are_none_and_a_required_one_is_then_missed() {
-    let desk = Desk::new(ECHO);
-    assert!(desk.failure("show", json!(null)).contains("`name`"));
-    assert!(desk.text("odd", json!(null)).starts_with('|'));
+fn null_arguments_fail_when_one_is_required() {
+    let fixture = CatalogFixture::new(ECHO);
+    assert!(fixture.failure("show", json!(null)).contains("`name`"));
+    assert!(fixture.text("odd", json!(null)).starts_with('|'));
 }
 
 #[test]
-fn odd_names_are_reached_and_what_is_not_declared_does_not_reach_the_template() {
-    let desk = Desk::new(ECHO);
-    let text = desk.text("odd", json!({ "user-id": 7, "a b": 1, "sneaked": true }));
+fn odd_names_work_and_undeclared_are_dropped() {
+    let fixture = CatalogFixture::new(ECHO);
+    let text = fixture.text("odd", json!({ "user-id": 7, "a b": 1, "sneaked": true }));
     assert_eq!(text, r#"7|{"user-id":7,"a b":1}"#);
 }
 
 #[test]
-fn a_prompts_values_are_coerced_by_their_declared_types() {
-    let desk = Desk::new(ECHO);
-    let said = |arguments| desk.prompt("typed", arguments).unwrap()[0]["content"]["text"].clone();
+fn prompt_arguments_are_coerced_by_type() {
+    let fixture = CatalogFixture::new(ECHO);
+    let said = |arguments| fixture.prompt("typed", arguments).unwrap()[0]["content"]["text"].clone();
     assert_eq!(
         said(json!({ "n": "3", "flag": "true", "list": "[1, 2]", "when": "2026-01-31" })),
         "3 true [1,2] \"2026-01-31\""
     );
     assert_eq!(said(json!({ "list": "1, 2" })), "null null [1,2] null");
     assert_eq!(said(json!({ "n": null })), "null null null null");
-    let words = desk.prompt("typed", json!({ "n": "0", "flag": "perhaps", "when": "tomorrow", "x": "y" })).unwrap_err();
+    let words =
+        fixture.prompt("typed", json!({ "n": "0", "flag": "perhaps", "when": "tomorrow", "x": "y" })).unwrap_err();
     assert_eq!(words.message.lines().count(), 4, "{}", words.message);
 }
 
 #[test]
-fn the_variables_of_a_uri_are_checked_and_coerced() {
-    let desk = Desk::new(ECHO);
-    assert_eq!(desk.read("issue://12").unwrap()[0]["text"], "12 5");
-    assert_eq!(desk.read("issue://12?limit=7").unwrap()[0]["text"], "12 7");
-    let refusal = desk.read("issue://abc").unwrap_err();
+fn uri_variables_are_checked_and_coerced() {
+    let fixture = CatalogFixture::new(ECHO);
+    assert_eq!(fixture.read("issue://12").unwrap()[0]["text"], "12 5");
+    assert_eq!(fixture.read("issue://12?limit=7").unwrap()[0]["text"], "12 7");
+    let refusal = fixture.read("issue://abc").unwrap_err();
     assert!(refusal.message.contains("`id`"), "{refusal}");
-    assert!(desk.read("issue://12?limit=many").unwrap_err().message.contains("`limit`"));
+    assert!(fixture.read("issue://12?limit=many").unwrap_err().message.contains("`limit`"));
 }
 
 const COMPLETED: &str = r#"
@@ -109,24 +110,26 @@ prompts:
 "#;
 
 #[test]
-fn completion_sees_what_is_filled_in_as_far_as_it_is_declared_and_fits() {
-    let desk =
-        Desk::of(&[("folio.yaml", COMPLETED), ("docs/a.md", ""), ("docs/.hidden.md", ""), ("docs/b.txt", "")], &[]);
-    let of = || CompletionOf::Prompt("p".to_owned());
-    assert_eq!(desk.complete(of(), "repo", "B", &[]), ["beta"]);
-    assert_eq!(desk.complete(of(), "size", "1", &[]), ["1", "10"]);
-    assert_eq!(desk.complete(of(), "file", "", &[]), ["docs/a.md"]);
-    assert_eq!(desk.complete(of(), "flag", "t", &[]), ["true"]);
-    assert_eq!(desk.complete(of(), "number", "2", &[]), ["12"]);
-    assert!(desk.complete(of(), "broken", "", &[]).is_empty());
-    let branches = |context: &[(&str, &str)]| desk.complete(of(), "branch", "", context);
+fn completion_context_is_limited_to_valid_arguments() {
+    let fixture = CatalogFixture::with_files(
+        &[("folio.yaml", COMPLETED), ("docs/a.md", ""), ("docs/.hidden.md", ""), ("docs/b.txt", "")],
+        &[],
+    );
+    let of = || CompletionTarget::Prompt("p".to_owned());
+    assert_eq!(fixture.complete(of(), "repo", "B", &[]), ["beta"]);
+    assert_eq!(fixture.complete(of(), "size", "1", &[]), ["1", "10"]);
+    assert_eq!(fixture.complete(of(), "file", "", &[]), ["docs/a.md"]);
+    assert_eq!(fixture.complete(of(), "flag", "t", &[]), ["true"]);
+    assert_eq!(fixture.complete(of(), "number", "2", &[]), ["12"]);
+    assert!(fixture.complete(of(), "broken", "", &[]).is_empty());
+    let branches = |context: &[(&str, &str)]| fixture.complete(of(), "branch", "", context);
     assert_eq!(branches(&[("repo", "alpha")]), ["alpha-main", "alpha-dev"]);
     assert_eq!(branches(&[("repo", "not one of them")]), ["-main", "-dev"]);
     assert_eq!(branches(&[("repo", "beta"), ("SNEAKED", "in")]), ["beta-main", "beta-dev"]);
 }
 
 #[test]
-fn values_land_escaped_where_they_are_put() {
+fn http_values_are_escaped_in_place() {
     let manifest = r#"
 env: { TOKEN: { secret: true } }
 tools:
@@ -141,12 +144,12 @@ tools:
         auth: { bearer: "{{env.TOKEN}}" }
         json: { n: "{{n}}", a: "{{a}}", t: "{{env.TOKEN}}" }
 "#;
-    let mut desk = Desk::of(&[("folio.yaml", manifest)], &[("TOKEN", "hunter22")]);
-    let stage = Stage::new(200, "application/json", r#"{"ok": "hunter22"}"#);
-    desk.world = stage.clone();
-    let answer = desk.call("t", json!({ "a": "a/b&c=\"d\" {{n}}", "n": 3, "l": ["x y", "z"] }));
+    let mut fixture = CatalogFixture::with_files(&[("folio.yaml", manifest)], &[("TOKEN", "hunter22")]);
+    let mock_world = MockWorld::new(200, "application/json", r#"{"ok": "hunter22"}"#);
+    fixture.world = mock_world.clone();
+    let answer = fixture.call("t", json!({ "a": "a/b&c=\"d\" {{n}}", "n": 3, "l": ["x y", "z"] }));
     assert_eq!(answer.structured, Some(json!({ "ok": "[secret]" })));
-    let sent = stage.sent();
+    let sent = mock_world.last_request();
     assert_eq!(sent["method"], "POST");
     let escaped = "a%2Fb%26c%3D%22d%22%20%7B%7Bn%7D%7D";
     let url = sent["url"].as_str().unwrap();
@@ -157,15 +160,15 @@ tools:
 }
 
 #[test]
-fn credentials_that_are_not_set_are_left_out() {
+fn unset_credentials_are_omitted() {
     let manifest = r#"
 env: { TOKEN: { secret: true } }
 tools:
   t: { description: d, run: { http: { url: "https://api.example/", auth: { bearer: "{{env.TOKEN}}" } } } }
 "#;
-    let mut desk = Desk::new(manifest);
-    let stage = Stage::new(200, "text/plain", "fine");
-    desk.world = stage.clone();
-    assert_eq!(desk.text("t", json!({})), "fine");
-    assert_eq!(stage.sent()["headers"], json!([]));
+    let mut fixture = CatalogFixture::new(manifest);
+    let mock_world = MockWorld::new(200, "text/plain", "fine");
+    fixture.world = mock_world.clone();
+    assert_eq!(fixture.text("t", json!({})), "fine");
+    assert_eq!(mock_world.last_request()["headers"], json!([]));
 }

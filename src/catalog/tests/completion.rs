@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Desk, block_on};
-use crate::catalog::answer::{Completion, CompletionOf};
+use super::{CatalogFixture, block_on};
+use crate::catalog::answer::{CompletionRequest, CompletionTarget};
 use crate::uri::UriTemplate;
 
 /// Templates over the files of one folder, with all kinds of variables.
@@ -33,15 +33,15 @@ fn manifest() -> String {
 }
 
 /// Everything that completes a variable, of templates of which the others are filled in with what completes them.
-fn offered(desk: &Desk, uri: &str) -> Vec<BTreeMap<String, String>> {
+fn offered(fixture: &CatalogFixture, uri: &str) -> Vec<BTreeMap<String, String>> {
     let template = UriTemplate::parse(uri).unwrap();
     let mut known = vec![BTreeMap::new()];
     for variable in template.variables() {
         let each = known.into_iter().flat_map(|known: BTreeMap<String, String>| {
-            let of = CompletionOf::Template(uri.to_owned());
+            let of = CompletionTarget::Template(uri.to_owned());
             let (argument, value) = (variable.name.clone(), String::new());
-            let wish = Completion { of, argument, value, context: known.clone() };
-            let values = block_on(desk.catalog.complete(&wish, &desk.context())).unwrap().values;
+            let wish = CompletionRequest { target: of, argument, value, context: known.clone() };
+            let values = block_on(fixture.catalog.complete(&wish, &fixture.call_context())).unwrap().values;
             let with = move |value: String| {
                 let mut known = known.clone();
                 known.insert(variable.name.clone(), value);
@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn whatever_completes_a_template_can_be_read(files in files()) {
+    fn offered_template_values_are_readable(files in files()) {
         let manifest = manifest();
         let mut all: Vec<(&str, &str)> = vec![("folio.yaml", &manifest), ("docs/a", "a")];
         // A path that is a file to one is no folder to another.
@@ -87,19 +87,19 @@ proptest! {
                 all.push((path, "x"));
             }
         }
-        let desk = Desk::of(&all, &[]);
+        let fixture = CatalogFixture::with_files(&all, &[]);
         for (uri, _) in TEMPLATES.iter().chain([&("root://{+path}", "")]) {
             let template = UriTemplate::parse(uri).unwrap();
-            for values in offered(&desk, uri) {
+            for values in offered(&fixture, uri) {
                 let whole = template.expand(&|name| values.get(name).cloned());
-                prop_assert!(desk.read(&whole).is_ok(), "{uri} offers {values:?} of {all:?}: {:?}", desk.read(&whole));
+                prop_assert!(fixture.read(&whole).is_ok(), "{uri} offers {values:?} of {all:?}: {:?}", fixture.read(&whole));
             }
         }
-        for listed in &desk.catalog.lists().resources {
-            prop_assert!(desk.read(&listed.uri).is_ok(), "{} is listed", listed.uri);
+        for listed in &fixture.catalog.lists().resources {
+            prop_assert!(fixture.read(&listed.uri).is_ok(), "{} is listed", listed.uri);
         }
-        let plain = CompletionOf::Template("b://{+path}".to_owned());
-        let seen = desk.complete(plain, "path", "", &[]);
+        let plain = CompletionTarget::Template("b://{+path}".to_owned());
+        let seen = fixture.complete(plain, "path", "", &[]);
         let hidden = |path: &str| path.split('/').any(|name| name.starts_with('.'));
         let there = all.iter().filter_map(|(path, _)| path.strip_prefix("docs/")).filter(|path| !hidden(path));
         for path in there {

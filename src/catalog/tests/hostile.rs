@@ -6,26 +6,26 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Desk, Stage, block_on};
-use crate::catalog::{Built, build};
+use super::{CatalogFixture, MockWorld, block_on};
+use crate::catalog::{BuildOutcome, build};
 use crate::diagnostic::Code;
 use crate::files::Folder;
-use crate::load::{Place, Surroundings, load};
+use crate::load::{EnvSource, ManifestLocation, load};
 
 const WHOLE: &str = include_str!("../../../tests/fixtures/valid/whole-shape/folio.yaml");
 
-fn from_bytes(manifest: Vec<u8>, fragment: Vec<u8>) -> Built {
+fn from_bytes(manifest: Vec<u8>, fragment: Vec<u8>) -> BuildOutcome {
     let files = BTreeMap::from([
         ("folio.yaml".to_owned(), manifest),
         ("more.yaml".to_owned(), fragment.clone()),
         ("prompts/page.md".to_owned(), fragment.clone()),
         ("partials/house-style.hbs".to_owned(), fragment),
     ]);
-    build(load(&Place::in_memory(Folder::in_memory(files)), &Surroundings::default()))
+    build(load(&ManifestLocation::in_memory(Folder::in_memory(files)), &EnvSource::default()))
 }
 
 /// Either there is a catalog or an error says why not; and every place is in its file.
-fn sound(built: &Built) -> Result<(), TestCaseError> {
+fn check_consistent(built: &BuildOutcome) -> Result<(), TestCaseError> {
     prop_assert_eq!(built.catalog.is_none(), built.report.has_errors(), "{:?}", built.report.diagnostics());
     for fault in built.report.diagnostics() {
         let Some(span) = fault.span else { continue };
@@ -157,41 +157,44 @@ resources:
   g: { uri: "g://{x}", file: "docs/{{x}}" }
 "#;
 
-fn called() -> &'static Desk {
-    static DESK: OnceLock<Desk> = OnceLock::new();
+fn shared_server() -> &'static CatalogFixture {
+    static DESK: OnceLock<CatalogFixture> = OnceLock::new();
     DESK.get_or_init(|| {
-        let mut desk = Desk::of(&[("folio.yaml", CALLED), ("docs/a.md", "inside"), ("secret.md", "outside")], &[]);
-        desk.world = Stage::new(200, "text/plain", "fine");
-        desk
+        let mut fixture = CatalogFixture::with_files(
+            &[("folio.yaml", CALLED), ("docs/a.md", "inside"), ("secret.md", "outside")],
+            &[],
+        );
+        fixture.world = MockWorld::new(200, "text/plain", "fine");
+        fixture
     })
 }
 
 proptest! {
     #[test]
-    fn any_bytes_load_or_say_why_not(manifest in prop::collection::vec(any::<u8>(), 0..300), fragment in prop::collection::vec(any::<u8>(), 0..100)) {
-        sound(&from_bytes(manifest, fragment))?;
+    fn any_bytes_load_or_report_errors(manifest in prop::collection::vec(any::<u8>(), 0..300), fragment in prop::collection::vec(any::<u8>(), 0..100)) {
+        check_consistent(&from_bytes(manifest, fragment))?;
     }
 
     #[test]
-    fn a_manifest_with_mistakes_loads_or_says_why_not(edits in prop::collection::vec(edit(), 1..6), fragment in "[ -~\n]{0,60}") {
+    fn mutated_manifest_loads_or_reports_errors(edits in prop::collection::vec(edit(), 1..6), fragment in "[ -~\n]{0,60}") {
         let text = apply(WHOLE, &edits).replace("tools/*.yaml", "more.yaml");
-        sound(&from_bytes(text.into_bytes(), fragment.into_bytes()))?;
+        check_consistent(&from_bytes(text.into_bytes(), fragment.into_bytes()))?;
     }
 
     #[test]
     fn any_arguments_are_answered(arguments in prop::collection::btree_map("[a-f]", value(), 0..6)) {
-        let desk = called();
+        let fixture = shared_server();
         let given: Map<String, Value> = arguments.into_iter().collect();
         for tool in ["t", "h"] {
-            let answer = block_on(desk.catalog.call_tool(tool, Some(given.clone()), &desk.context())).unwrap();
+            let answer = block_on(fixture.catalog.call_tool(tool, Some(given.clone()), &fixture.call_context())).unwrap();
             prop_assert!(answer.is_error || !answer.content.is_empty() || tool == "t");
         }
-        let _ = block_on(desk.catalog.get_prompt("p", Some(given), &desk.context()));
+        let _ = block_on(fixture.catalog.get_prompt("p", Some(given), &fixture.call_context()));
     }
 
     #[test]
-    fn any_uri_is_answered_from_within(tail in "(\\PC|[./%]|%2e|%2f|\\.\\./){0,16}", scheme in "[rfg]") {
-        if let Ok(contents) = called().read(&format!("{scheme}://{tail}")) {
+    fn any_uri_stays_inside_its_folder(tail in "(\\PC|[./%]|%2e|%2f|\\.\\./){0,16}", scheme in "[rfg]") {
+        if let Ok(contents) = shared_server().read(&format!("{scheme}://{tail}")) {
             let told = contents.to_string();
             prop_assert!(scheme == "r" || !told.contains("outside"), "{told}");
         }
@@ -199,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn a_manifest_is_read_whatever_marks_its_lines_and_its_beginning() {
+fn manifest_with_bom_and_crlf_is_read() {
     let text = "\u{feff}folio: 1\r\nserver: { name: t }\r\nprompts:\r\n  p: { text: \"{{x}}\" }\r\n";
     let built = from_bytes(text.as_bytes().to_vec(), Vec::new());
     let fault = &built.report.diagnostics()[0];
@@ -209,23 +212,23 @@ fn a_manifest_is_read_whatever_marks_its_lines_and_its_beginning() {
 }
 
 #[test]
-fn a_pack_that_comes_back_to_itself_through_a_link_is_a_circle() {
+fn symlinked_pack_cycle_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("folio.yaml"), "folio: 1\nserver: { name: t }\npacks: { a: { path: a } }\n")
         .unwrap();
     std::os::unix::fs::symlink(".", folder.path().join("a")).unwrap();
-    let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::default()));
+    let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &EnvSource::default()));
     let codes: Vec<Code> = built.report.diagnostics().iter().map(|fault| fault.code).collect();
     assert_eq!(codes, [Code::Cycle]);
 }
 
 #[test]
-fn what_is_no_regular_file_is_said_to_be_none_and_nothing_waits_for_it() {
+fn fifo_is_reported_without_blocking() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = "folio: 1\nserver: { name: t }\nresources: { r: { uri: \"a://b\", file: pipe }, t: { uri: \"a://c\", text: { file: pipe } } }\n";
     std::fs::write(folder.path().join("folio.yaml"), manifest).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap();
     assert!(made.success());
-    let built = build(load(&Place::find(folder.path()).unwrap(), &Surroundings::default()));
+    let built = build(load(&ManifestLocation::resolve(folder.path()).unwrap(), &EnvSource::default()));
     assert_eq!(built.report.diagnostics().len(), 2, "{:?}", built.report.diagnostics());
 }

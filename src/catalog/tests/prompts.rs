@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Desk;
+use super::CatalogFixture;
 use crate::catalog::answer::RefusalKind;
 
 const MANIFEST: &str = r#"
@@ -26,18 +26,18 @@ resources:
 "#;
 
 #[test]
-fn what_a_run_gave_is_in_scope_of_the_text() {
-    let said = Desk::new(MANIFEST).prompt("ran", json!({ "who": "ada" })).unwrap();
+fn run_outcome_is_in_scope_of_text() {
+    let said = CatalogFixture::new(MANIFEST).prompt("ran", json!({ "who": "ada" })).unwrap();
     assert_eq!(said[0]["content"]["text"], r#"ada: 3 {"n": 3}"#);
 }
 
 #[test]
-fn a_run_that_fails_is_an_error_of_ours() {
-    assert_eq!(Desk::new(MANIFEST).prompt("failing", json!({})).unwrap_err().kind, RefusalKind::Internal);
+fn failed_run_is_internal_error() {
+    assert_eq!(CatalogFixture::new(MANIFEST).prompt("failing", json!({})).unwrap_err().kind, RefusalKind::Internal);
 }
 
 #[test]
-fn the_references_of_a_pack_resolve_inside_it() {
+fn pack_references_resolve_inside_the_pack() {
     let pack = r#"
 folio: 1
 server: { name: inner }
@@ -51,36 +51,36 @@ packs: { p: { path: pack } }
 prompts: { embracing: { messages: [{ user: { resource: "inner://a" } }] } }
 resources: { secret: { uri: "outer://a", text: outer } }
 "#;
-    let desk = Desk::of(&[("folio.yaml", outer), ("pack/folio.yaml", pack)], &[]);
+    let fixture = CatalogFixture::with_files(&[("folio.yaml", outer), ("pack/folio.yaml", pack)], &[]);
     for (name, uri) in [("p-own", ""), ("embracing", ""), ("p-reaching", "inner://a")] {
         let arguments = if uri.is_empty() { json!({}) } else { json!({ "uri": uri }) };
-        assert_eq!(desk.prompt(name, arguments).unwrap()[0]["content"]["resource"]["text"], "inner", "{name}");
+        assert_eq!(fixture.prompt(name, arguments).unwrap()[0]["content"]["resource"]["text"], "inner", "{name}");
     }
-    let refused = desk.prompt("p-reaching", json!({ "uri": "outer://a" })).unwrap_err();
+    let refused = fixture.prompt("p-reaching", json!({ "uri": "outer://a" })).unwrap_err();
     assert_eq!(refused.kind, RefusalKind::NotFound);
 }
 
 #[test]
-fn resources_of_this_server_are_read_at_the_time_of_the_call() {
-    let said = Desk::new(MANIFEST).prompt("made", json!({ "id": "7", "on": "true" })).unwrap();
+fn embedded_resources_are_read_at_call_time() {
+    let said = CatalogFixture::new(MANIFEST).prompt("made", json!({ "id": "7", "on": "true" })).unwrap();
     assert_eq!(said.as_array().unwrap().len(), 3, "{said}");
     assert_eq!(
         said[2]["content"]["resource"],
         json!({ "uri": "made://7", "mimeType": "text/plain", "text": "made 7\n" })
     );
-    let said = Desk::new(MANIFEST).prompt("made", json!({ "id": "made://9" })).unwrap();
+    let said = CatalogFixture::new(MANIFEST).prompt("made", json!({ "id": "made://9" })).unwrap();
     assert_eq!(said[1]["content"]["resource"]["uri"], "made://made%3A%2F%2F9", "a value is one segment");
     assert_eq!(said[2]["content"]["resource"]["uri"], "made://9", "and alone it is a whole URI");
 }
 
 #[test]
-fn resources_that_embed_themselves_end() {
-    let refusal = Desk::new(MANIFEST).prompt("circular", json!({})).unwrap_err();
+fn self_embedding_resource_hits_depth_limit() {
+    let refusal = CatalogFixture::new(MANIFEST).prompt("circular", json!({})).unwrap_err();
     assert!(refusal.message.contains("too deeply"), "{refusal}");
 }
 
 #[test]
-fn a_pack_that_may_not_act_does_not_act() {
+fn pack_without_grant_runs_nothing() {
     let pack = r#"
 prompts:
   fine: { text: fine }
@@ -93,14 +93,15 @@ resources:
 tools:
   t: { description: d, run: { exec: [echo, leaked] } }
 "#;
-    let desk = Desk::of(&[("folio.yaml", "packs: { p: { path: p } }"), ("p/folio.yaml", pack)], &[]);
-    let lists = desk.catalog.lists();
+    let fixture =
+        CatalogFixture::with_files(&[("folio.yaml", "packs: { p: { path: p } }"), ("p/folio.yaml", pack)], &[]);
+    let lists = fixture.catalog.lists();
     let names: Vec<&str> = lists.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
     assert_eq!(names, ["p-fine", "p-completes", "p-embeds"]);
     assert!(lists.tools.is_empty() && lists.resources.is_empty() && lists.resource_templates.is_empty());
-    assert_eq!(desk.read("one://x").unwrap_err().kind, RefusalKind::NotFound);
-    assert_eq!(desk.read("made://1").unwrap_err().kind, RefusalKind::NotFound);
-    assert!(desk.prompt("p-embeds", json!({})).is_err());
-    let of = crate::catalog::answer::CompletionOf::Prompt("p-completes".to_owned());
-    assert!(desk.complete(of, "a", "", &[]).is_empty());
+    assert_eq!(fixture.read("one://x").unwrap_err().kind, RefusalKind::NotFound);
+    assert_eq!(fixture.read("made://1").unwrap_err().kind, RefusalKind::NotFound);
+    assert!(fixture.prompt("p-embeds", json!({})).is_err());
+    let of = crate::catalog::answer::CompletionTarget::Prompt("p-completes".to_owned());
+    assert!(fixture.complete(of, "a", "", &[]).is_empty());
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Desk, Stage};
-use crate::catalog::answer::{CompletionOf, RefusalKind};
+use super::{CatalogFixture, MockWorld};
+use crate::catalog::answer::{CompletionTarget, RefusalKind};
 
 const MANIFEST: &str = r#"
 env: { DIR: {} }
@@ -19,7 +19,7 @@ resources:
   web: { uri: "web://{id}", run: { http: { url: "https://api.example/{{id}}" } } }
 "#;
 
-fn desk() -> Desk {
+fn fixture() -> CatalogFixture {
     let files = [
         ("folio.yaml", MANIFEST),
         ("docs/policy.md", "Be kind."),
@@ -28,13 +28,13 @@ fn desk() -> Desk {
         ("docs/sub/a b.md", "spaced"),
         ("outside.md", "no"),
     ];
-    Desk::of(&files, &[])
+    CatalogFixture::with_files(&files, &[])
 }
 
 #[test]
-fn each_kind_is_read_with_its_type() {
-    let desk = desk();
-    let read = |uri| desk.read(uri).unwrap()[0].clone();
+fn each_resource_kind_has_its_mime_type() {
+    let fixture = fixture();
+    let read = |uri| fixture.read(uri).unwrap()[0].clone();
     assert_eq!(
         read("docs://policy"),
         json!({ "uri": "docs://policy", "mimeType": "text/markdown", "text": "Be kind." })
@@ -47,8 +47,8 @@ fn each_kind_is_read_with_its_type() {
 }
 
 #[test]
-fn nothing_leaves_its_folder() {
-    let desk = desk();
+fn resources_cannot_escape_their_folder() {
+    let fixture = fixture();
     for uri in [
         "page://..%2Foutside",
         "page://sub%2F..%2F..%2Foutside",
@@ -67,45 +67,45 @@ fn nothing_leaves_its_folder() {
         "theirs://anything",
         "nobody://x",
     ] {
-        let found = desk.read(uri);
+        let found = fixture.read(uri);
         let refusal = found.expect_err(uri);
         assert!(matches!(refusal.kind, RefusalKind::NotFound | RefusalKind::BadArguments), "{uri}: {refusal:?}");
         assert!(!refusal.message.contains("/tmp"), "{refusal}");
     }
-    assert_eq!(desk.read("no uri").unwrap_err().kind, RefusalKind::BadUri);
+    assert_eq!(fixture.read("no uri").unwrap_err().kind, RefusalKind::BadUri);
 }
 
 #[test]
-fn what_is_listed_is_what_can_be_read() {
-    let desk = desk();
-    let listed: Vec<&str> = desk.catalog.lists().resources.iter().map(|resource| resource.uri.as_str()).collect();
+fn listed_resources_are_readable() {
+    let fixture = fixture();
+    let listed: Vec<&str> = fixture.catalog.lists().resources.iter().map(|resource| resource.uri.as_str()).collect();
     assert_eq!(listed, ["docs://policy", "docs://blob", "docs://text", "src://policy.md", "src://sub/a%20b.md"]);
     for uri in listed {
-        desk.read(uri).unwrap();
+        fixture.read(uri).unwrap();
     }
-    let of = CompletionOf::Template("src://{+path}".to_owned());
-    assert_eq!(desk.complete(of, "path", "pol", &[]), ["policy.md"]);
+    let of = CompletionTarget::Template("src://{+path}".to_owned());
+    assert_eq!(fixture.complete(of, "path", "pol", &[]), ["policy.md"]);
 }
 
 #[test]
-fn a_status_of_404_is_not_found_and_another_is_a_failure() {
-    let mut desk = desk();
-    desk.world = Stage::new(404, "text/plain", "gone");
-    assert_eq!(desk.read("web://1").unwrap_err().kind, RefusalKind::NotFound);
-    desk.world = Stage::new(500, "text/plain", "broken");
-    assert_eq!(desk.read("web://1").unwrap_err().kind, RefusalKind::Internal);
+fn status_404_is_not_found_and_500_internal() {
+    let mut fixture = fixture();
+    fixture.world = MockWorld::new(404, "text/plain", "gone");
+    assert_eq!(fixture.read("web://1").unwrap_err().kind, RefusalKind::NotFound);
+    fixture.world = MockWorld::new(500, "text/plain", "broken");
+    assert_eq!(fixture.read("web://1").unwrap_err().kind, RefusalKind::Internal);
 }
 
 #[test]
-fn a_folder_that_a_variable_names_is_served() {
+fn root_from_variable_is_served() {
     let theirs = tempfile::tempdir().unwrap();
     std::fs::write(theirs.path().join("x.txt"), "theirs").unwrap();
     let files = [(
         "folio.yaml",
         "env: { DIR: {} }\nresources:\n  r: { uri: \"r://{+path}\", root: \"{{env.DIR}}\" }\ntools:\n  ls: { description: d, run: { exec: [ls], cwd: \"{{env.DIR}}\" } }",
     )];
-    let desk = Desk::of(&files, &[("DIR", theirs.path().to_str().unwrap())]);
-    assert_eq!(desk.read("r://x.txt").unwrap()[0]["text"], "theirs");
-    assert_eq!(desk.text("ls", json!({})), "x.txt\n");
-    assert!(Desk::of(&files, &[]).failure("ls", json!({})).contains("`DIR`"));
+    let fixture = CatalogFixture::with_files(&files, &[("DIR", theirs.path().to_str().unwrap())]);
+    assert_eq!(fixture.read("r://x.txt").unwrap()[0]["text"], "theirs");
+    assert_eq!(fixture.text("ls", json!({})), "x.txt\n");
+    assert!(CatalogFixture::with_files(&files, &[]).failure("ls", json!({})).contains("`DIR`"));
 }

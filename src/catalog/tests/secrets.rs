@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Desk, built};
-use crate::catalog::answer::CompletionOf;
+use super::{CatalogFixture, built};
+use crate::catalog::answer::CompletionTarget;
 use crate::diagnostic::{Code, Severity};
 
 const MANIFEST: &str = r#"
@@ -21,17 +21,17 @@ resources:
 "#;
 
 #[test]
-fn a_secret_leaves_in_no_answer_and_in_no_error() {
-    let desk = Desk::of(&[("folio.yaml", MANIFEST)], &[("TOKEN", "hunter22")]);
-    assert_eq!(desk.text("leaks", json!({})), "[secret] unset\n");
-    let mut said = vec![desk.failure("fails", json!({})), desk.failure("slow", json!({}))];
-    let answer = desk.call("json", json!({}));
+fn answers_and_errors_are_redacted() {
+    let fixture = CatalogFixture::with_files(&[("folio.yaml", MANIFEST)], &[("TOKEN", "hunter22")]);
+    assert_eq!(fixture.text("leaks", json!({})), "[secret] unset\n");
+    let mut said = vec![fixture.failure("fails", json!({})), fixture.failure("slow", json!({}))];
+    let answer = fixture.call("json", json!({}));
     said.push(format!("{answer:?}"));
-    said.push(desk.prompt("leaks", json!({})).unwrap().to_string());
-    said.push(format!("{:?}", desk.prompt("fails", json!({})).unwrap_err()));
-    said.push(desk.read("r://works").unwrap().to_string());
-    said.push(format!("{:?}", desk.read("r://fails").unwrap_err()));
-    said.push(desk.complete(CompletionOf::Prompt("leaks".to_owned()), "a", "", &[]).join(""));
+    said.push(fixture.prompt("leaks", json!({})).unwrap().to_string());
+    said.push(format!("{:?}", fixture.prompt("fails", json!({})).unwrap_err()));
+    said.push(fixture.read("r://works").unwrap().to_string());
+    said.push(format!("{:?}", fixture.read("r://fails").unwrap_err()));
+    said.push(fixture.complete(CompletionTarget::Prompt("leaks".to_owned()), "a", "", &[]).join(""));
     for text in said {
         assert!(!text.contains("hunter22"), "{text}");
         assert!(text.contains("[secret]"), "{text}");
@@ -39,7 +39,7 @@ fn a_secret_leaves_in_no_answer_and_in_no_error() {
 }
 
 #[test]
-fn a_secret_stays_one_in_every_pack_that_it_is_handed_to() {
+fn secret_stays_secret_across_packs() {
     let outer = "env: { A: { secret: true } }\npacks: { p: { path: p, env: { B: \"x-{{env.A}}\" } } }";
     let middle = "env: { B: {} }\npacks: { q: { path: q, env: { C: \"{{env.B}}\" } } }";
     let inner = "env: { C: {}, PATH: {}, A: {} }\nprompts: { p: { text: \"{{env.C}}\" }, path: { text: \"{{env.PATH}}{{env.A}}\" } }";
@@ -51,15 +51,18 @@ fn a_secret_stays_one_in_every_pack_that_it_is_handed_to() {
 }
 
 #[test]
-fn a_pack_reads_no_variable_that_it_was_not_handed() {
+fn pack_sees_only_its_own_variables() {
     let inner = "env: { PATH: {}, A: {} }\nprompts: { path: { text: \"<{{env.PATH}}{{env.A}}>\" } }";
-    let desk = Desk::of(&[("folio.yaml", "packs: { p: { path: p } }"), ("p/folio.yaml", inner)], &[("A", "a")]);
-    assert_eq!(desk.prompt("p-path", json!({})).unwrap()[0]["content"]["text"], "<>");
+    let fixture = CatalogFixture::with_files(
+        &[("folio.yaml", "packs: { p: { path: p } }"), ("p/folio.yaml", inner)],
+        &[("A", "a")],
+    );
+    assert_eq!(fixture.prompt("p-path", json!({})).unwrap()[0]["content"]["text"], "<>");
 }
 
 #[test]
-fn a_value_that_the_host_did_not_expand_counts_as_unset() {
+fn unexpanded_value_counts_as_unset() {
     let manifest = "env: { A: { default: d } }\nprompts: { p: { text: \"{{env.A}}\" } }";
-    let desk = Desk::of(&[("folio.yaml", manifest)], &[("A", "${A}")]);
-    assert_eq!(desk.prompt("p", json!({})).unwrap()[0]["content"]["text"], "d");
+    let fixture = CatalogFixture::with_files(&[("folio.yaml", manifest)], &[("A", "${A}")]);
+    assert_eq!(fixture.prompt("p", json!({})).unwrap()[0]["content"]["text"], "d");
 }

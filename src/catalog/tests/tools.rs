@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Desk, Stage};
+use super::{CatalogFixture, MockWorld};
 
 const PROGRAMS: &str = r#"
 tools:
@@ -29,81 +29,81 @@ tools:
   missing: { description: d, run: { exec: [folio-no-such-program] } }
 "#;
 
-fn desk() -> Desk {
-    Desk::of(&[("folio.yaml", PROGRAMS), ("sub/here.txt", "")], &[])
+fn fixture() -> CatalogFixture {
+    CatalogFixture::with_files(&[("folio.yaml", PROGRAMS), ("sub/here.txt", "")], &[])
 }
 
 #[test]
-fn a_value_is_one_element_and_elements_come_and_go() {
-    let desk = desk();
-    let text = desk.text("argv", json!({ "a": "$(ls) 'b' c", "b": "-b", "on": true, "l": ["p", "q r"] }));
+fn value_is_one_argv_element() {
+    let fixture = fixture();
+    let text = fixture.text("argv", json!({ "a": "$(ls) 'b' c", "b": "-b", "on": true, "l": ["p", "q r"] }));
     assert_eq!(text, "[x$(ls) 'b' c][yes][-l][p][-l][q r][-b][--][$(ls) 'b' c]");
-    assert_eq!(desk.text("argv", json!({ "a": "-a" })), "[x-a][no][--][-a]");
+    assert_eq!(fixture.text("argv", json!({ "a": "-a" })), "[x-a][no][--][-a]");
 }
 
 #[test]
-fn a_value_that_would_be_an_option_is_refused_by_the_name_of_its_argument() {
-    let desk = desk();
-    assert!(desk.failure("dash", json!({ "a": "-rf" })).contains("`a`"));
-    assert!(desk.failure("dashes", json!({ "l": ["x", "--output=y"] })).contains("`l`"));
-    assert_eq!(desk.text("dash", json!({ "a": "r-f" })).trim(), "r-f");
+fn leading_dash_value_names_its_argument() {
+    let fixture = fixture();
+    assert!(fixture.failure("dash", json!({ "a": "-rf" })).contains("`a`"));
+    assert!(fixture.failure("dashes", json!({ "l": ["x", "--output=y"] })).contains("`l`"));
+    assert_eq!(fixture.text("dash", json!({ "a": "r-f" })).trim(), "r-f");
 }
 
 #[test]
-fn stdin_and_environment_are_what_the_manifest_hands_over() {
-    let desk = desk();
-    assert_eq!(desk.text("stdin", json!({ "a": "{{b}}\n" })), "<{{b}}\n>");
-    let text = desk.text("env", json!({ "a": "$HOME", "l": [1, "x"] }));
+fn stdin_and_environment_follow_manifest() {
+    let fixture = fixture();
+    assert_eq!(fixture.text("stdin", json!({ "a": "{{b}}\n" })), "<{{b}}\n>");
+    let text = fixture.text("env", json!({ "a": "$HOME", "l": [1, "x"] }));
     assert_eq!(text, "me $HOME $HOME [1,\"x\"] unset\nhere.txt\n");
 }
 
 #[test]
-fn an_exit_code_that_is_not_expected_is_told_with_what_was_said() {
-    let desk = desk();
-    assert_eq!(desk.text("exit", json!({ "code": 1 })), "out\n");
-    assert_eq!(desk.failure("exit", json!({ "code": 2 })), "`sh` ended with exit code 2:\nred");
-    assert!(desk.failure("missing", json!({})).contains("folio-no-such-program"));
+fn unexpected_exit_code_includes_stderr() {
+    let fixture = fixture();
+    assert_eq!(fixture.text("exit", json!({ "code": 1 })), "out\n");
+    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` ended with exit code 2:\nred");
+    assert!(fixture.failure("missing", json!({})).contains("folio-no-such-program"));
 }
 
 #[test]
-fn json_becomes_structure_and_other_text_does_not() {
-    let desk = desk();
-    let answer = desk.call("json", json!({}));
+fn only_json_objects_and_arrays_become_structured() {
+    let fixture = fixture();
+    let answer = fixture.call("json", json!({}));
     assert_eq!(answer.structured, Some(json!({ "a": [1, 2] })));
     assert_eq!(super::texts(&answer), r#"{"a": [1, 2]}"#);
-    assert_eq!(desk.call("text", json!({})).structured, None);
-    assert_eq!(desk.call("number", json!({})).structured, None);
-    assert_eq!(desk.call("promised", json!({})).structured, Some(json!(42)));
+    assert_eq!(fixture.call("text", json!({})).structured, None);
+    assert_eq!(fixture.call("number", json!({})).structured, None);
+    assert_eq!(fixture.call("promised", json!({})).structured, Some(json!(42)));
 }
 
 #[test]
-fn a_breach_of_the_promise_is_an_error_that_says_what_did_not_fit() {
-    let desk = desk();
-    let words = desk.failure("breach", json!({}));
+fn output_schema_violation_is_an_error() {
+    let fixture = fixture();
+    let words = fixture.failure("breach", json!({}));
     assert!(words.contains("outputSchema") && words.contains("`id`"), "{words}");
-    assert!(desk.failure("nothing", json!({})).contains("structured"));
+    assert!(fixture.failure("nothing", json!({})).contains("structured"));
 }
 
 #[test]
-fn time_and_size_have_their_limits() {
-    let desk = desk();
-    let words = desk.failure("slow", json!({}));
+fn timeout_and_max_output_are_enforced() {
+    let fixture = fixture();
+    let words = fixture.failure("slow", json!({}));
     assert!(words.contains("200") && words.contains("begun"), "{words}");
-    let text = desk.text("much", json!({}));
+    let text = fixture.text("much", json!({}));
     let (kept, last) = text.trim_end().rsplit_once('\n').unwrap();
     assert!(kept.len() <= 100 && kept.starts_with("é0 é1"), "{kept}");
     assert!(last.contains(|letter: char| letter.is_ascii_digit()), "{last}");
-    let words = desk.failure("cut", json!({}));
+    let words = fixture.failure("cut", json!({}));
     assert!(words.contains("cut") && words.contains("20"), "{words}");
 }
 
 #[test]
-fn bytes_become_an_image_or_marked_text() {
-    let desk = desk();
-    let image = serde_json::to_value(&desk.call("image", json!({})).content).unwrap();
+fn binary_output_becomes_image_or_escaped_text() {
+    let fixture = fixture();
+    let image = serde_json::to_value(&fixture.call("image", json!({})).content).unwrap();
     assert_eq!(image[0]["type"], "image");
     assert_eq!(image[0]["mimeType"], "image/png");
-    let text = desk.text("bytes", json!({}));
+    let text = fixture.text("bytes", json!({}));
     assert!(text.contains('a') && text.contains('b') && text != "ab", "{text:?}");
 }
 
@@ -143,20 +143,20 @@ resources:
 
 #[test]
 fn without_a_run_select_sees_the_arguments() {
-    assert_eq!(Desk::new(RESULTS).text("selected", json!({ "n": 2 })), r#"{"twice":[2,2]}"#);
+    assert_eq!(CatalogFixture::new(RESULTS).text("selected", json!({ "n": 2 })), r#"{"twice":[2,2]}"#);
 }
 
 #[test]
-fn leaves_that_are_one_value_keep_their_type() {
-    let answer = Desk::new(RESULTS).call("typed", json!({ "n": 5 }));
+fn single_value_template_leaves_keep_type() {
+    let answer = CatalogFixture::new(RESULTS).call("typed", json!({ "n": 5 }));
     let wanted = json!({ "n": 5, "all": [{ "id": 1 }, { "id": 2 }], "first": 1, "text": "n=5" });
     assert_eq!(answer.structured, Some(wanted));
 }
 
 #[test]
-fn blocks_come_for_each_item_and_only_when_they_should() {
-    let desk = Desk::new(RESULTS);
-    let answer = desk.call("blocks", json!({ "names": ["a", "b"], "more": true }));
+fn blocks_respect_each_and_when() {
+    let fixture = CatalogFixture::new(RESULTS);
+    let answer = fixture.call("blocks", json!({ "names": ["a", "b"], "more": true }));
     let blocks = serde_json::to_value(&answer.content).unwrap();
     let kinds: Vec<&str> = blocks.as_array().unwrap().iter().map(|block| block["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["text", "text", "text", "resource", "resource_link", "resource", "image"]);
@@ -167,30 +167,30 @@ fn blocks_come_for_each_item_and_only_when_they_should() {
     assert_eq!(blocks[3]["resource"]["text"], "embedded");
     assert_eq!(blocks[4]["title"], "X");
     assert_eq!(blocks[5]["resource"]["uri"], "b://true");
-    let answer = desk.call("blocks", json!({}));
+    let answer = fixture.call("blocks", json!({}));
     assert_eq!(answer.content.len(), 4, "{answer:?}");
 }
 
 #[test]
-fn an_outcome_has_the_fields_that_are_promised() {
-    let desk = Desk::new(RESULTS);
-    assert_eq!(desk.text("fields", json!({})), "hello\n.0..");
-    assert!(desk.failure("misfit", json!({})).contains("select"));
+fn outcome_has_documented_fields() {
+    let fixture = CatalogFixture::new(RESULTS);
+    assert_eq!(fixture.text("fields", json!({})), "hello\n.0..");
+    assert!(fixture.failure("misfit", json!({})).contains("select"));
 }
 
 #[test]
-fn statuses_are_errors_unless_they_are_expected() {
+fn unexpected_http_status_is_an_error() {
     let manifest = r#"
 tools:
   plain: { description: d, run: { http: { url: "https://api.example/" } } }
   worded: { description: d, arguments: { id: {} }, run: { http: { url: "https://api.example/{{id}}", onError: { 404: "no issue {{id}}" } } } }
   expected: { description: d, run: { http: { url: "https://api.example/", expect: [404] } }, result: { text: "{{result.status}} {{result.json.a}} {{result.headers.content-type}}" } }
 "#;
-    let mut desk = Desk::new(manifest);
-    desk.world = Stage::new(404, "application/json", r#"{"a": "gone"}"#);
-    let words = desk.failure("plain", json!({}));
+    let mut fixture = CatalogFixture::new(manifest);
+    fixture.world = MockWorld::new(404, "application/json", r#"{"a": "gone"}"#);
+    let words = fixture.failure("plain", json!({}));
     assert!(words.contains("`api.example`") && words.contains("404") && words.contains("gone"), "{words}");
-    assert_eq!(desk.failure("worded", json!({ "id": "7" })), "no issue 7");
-    assert_eq!(desk.text("expected", json!({})), "404 gone application/json");
-    assert!(desk.failure("worded", json!({ "id": ".." })).contains("`id`"));
+    assert_eq!(fixture.failure("worded", json!({ "id": "7" })), "no issue 7");
+    assert_eq!(fixture.text("expected", json!({})), "404 gone application/json");
+    assert!(fixture.failure("worded", json!({ "id": ".." })).contains("`id`"));
 }

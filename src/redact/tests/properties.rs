@@ -1,6 +1,6 @@
 //! Whatever a secret is and however it is written, nothing of it gets through.
 
-use crate::redact::{End, Redactor, SAFE};
+use crate::redact::{InputEnd, Redactor, SAFE_SECRET_CHARS};
 use base64::Engine as _;
 use base64::alphabet::STANDARD as STANDARD_ALPHABET;
 use base64::engine::GeneralPurpose;
@@ -26,11 +26,11 @@ fn secret() -> impl Strategy<Value = String> {
     length
         .prop_flat_map(move |length| prop::collection::vec(characters.clone(), length))
         .prop_map(|letters| letters.concat().trim().to_owned())
-        .prop_filter("long enough", |secret| secret.chars().count() >= SAFE)
+        .prop_filter("long enough", |secret| secret.chars().count() >= SAFE_SECRET_CHARS)
 }
 
 /// A way to write one character.
-fn character(letter: char, way: u8) -> String {
+fn encode_char(letter: char, way: u8) -> String {
     let (mut units, mut bytes) = ([0; 2], [0; 4]);
     let units = letter.encode_utf16(&mut units).iter().copied();
     let bytes = letter.encode_utf8(&mut bytes).bytes();
@@ -49,38 +49,38 @@ fn character(letter: char, way: u8) -> String {
     }
 }
 
-fn json(text: &str) -> String {
+fn json_escape(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn form(text: &str) -> String {
+fn form_encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-fn html(text: &str) -> String {
+fn html_escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// The ways to write a text, apart from base64.
-const WAYS: u8 = 18;
+const ENCODINGS: u8 = 18;
 
-fn written(text: &str, way: u8, ways: &[u8]) -> String {
+fn encode(text: &str, way: u8, ways: &[u8]) -> String {
     match way {
         0 => text.to_owned(),
-        1 => json(text),
-        2 => json(&json(text)),
-        3 => form(text),
-        4 => form(&form(text)),
-        5 => json(text).replace('/', "\\/"),
-        6 => html(text),
+        1 => json_escape(text),
+        2 => json_escape(&json_escape(text)),
+        3 => form_encode(text),
+        4 => form_encode(&form_encode(text)),
+        5 => json_escape(text).replace('/', "\\/"),
+        6 => html_escape(text),
         7 => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
         8 => text.to_lowercase(),
         9 => text.to_uppercase(),
         10 => text.escape_default().to_string(),
-        11 => form(text).replace("%2F", "/").replace("%7E", "~").replace('+', "%20"),
-        12 => form(&json(text)),
+        11 => form_encode(text).replace("%2F", "/").replace("%7E", "~").replace('+', "%20"),
+        12 => form_encode(&json_escape(text)),
         13 => text.bytes().map(|byte| format!("{byte:02X}:")).collect(),
         14 => text
             .bytes()
@@ -88,32 +88,32 @@ fn written(text: &str, way: u8, ways: &[u8]) -> String {
             .collect(),
         15 => text.replace('"', "\"\""),
         16 => text.replace('\'', "'\\''"),
-        _ => text.chars().zip(ways.iter().cycle()).map(|(letter, way)| character(letter, *way)).collect(),
+        _ => text.chars().zip(ways.iter().cycle()).map(|(letter, way)| encode_char(letter, *way)).collect(),
     }
 }
 
 /// Six characters of a secret, from each on, as they are written.
-fn pieces(secret: &str, way: u8, ways: &[u8]) -> Vec<String> {
+fn six_char_pieces(secret: &str, way: u8, ways: &[u8]) -> Vec<String> {
     let letters: Vec<char> = secret.chars().collect();
     let six = |nth: usize| letters[nth..nth + 6].iter().collect::<String>();
     (0..letters.len() - 5)
         .map(|nth| {
             let turned: Vec<u8> = ways.iter().cycle().skip(nth % ways.len()).take(6).copied().collect();
-            written(&six(nth), way, &turned)
+            encode(&six(nth), way, &turned)
         })
         .collect()
 }
 
-fn cut(text: &str, at: usize) -> Vec<u8> {
+fn truncate(text: &str, at: usize) -> Vec<u8> {
     let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.as_bytes()[..at].to_vec()
 }
 
-fn ways() -> impl Strategy<Value = Vec<u8>> {
+fn char_encodings() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(0_u8..14, 1..40)
 }
 
-fn around() -> impl Strategy<Value = String> {
+fn context_text() -> impl Strategy<Value = String> {
     "[xyz0-9 .:/?=&%\\\\\"{}\n,äF+]{0,12}"
 }
 
@@ -128,7 +128,7 @@ fn framed(base64: &str, frame: u8) -> String {
     match frame {
         0 => base64.to_owned(),
         1 => base64.replace('+', "-").replace('/', "_").trim_end_matches('=').to_owned(),
-        2 => form(base64),
+        2 => form_encode(base64),
         3 => base64.replace('/', "\\/"),
         4 => lines("\n    "),
         _ => lines("\\r\\n"),
@@ -154,52 +154,52 @@ proptest! {
 
     #[test]
     fn nothing_of_a_secret_is_left_in_what_base64_is_of(
-        secret in secret(), way in 0..WAYS, ways in ways(), before in around(), behind in around(),
+        secret in secret(), way in 0..ENCODINGS, ways in char_encodings(), before in context_text(), behind in context_text(),
         outer in "[a-zA-Z:. =]{0,6}", frame in 0..FRAMES, twice in any::<bool>(),
         at in any::<prop::sample::Index>(), end in 0_u8..3,
     ) {
         let redactor = Redactor::new([secret.as_str()]);
-        let inner = format!("{before}{}{behind}", written(&secret, way, &ways));
+        let inner = format!("{before}{}{behind}", encode(&secret, way, &ways));
         let inner = if twice { format!("{outer}{}", STANDARD.encode(inner)) } else { inner };
         let text = format!("{outer}{}", framed(&STANDARD.encode(inner), frame));
         let (mut bytes, end) = match end {
-            0 => (text.clone().into_bytes(), End::Whole),
-            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
-            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+            0 => (text.clone().into_bytes(), InputEnd::Complete),
+            1 => (truncate(&text, at.index(text.len() + 1)), InputEnd::Interrupted),
+            _ => (truncate(&text, at.index(text.len() + 1)), InputEnd::Truncated),
         };
-        redactor.hide(&mut bytes, end);
+        redactor.redact_bytes(&mut bytes, end);
         let left = String::from_utf8(bytes).unwrap();
         let mut read = decodings(&left);
         if twice {
             read = read.iter().flat_map(|text| decodings(&String::from_utf8_lossy(text))).collect();
         }
-        for piece in pieces(&secret, way, &ways) {
+        for piece in six_char_pieces(&secret, way, &ways) {
             let leaks = |text: &Vec<u8>| text.windows(piece.len()).any(|window| window == piece.as_bytes());
             prop_assert!(!read.iter().any(leaks), "{text} became {left}");
         }
     }
 
     #[test]
-    fn nothing_of_a_secret_is_left(
-        secret in secret(), way in 0..WAYS, ways in ways(), before in around(), behind in around(),
+    fn no_piece_of_a_secret_is_left(
+        secret in secret(), way in 0..ENCODINGS, ways in char_encodings(), before in context_text(), behind in context_text(),
         at in any::<prop::sample::Index>(), end in 0_u8..3,
     ) {
         let redactor = Redactor::new([secret.as_str()]);
-        let text = format!("{before}{}{behind}", written(&secret, way, &ways));
+        let text = format!("{before}{}{behind}", encode(&secret, way, &ways));
         let (mut bytes, end) = match end {
-            0 => (text.clone().into_bytes(), End::Whole),
-            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
-            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+            0 => (text.clone().into_bytes(), InputEnd::Complete),
+            1 => (truncate(&text, at.index(text.len() + 1)), InputEnd::Interrupted),
+            _ => (truncate(&text, at.index(text.len() + 1)), InputEnd::Truncated),
         };
-        redactor.hide(&mut bytes, end);
+        redactor.redact_bytes(&mut bytes, end);
         let left = String::from_utf8(bytes).unwrap();
-        for piece in pieces(&secret, way, &ways) {
+        for piece in six_char_pieces(&secret, way, &ways) {
             prop_assert!(!left.contains(&piece), "{text} became {left}");
         }
     }
 
     #[test]
-    fn nothing_of_a_secret_is_left_in_base64(
+    fn no_piece_of_a_secret_is_left_in_base64(
         secret in secret(), before in "[a-z:]{0,5}", behind in "[a-z]{0,5}", way in 0_u8..4,
         at in any::<prop::sample::Index>(), end in 0_u8..3,
     ) {
@@ -208,17 +208,17 @@ proptest! {
         let encode = |text: &str| match way {
             0 | 1 => STANDARD.encode(text),
             2 => URL_SAFE_NO_PAD.encode(text),
-            _ => form(&STANDARD.encode(text)),
+            _ => form_encode(&STANDARD.encode(text)),
         };
         let text = encode(&whole);
         let lines: Vec<&str> = text.as_bytes().chunks(20).map(|line| std::str::from_utf8(line).unwrap()).collect();
         let text = if way == 1 { lines.join("\n") } else { text };
         let (mut bytes, end) = match end {
-            0 => (text.clone().into_bytes(), End::Whole),
-            1 => (cut(&text, at.index(text.len() + 1)), End::Broken),
-            _ => (cut(&text, at.index(text.len() + 1)), End::Cut),
+            0 => (text.clone().into_bytes(), InputEnd::Complete),
+            1 => (truncate(&text, at.index(text.len() + 1)), InputEnd::Interrupted),
+            _ => (truncate(&text, at.index(text.len() + 1)), InputEnd::Truncated),
         };
-        redactor.hide(&mut bytes, end);
+        redactor.redact_bytes(&mut bytes, end);
         let left = String::from_utf8(bytes).unwrap();
         let plain = left.replace('\n', "").replace("%2B", "+").replace("%2F", "/");
         // Six characters are eight of base64, of which the outer ones are shared.
@@ -231,13 +231,13 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_searched_and_text_without_a_secret_stays(
+    fn any_bytes_are_accepted_and_clean_text_is_unchanged(
         bytes in prop::collection::vec(any::<u8>(), 0..200), text in any::<String>(), secret in secret(),
     ) {
         let redactor = Redactor::new([secret.as_str()]);
         let mut hidden = bytes.clone();
-        redactor.hide(&mut hidden, End::Cut);
+        redactor.redact_bytes(&mut hidden, InputEnd::Truncated);
         prop_assert!(bytes.starts_with(&hidden) || hidden.contains(&b'['));
-        prop_assert_eq!(&*redactor.text(&text), &*text);
+        prop_assert_eq!(&*redactor.redact_text(&text), &*text);
     }
 }

@@ -47,7 +47,7 @@ fn common_patterns_match_short_and_long_texts() {
 
 /// Whether a value is refused, though its call has a second alone, because it takes more.
 fn is_too_much(schema: Value, value: &Value) -> bool {
-    let budget = Budget::default().within(Duration::from_secs(1));
+    let budget = Budget::default().with_timeout(Duration::from_secs(1));
     matches!(compiled(schema).violations(value, &budget), Err(Exhausted::Work | Exhausted::Time { .. }))
 }
 

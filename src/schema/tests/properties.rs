@@ -129,20 +129,20 @@ proptest! {
         let _ = lint(&schema);
         let _ = coerce(&schema, &text);
         if let Ok(compiled) = Schema::compile(schema.clone(), &refs) {
-            prop_assert_eq!(compiled.is_valid(&value), compiled.found(&value).is_empty());
-            let _ = compiled.coerce("a", &text);
+            prop_assert_eq!(compiled.check_within_limit(&value), compiled.found(&value).is_empty());
+            let _ = compiled.coerce_property("a", &text);
         }
     }
 
     #[test]
-    fn a_good_schema_compiles_and_agrees_with_the_compiler_of_jsonschema(schema in good_schema(), value in any_json()) {
+    fn validation_agrees_with_jsonschema(schema in good_schema(), value in any_json()) {
         let ours = Schema::compile(schema.clone(), &|_| None).unwrap();
         let theirs = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
         prop_assert_eq!(ours.found(&value).is_empty(), theirs.is_valid(&value));
     }
 
     #[test]
-    fn a_schema_that_is_found_right_is_one_for_the_compiler_too(schema in any_json()) {
+    fn accepted_schemas_compile_in_jsonschema(schema in any_json()) {
         if let Ok(bundled) = bundle(&schema, &|_| None)
             && Schema::compile(schema.clone(), &|_| None).is_ok()
         {
@@ -151,38 +151,38 @@ proptest! {
     }
 
     #[test]
-    fn a_plain_check_says_what_the_compiler_says(schema in plain_schema(), value in small_json()) {
-        if let Some(fits) = plain::fits(schema.as_object().unwrap(), &value) {
+    fn simple_check_agrees_with_jsonschema(schema in plain_schema(), value in small_json()) {
+        if let Some(fits) = simple::is_valid_simple(schema.as_object().unwrap(), &value) {
             prop_assert_eq!(fits, jsonschema::is_valid(&schema, &value));
         }
     }
 
     #[test]
-    fn what_is_printed_comes_back(number in any::<i64>(), float in -1e9f64..1e9, flag in any::<bool>(), text in ".*") {
+    fn printed_scalars_coerce_back(number in any::<i64>(), float in -1e9f64..1e9, flag in any::<bool>(), text in ".*") {
         let back = |name: &str, text: &str| coerce(&json!({ "type": name }), text);
-        prop_assert_eq!(back("integer", &number.to_string()), Coerced::Value(json!(number)));
-        prop_assert_eq!(back("number", &json!(float).to_string()), Coerced::Value(json!(float)));
-        prop_assert_eq!(back("boolean", &flag.to_string()), Coerced::Value(json!(flag)));
-        prop_assert_eq!(back("string", &text), Coerced::Value(json!(text)));
+        prop_assert_eq!(back("integer", &number.to_string()), Coercion::Value(json!(number)));
+        prop_assert_eq!(back("number", &json!(float).to_string()), Coercion::Value(json!(float)));
+        prop_assert_eq!(back("boolean", &flag.to_string()), Coercion::Value(json!(flag)));
+        prop_assert_eq!(back("string", &text), Coercion::Value(json!(text)));
     }
 
     #[test]
-    fn lists_and_objects_printed_as_json_come_back(numbers in prop::collection::vec(any::<i64>(), 0..5), key in ".{0,5}") {
+    fn printed_collections_coerce_back(numbers in prop::collection::vec(any::<i64>(), 0..5), key in ".{0,5}") {
         let list = json!(numbers);
         let back = coerce(&json!({ "type": "array" }), &list.to_string());
-        prop_assert_eq!(back, Coerced::Value(list));
+        prop_assert_eq!(back, Coercion::Value(list));
         if !numbers.is_empty() {
             let commas = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
             let back = coerce(&json!({ "type": "array", "items": { "type": "integer" } }), &commas);
-            prop_assert_eq!(back, Coerced::Value(json!(numbers)));
+            prop_assert_eq!(back, Coercion::Value(json!(numbers)));
         }
         let object = json!({ key: numbers });
         let back = coerce(&json!({ "type": "object" }), &object.to_string());
-        prop_assert_eq!(back, Coerced::Value(object));
+        prop_assert_eq!(back, Coercion::Value(object));
     }
 
     #[test]
-    fn defaults_filled_twice_are_filled_once(schema in any_json(), arguments in any_json()) {
+    fn fill_defaults_is_idempotent(schema in any_json(), arguments in any_json()) {
         let schema = json!({ "properties": { "a": schema, "b": { "default": arguments } } });
         let mut once = Map::new();
         fill_defaults(&schema, &mut once);
@@ -193,7 +193,7 @@ proptest! {
 
     /// What is let past unlooked at has nothing to be found: the long way finds nothing either, and changes nothing.
     #[test]
-    fn a_schema_of_types_alone_is_right(
+    fn types_only_schema_is_valid(
         types in prop::collection::btree_map("[a-z~/]{1,3}", prop::sample::select(vec!["string", "number", "integer", "boolean"]), 0..4),
         described: bool,
         required: bool,
@@ -202,12 +202,12 @@ proptest! {
         let properties: Map<String, Value> = types.iter().map(|(name, kind)| (name.clone(), property(kind))).collect();
         let names: Vec<&String> = types.keys().filter(|_| required).collect();
         let schema = json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false });
-        prop_assert!(plain::is_of_types_alone(&schema));
-        prop_assert_eq!(&bundle::gather(&schema, &|_| None).map(|bundled| bundled.json).unwrap(), &schema);
-        prop_assert!(crate::schema::pattern::build(&schema, jsonschema::Draft::Draft202012).is_ok());
+        prop_assert!(simple::has_only_types(&schema));
+        prop_assert_eq!(&bundle::build_bundle(&schema, &|_| None).map(|bundled| bundled.json).unwrap(), &schema);
+        prop_assert!(crate::schema::pattern::build_validator(&schema, jsonschema::Draft::Draft202012).is_ok());
         // One keyword more, and it is looked at again.
         let mut odd = schema.clone();
         odd["minProperties"] = json!(-1);
-        prop_assert!(!plain::is_of_types_alone(&odd) && Schema::compile(odd, &|_| None).is_err());
+        prop_assert!(!simple::has_only_types(&odd) && Schema::compile(odd, &|_| None).is_err());
     }
 }

@@ -7,7 +7,7 @@ fn long() -> String {
 }
 
 #[test]
-fn violations_are_sentences_with_the_place_and_what_is_allowed() {
+fn violations_name_place_and_expectation() {
     let cases = [
         (json!({ "type": "integer" }), json!("abc"), "`x` must be an integer; got \"abc\""),
         (json!({ "type": ["string", "null"] }), json!([1]), "`x` must be null or a string; got an array of 1 item"),
@@ -77,7 +77,7 @@ fn violations_are_sentences_with_the_place_and_what_is_allowed() {
 }
 
 #[test]
-fn all_violations_are_reported_with_the_name_of_their_argument() {
+fn violations_carry_their_argument_name() {
     let schema = compiled(json!({
         "type": "object",
         "properties": {
@@ -104,7 +104,7 @@ fn all_violations_are_reported_with_the_name_of_their_argument() {
 }
 
 #[test]
-fn the_value_as_a_whole_has_a_place_too() {
+fn root_value_has_a_place() {
     assert_eq!(
         messages(json!({ "type": "object" }), json!([])),
         ["the value must be an object; got an array of 0 items"]
@@ -150,12 +150,12 @@ fn secrets_are_never_shown() {
     }
     let open = json!({ "properties": { "pw": { "type": "integer" } } });
     assert!(messages(open.clone(), json!({ "pw": secret })).join("").contains(secret));
-    let hidden = compiled(open).hiding(["pw"]).found(&json!({ "pw": secret }));
+    let hidden = compiled(open).with_secret_names(["pw"]).found(&json!({ "pw": secret }));
     assert_eq!(hidden[0].message, "`pw` must be an integer");
 }
 
 #[test]
-fn very_many_violations_are_counted() {
+fn excess_violations_are_counted() {
     let found = messages(json!({ "items": { "type": "string" } }), json!(vec![1; 50]));
     assert_eq!(found.len(), 21);
     assert_eq!(found[20], "and 30 more");
@@ -165,20 +165,20 @@ fn very_many_violations_are_counted() {
 }
 
 #[test]
-fn names_of_the_caller_are_cut_and_cleaned() {
+fn caller_names_are_truncated_and_sanitized() {
     let found = messages(json!({ "additionalProperties": false }), json!({ (format!("\n{}", "y".repeat(500))): 1 }));
     assert!(found[0].contains("yyy") && found[0].len() < 300 && !found[0].contains('\n'), "{found:?}");
 }
 
 fn value(schema: Value, text: &str) -> Value {
     match coerce(&schema, text) {
-        Coerced::Value(value) => value,
-        Coerced::Absent => json!("(absent)"),
+        Coercion::Value(value) => value,
+        Coercion::Absent => json!("(absent)"),
     }
 }
 
 #[test]
-fn texts_become_what_their_type_says() {
+fn texts_coerce_to_their_type() {
     let cases = [
         (json!({}), "3", json!("3")),
         (json!({ "type": "string" }), "true", json!("true")),
@@ -218,7 +218,7 @@ fn texts_become_what_their_type_says() {
 }
 
 #[test]
-fn lists_are_json_or_separated_by_commas() {
+fn lists_coerce_from_json_or_commas() {
     let numbers = json!({ "type": "array", "items": { "type": "integer" } });
     assert_eq!(value(numbers.clone(), "1, 2,x"), json!([1, 2, "x"]));
     assert_eq!(value(numbers.clone(), "[1, 2]"), json!([1, 2]));
@@ -234,23 +234,23 @@ fn lists_are_json_or_separated_by_commas() {
 }
 
 #[test]
-fn an_empty_text_is_a_text_or_nothing() {
-    assert_eq!(coerce(&json!({}), ""), Coerced::Value(json!("")));
-    assert_eq!(coerce(&json!({ "type": ["integer", "string"] }), ""), Coerced::Value(json!("")));
-    assert_eq!(coerce(&json!({ "enum": ["a"] }), ""), Coerced::Value(json!("")));
+fn empty_text_is_text_or_absent() {
+    assert_eq!(coerce(&json!({}), ""), Coercion::Value(json!("")));
+    assert_eq!(coerce(&json!({ "type": ["integer", "string"] }), ""), Coercion::Value(json!("")));
+    assert_eq!(coerce(&json!({ "enum": ["a"] }), ""), Coercion::Value(json!("")));
     for absent in [json!({ "type": "integer" }), json!({ "type": "array" }), json!({ "enum": [1] })] {
-        assert_eq!(coerce(&absent, ""), Coerced::Absent);
+        assert_eq!(coerce(&absent, ""), Coercion::Absent);
     }
 }
 
 #[test]
-fn coercion_by_name_follows_references_of_the_whole() {
+fn coercion_by_name_follows_references() {
     let schema = compiled(json!({
         "properties": { "ids": { "type": "array", "items": { "$ref": "#/$defs/n" } }, "day": { "$ref": "#/$defs/day" } },
         "$defs": { "n": { "type": "integer" }, "day": { "type": "string", "default": "today" } },
     }));
-    assert_eq!(schema.coerce("ids", "1,2"), Coerced::Value(json!([1, 2])));
-    assert_eq!(schema.coerce("other", "1"), Coerced::Value(json!("1")));
+    assert_eq!(schema.coerce_property("ids", "1,2"), Coercion::Value(json!([1, 2])));
+    assert_eq!(schema.coerce_property("other", "1"), Coercion::Value(json!("1")));
     let mut arguments = Map::new();
     schema.fill_defaults(&mut arguments);
     assert_eq!(Value::Object(arguments), json!({ "day": "today" }));

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::template::shape::{Names, Shape};
-use crate::template::syntax::Node;
+use crate::template::shape::{ScopeShape, Shape};
+use crate::template::syntax::TemplateNode;
 
 /// What is known of a value, and where in the scope it lies.
 #[derive(Debug, Clone)]
-pub(super) struct Typed<'a> {
+pub(super) struct TypedValue<'a> {
     pub shape: Cow<'a, Shape>,
     /// The path to it from the top; `None` for what is computed, and for elements of what was read as a whole.
     pub origin: Option<Vec<String>>,
@@ -17,24 +17,24 @@ pub(super) struct Typed<'a> {
     pub given: Vec<Vec<String>>,
 }
 
-impl<'a> Typed<'a> {
-    pub fn made(shape: Shape) -> Typed<'static> {
-        Typed::of(Cow::Owned(shape), None)
+impl<'a> TypedValue<'a> {
+    pub fn computed(shape: Shape) -> TypedValue<'static> {
+        TypedValue::of(Cow::Owned(shape), None)
     }
 
-    pub fn of(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> Typed<'a> {
-        Typed { shape, origin, made_of: Vec::new(), given: Vec::new() }
+    pub fn of(shape: Cow<'a, Shape>, origin: Option<Vec<String>>) -> TypedValue<'a> {
+        TypedValue { shape, origin, made_of: Vec::new(), given: Vec::new() }
     }
 
     /// An element of `whole`, or what was computed of it.
-    pub fn made_of(shape: Cow<'a, Shape>, whole: &Typed<'_>) -> Typed<'a> {
-        Typed { made_of: whole.paths().cloned().collect(), ..Typed::of(shape, None) }
+    pub fn made_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
+        TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::of(shape, None) }
     }
 
     /// A field of `whole`.
-    pub fn field_of(shape: Cow<'a, Shape>, whole: &Typed<'_>, name: &str) -> Typed<'a> {
+    pub fn field_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>, name: &str) -> TypedValue<'a> {
         let below = |path: &Vec<String>| path.iter().cloned().chain([name.to_owned()]).collect();
-        Typed { made_of: whole.made_of.clone(), ..Typed::of(shape, whole.origin.as_ref().map(below)) }
+        TypedValue { made_of: whole.made_of.clone(), ..TypedValue::of(shape, whole.origin.as_ref().map(below)) }
     }
 
     /// The paths of everything of which something may be in it.
@@ -57,7 +57,7 @@ pub(super) struct Locals {
 
 /// A text in which names are being looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site<'a> {
+pub(super) struct TextRef<'a> {
     /// The partial that it is; `None` for the template.
     pub partial: Option<&'a str>,
     pub text: &'a str,
@@ -68,27 +68,27 @@ pub(super) struct Site<'a> {
 pub(super) struct InlinePartial<'a> {
     pub name: &'a str,
     pub at: usize,
-    pub body: &'a [Node],
-    pub site: Site<'a>,
+    pub body: &'a [TemplateNode],
+    pub site: TextRef<'a>,
 }
 
 /// One scope of Handlebars.
 #[derive(Debug)]
-pub(super) struct Frame<'a> {
-    pub this: Typed<'a>,
+pub(super) struct ScopeFrame<'a> {
+    pub this: TypedValue<'a>,
     /// Names that a block or partial adds. They are seen from every scope inside.
-    pub params: Vec<(&'a str, Typed<'a>)>,
+    pub params: Vec<(&'a str, TypedValue<'a>)>,
     pub locals: Locals,
     pub inlines: Vec<InlinePartial<'a>>,
 }
 
-impl<'a> Frame<'a> {
-    pub fn root(names: &'a Names, open: bool) -> Frame<'a> {
+impl<'a> ScopeFrame<'a> {
+    pub fn root(names: &'a ScopeShape, open: bool) -> ScopeFrame<'a> {
         let shape = if open { Cow::Owned(Shape::Any) } else { Cow::Borrowed(names.root()) };
-        Frame::of(Typed::of(shape, Some(Vec::new())), Locals { index: open, key: open })
+        ScopeFrame::new(TypedValue::of(shape, Some(Vec::new())), Locals { index: open, key: open })
     }
 
-    pub fn of(this: Typed<'a>, locals: Locals) -> Frame<'a> {
-        Frame { this, params: Vec::new(), locals, inlines: Vec::new() }
+    pub fn new(this: TypedValue<'a>, locals: Locals) -> ScopeFrame<'a> {
+        ScopeFrame { this, params: Vec::new(), locals, inlines: Vec::new() }
     }
 }

@@ -13,78 +13,83 @@ use std::ops::Range;
 
 use crate::diagnostic::Code;
 
-use super::fault::{Altered, Fault, Place};
-use super::limit::{MAX_EXPANSION, MAX_FAULTS};
+use super::error::{Altered, TemplateError, TemplateSpan};
+use super::limit::{MAX_ERRORS, MAX_EXPANSION};
 use super::partial::Partials;
-use super::shape::Names;
-use super::syntax::Node;
-use frame::{Frame, Site};
+use super::shape::ScopeShape;
+use super::syntax::TemplateNode;
+use frame::{ScopeFrame, TextRef};
 
 /// What is asked of the text of every template of one kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rules {
     /// The text may hold no NUL.
-    pub marked: bool,
+    pub rejects_nul: bool,
     /// What is printed is percent-encoded, so `{{{x}}}` is refused.
     pub encoded: bool,
     /// Nothing is known of the scope: any name may be there.
-    pub open: bool,
+    pub any_scope: bool,
 }
 
 /// What the check found out.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
-    pub faults: Vec<Fault>,
+pub(super) struct TemplateCheck {
+    pub errors: Vec<TemplateError>,
     /// The paths whose values are used.
-    pub reads: BTreeSet<Vec<String>>,
+    pub read_paths: BTreeSet<Vec<String>>,
     /// The values that cannot be recognised in what is made of them.
     pub altered: Vec<Altered>,
     /// The paths whose values must be there for the template to be rendered: `reads`, and objects gone into.
-    pub needs: BTreeSet<Vec<String>>,
+    pub required_paths: BTreeSet<Vec<String>>,
     /// Where variables begin whose way leads through values of unknown shape.
-    pub lenient: HashSet<usize>,
+    pub lenient_paths: HashSet<usize>,
     /// Where variables begin that mean the `this` of a loop around the template.
-    pub this: HashSet<usize>,
+    pub outer_this_paths: HashSet<usize>,
     /// Where `{{now}}` stands for the helper.
-    pub now: HashSet<usize>,
+    pub now_helpers: HashSet<usize>,
 }
 
 /// Checks a template that has been read.
-pub(super) fn check(source: &str, nodes: &[Node], names: &Names, context: (&Partials, Rules)) -> Checked {
+pub(super) fn check(
+    source: &str,
+    nodes: &[TemplateNode],
+    names: &ScopeShape,
+    context: (&Partials, Rules),
+) -> TemplateCheck {
     let (partials, rules) = context;
-    let mut check = Check {
+    let mut check = Checker {
         names,
         partials,
         rules,
-        found: Checked::default(),
-        frames: vec![Frame::root(names, rules.open)],
-        site: Site { partial: None, text: source },
+        outcome: TemplateCheck::default(),
+        frames: vec![ScopeFrame::root(names, rules.any_scope)],
+        current_text: TextRef { partial: None, text: source },
         used_at: 0..0,
         active: Vec::new(),
-        content: None,
+        block_size: None,
         depth: 0,
         walked: 0,
         size: 0,
     };
     check.nodes(nodes, false);
-    check.found
+    check.outcome
 }
 
-struct Check<'a> {
-    names: &'a Names,
+struct Checker<'a> {
+    names: &'a ScopeShape,
     partials: &'a Partials,
     rules: Rules,
-    found: Checked,
+    outcome: TemplateCheck,
     /// The scopes around, innermost last.
-    frames: Vec<Frame<'a>>,
+    frames: Vec<ScopeFrame<'a>>,
     /// The text that is being walked.
-    site: Site<'a>,
+    current_text: TextRef<'a>,
     /// Where the template uses the partial that is being walked.
     used_at: Range<usize>,
     /// The partials that are being walked, by the text they stand in and the place there.
     active: Vec<(Option<&'a str>, usize)>,
     /// How large the block is that was given to the partial being walked.
-    content: Option<usize>,
+    block_size: Option<usize>,
     depth: usize,
     /// How much has been walked.
     walked: usize,
@@ -92,30 +97,30 @@ struct Check<'a> {
     size: usize,
 }
 
-impl<'a> Check<'a> {
-    fn place(&self, range: Range<usize>) -> Place {
-        match self.site.partial {
-            None => Place::Here(range),
-            Some(name) => Place::Partial { name: name.to_owned(), range, used_at: self.used_at.clone() },
+impl<'a> Checker<'a> {
+    fn span(&self, range: Range<usize>) -> TemplateSpan {
+        match self.current_text.partial {
+            None => TemplateSpan::Template(range),
+            Some(name) => TemplateSpan::Partial { name: name.to_owned(), range, used_at: self.used_at.clone() },
         }
     }
 
-    fn fault(&mut self, range: &Range<usize>, code: Code, message: impl Into<String>) -> Fault {
-        Fault::new(self.place(range.clone()), code, message)
+    fn error(&mut self, range: &Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {
+        TemplateError::new(self.span(range.clone()), code, message)
     }
 
-    fn report(&mut self, fault: Fault) {
-        if self.found.faults.len() < MAX_FAULTS && !self.found.faults.contains(&fault) {
-            self.found.faults.push(fault);
+    fn report(&mut self, fault: TemplateError) {
+        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&fault) {
+            self.outcome.errors.push(fault);
         }
     }
 
-    fn is_here(&self) -> bool {
-        self.site.partial.is_none()
+    fn in_template(&self) -> bool {
+        self.current_text.partial.is_none()
     }
 
     /// Counts what is walked and what is rendered of it; `false` once either is too much.
-    fn spend(&mut self, walked: usize, size: usize, at: &Range<usize>) -> bool {
+    fn charge(&mut self, walked: usize, size: usize, at: &Range<usize>) -> bool {
         if self.walked.max(self.size) > MAX_EXPANSION {
             return false;
         }
@@ -124,7 +129,7 @@ impl<'a> Check<'a> {
         let fits = self.walked.max(self.size) <= MAX_EXPANSION;
         if !fits {
             let message = format!("with all partials written out the template is larger than {MAX_EXPANSION} bytes");
-            let fault = self.fault(at, Code::TooLarge, message);
+            let fault = self.error(at, Code::TooLarge, message);
             self.report(fault);
         }
         fits

@@ -2,174 +2,174 @@
 
 use std::borrow::Cow;
 
-use super::Check;
-use super::frame::{Frame, Typed};
+use super::Checker;
+use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::Code;
-use crate::template::fault::Fault;
+use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
-use crate::template::shape::{Shape, field};
+use crate::template::shape::{Shape, field_shape};
 use crate::template::syntax::{Ident, PathNode};
 
 /// How many fields an error lists.
-const LISTED: usize = 12;
+const MAX_LISTED_FIELDS: usize = 12;
 
-const LOCALS: [&str; 4] = ["index", "key", "first", "last"];
+const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 
-impl<'a> Check<'a> {
+impl<'a> Checker<'a> {
     /// What a variable means. A fault is reported, and the answer is then that nothing is known.
-    pub(super) fn path(&mut self, path: &'a PathNode) -> Typed<'a> {
-        let found = if path.local { self.local(path) } else { self.variable(path) };
+    pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
+        let found = if path.local { self.local_variable(path) } else { self.variable(path) };
         found.unwrap_or_else(|fault| {
             self.report(*fault);
-            Typed::made(Shape::Any)
+            TypedValue::computed(Shape::Any)
         })
     }
 
     /// Whether a plain name is a variable here.
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(super) fn is_variable(&self, name: &str) -> bool {
         let bound = self.frames.iter().any(|frame| frame.params.iter().any(|(bound, _)| *bound == name));
         let this = self.frames.last().map(|frame| &frame.this.shape);
-        bound || this.is_some_and(|shape| **shape != Shape::Any && field(shape, name).is_some())
+        bound || this.is_some_and(|shape| **shape != Shape::Any && field_shape(shape, name).is_some())
     }
 
     /// Whether any name may be one here.
-    pub(super) fn knows_nothing(&self) -> bool {
+    pub(super) fn scope_is_unknown(&self) -> bool {
         self.frames.last().is_none_or(|frame| *frame.this.shape == Shape::Any)
     }
 
     /// That a value is used, as a whole.
-    pub(super) fn read(&mut self, value: &Typed<'a>) {
-        self.found.reads.extend(value.paths().cloned());
-        self.need(value);
+    pub(super) fn mark_read(&mut self, value: &TypedValue<'a>) {
+        self.outcome.read_paths.extend(value.paths().cloned());
+        self.mark_required(value);
     }
 
     /// That a value must be there, though perhaps only parts of it are used.
-    pub(super) fn need(&mut self, value: &Typed<'a>) {
+    pub(super) fn mark_required(&mut self, value: &TypedValue<'a>) {
         if let Some(origin) = &value.origin {
-            self.found.needs.insert(origin.clone());
+            self.outcome.required_paths.insert(origin.clone());
         }
     }
 
-    fn above(&self, ups: usize) -> Option<(usize, &Frame<'a>)> {
+    fn frame_above(&self, ups: usize) -> Option<(usize, &ScopeFrame<'a>)> {
         let index = self.frames.len().checked_sub(1 + ups)?;
         Some((index, self.frames.get(index)?))
     }
 
-    fn local(&mut self, path: &'a PathNode) -> Result<Typed<'a>, Box<Fault>> {
-        let Some(name) = path.names.first() else { return Ok(Typed::made(Shape::Any)) };
-        let locals = self.above(path.ups).map(|(_, frame)| frame.locals).unwrap_or_default();
+    fn local_variable(&mut self, path: &'a PathNode) -> Result<TypedValue<'a>, Box<TemplateError>> {
+        let Some(name) = path.names.first() else { return Ok(TypedValue::computed(Shape::Any)) };
+        let locals = self.frame_above(path.parent_steps).map(|(_, frame)| frame.locals).unwrap_or_default();
         let shape = match name.text.as_str() {
             "index" if locals.index => Shape::Number,
             "first" | "last" if locals.index => Shape::Boolean,
             "key" if locals.key => Shape::Text,
-            _ if self.rules.open => Shape::Any,
-            _ => return Err(Box::new(self.no_local(path, &name.text, locals.index))),
+            _ if self.rules.any_scope => Shape::Any,
+            _ => return Err(Box::new(self.unknown_local(path, &name.text, locals.index))),
         };
-        Ok(Typed::made(shape))
+        Ok(TypedValue::computed(shape))
     }
 
-    fn no_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> Fault {
-        let fault = self.fault(&path.span, Code::UnknownVariable, format!("there is no `@{name}` here"));
-        match (LOCALS.contains(&name), in_loop) {
-            (true, true) => fault.help("a list has `@index`; only an object has `@key`").instead("@index"),
+    fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
+        let fault = self.error(&path.span, Code::UnknownVariable, format!("there is no `@{name}` here"));
+        match (LOCAL_NAMES.contains(&name), in_loop) {
+            (true, true) => fault.help("a list has `@index`; only an object has `@key`").replacement("@index"),
             (true, false) => fault.help("it is there inside of `{{#each …}}`"),
-            (false, _) => match crate::diagnostic::nearest(name, LOCALS) {
-                Some(near) => fault.help(format!("did you mean `@{near}`?")).instead(format!("@{near}")),
+            (false, _) => match crate::diagnostic::nearest(name, LOCAL_NAMES) {
+                Some(near) => fault.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
                 None => fault.help("there are `@index`, `@key`, `@first`, `@last` and `@root.…`"),
             },
         }
     }
 
-    fn variable(&mut self, path: &'a PathNode) -> Result<Typed<'a>, Box<Fault>> {
-        let (mut value, names) = self.start(path)?;
+    fn variable(&mut self, path: &'a PathNode) -> Result<TypedValue<'a>, Box<TemplateError>> {
+        let (mut value, names) = self.path_start(path)?;
         for (place, name) in names.iter().enumerate() {
-            if matches!(value.shape.as_ref(), Shape::Any) && self.is_here() {
-                self.found.lenient.insert(path.span.start);
+            if matches!(value.shape.as_ref(), Shape::Any) && self.in_template() {
+                self.outcome.lenient_paths.insert(path.span.start);
             }
-            value = match self.step(&value, name) {
+            value = match self.field_of(&value, name) {
                 Some(next) => next,
-                None => return Err(Box::new(self.no_field(path, (names, place), &value))),
+                None => return Err(Box::new(self.unknown_field(path, (names, place), &value))),
             };
         }
         Ok(value)
     }
 
     /// The value at which a path begins, and the names that lead on from there.
-    fn start(&mut self, path: &'a PathNode) -> Result<(Typed<'a>, &'a [Ident]), Box<Fault>> {
+    fn path_start(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
         let names = path.names.as_slice();
         if path.root {
             let root = self.frames.first().map(|frame| frame.this.clone());
-            return Ok((root.unwrap_or_else(|| Typed::made(Shape::Any)), names));
+            return Ok((root.unwrap_or_else(|| TypedValue::computed(Shape::Any)), names));
         }
         // Handlebars looks for names of blocks first, in every scope, even behind `this` and `../`.
         if let Some((first, rest)) = names.split_first() {
-            let bound = |frame: &Frame<'a>| frame.params.iter().find(|(name, _)| *name == first.text).cloned();
+            let bound = |frame: &ScopeFrame<'a>| frame.params.iter().find(|(name, _)| *name == first.text).cloned();
             if let Some((_, value)) = self.frames.iter().rev().find_map(bound) {
                 return Ok((value, rest));
             }
         }
-        let Some((index, frame)) = self.above(path.ups) else { return self.outside(path) };
+        let Some((index, frame)) = self.frame_above(path.parent_steps) else { return self.above_template(path) };
         let this = frame.this.clone();
         if let (true, Some(shape)) = (index == 0 && path.this, self.names.this()) {
-            if self.is_here() {
-                self.found.this.insert(path.span.start);
+            if self.in_template() {
+                self.outcome.outer_this_paths.insert(path.span.start);
             }
             let origin = Some(vec!["this".to_owned()]);
-            return Ok((Typed::of(Cow::Borrowed(shape), origin), names));
+            return Ok((TypedValue::of(Cow::Borrowed(shape), origin), names));
         }
-        if this.is_root() && names.is_empty() && !self.rules.open {
+        if this.is_root() && names.is_empty() && !self.rules.any_scope {
             let message = "`this` is the whole scope here, which is no value";
-            let fault = self.fault(&path.span, Code::UnknownVariable, message);
+            let fault = self.error(&path.span, Code::UnknownVariable, message);
             return Err(Box::new(fault.help("name the variable; `this` is an element inside of `{{#each …}}`")));
         }
         Ok((this, names))
     }
 
-    fn outside(&mut self, path: &'a PathNode) -> Result<(Typed<'a>, &'a [Ident]), Box<Fault>> {
-        if self.rules.open {
-            return Ok((Typed::made(Shape::Any), path.names.as_slice()));
+    fn above_template(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
+        if self.rules.any_scope {
+            return Ok((TypedValue::computed(Shape::Any), path.names.as_slice()));
         }
         let message = "`../` leads out of the template";
-        let fault = self.fault(&path.span, Code::UnknownVariable, message);
+        let fault = self.error(&path.span, Code::UnknownVariable, message);
         let fault =
             fault.help("only `{{#each}}`, `{{#with}}` and partials have something above them; `@root.` is the top");
         Err(Box::new(fault))
     }
 
-    fn step(&mut self, value: &Typed<'a>, name: &Ident) -> Option<Typed<'a>> {
-        let shape = field(&value.shape, &name.text)?;
+    fn field_of(&mut self, value: &TypedValue<'a>, name: &Ident) -> Option<TypedValue<'a>> {
+        let shape = field_shape(&value.shape, &name.text)?;
         if matches!(value.shape.as_ref(), Shape::List(_)) {
-            self.read(value);
-            return Some(Typed::made_of(shape, value));
+            self.mark_read(value);
+            return Some(TypedValue::made_of(shape, value));
         }
-        Some(Typed::field_of(shape, value, &name.text))
+        Some(TypedValue::field_of(shape, value, &name.text))
     }
 
-    fn no_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &Typed<'a>) -> Fault {
+    fn unknown_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &TypedValue<'a>) -> TemplateError {
         let (names, place) = at;
-        let Some(name) = names.get(place) else { return self.fault(&path.span, Code::UnknownVariable, "unknown") };
+        let Some(name) = names.get(place) else { return self.error(&path.span, Code::UnknownVariable, "unknown") };
         let earlier = path.names.iter().filter(|other| other.span.start < name.span.start);
         let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
         let wrong = &name.text;
         if value.is_root() {
-            return self.no_variable(name, path.plain().is_some());
+            return self.unknown_variable(name, path.single_name().is_some());
         }
         let message = match value.shape.as_ref() {
             Shape::List(_) => format!("`{owner}` is a list and has no field `{wrong}`"),
             Shape::Object(_) => format!("`{owner}` has no field `{wrong}`"),
-            other => format!("`{owner}` is {} and has no field `{wrong}`", other.words()),
+            other => format!("`{owner}` is {} and has no field `{wrong}`", other.describe()),
         };
-        let fault = self.fault(&name.span, Code::UnknownVariable, message);
-        if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.open {
+        let fault = self.error(&name.span, Code::UnknownVariable, message);
+        if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
             let help = format!("inside of this block a name is a field of `this`; write `@root.{wrong}`");
             let fault = fault.help(help);
-            return if path.plain().is_some() { fault.instead(format!("@root.{wrong}")) } else { fault };
+            return if path.single_name().is_some() { fault.replacement(format!("@root.{wrong}")) } else { fault };
         }
         match value.shape.as_ref() {
             Shape::Object(fields) => {
                 let fault = fault.did_you_mean(wrong, fields.keys().map(String::as_str));
-                listing(fault, fields.keys().map(String::as_str).collect())
+                with_field_list(fault, fields.keys().map(String::as_str).collect())
             }
             Shape::List(_) => {
                 fault.help("go through it with `{{#each …}}`, or take one with `{{first …}}` or a number")
@@ -178,17 +178,17 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn no_variable(&mut self, name: &Ident, plain: bool) -> Fault {
+    fn unknown_variable(&mut self, name: &Ident, plain: bool) -> TemplateError {
         let wrong = name.text.as_str();
-        let fault = self.fault(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
+        let fault = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
         for owner in ["env", "steps", "server", "result", "arguments"] {
             let there = matches!(self.names.get(owner), Some(Shape::Object(fields)) if fields.contains_key(wrong));
             if there {
-                return fault.help(format!("did you mean `{owner}.{wrong}`?")).instead(format!("{owner}.{wrong}"));
+                return fault.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
             }
         }
         if wrong == "now" && plain {
-            return fault.help("write `(now)`: it is a helper").instead("(now)");
+            return fault.help("write `(now)`: it is a helper").replacement("(now)");
         }
         let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
         let candidates: Vec<&str> = self.names.iter().chain(bound).collect();
@@ -201,8 +201,8 @@ impl<'a> Check<'a> {
 }
 
 /// Adds which fields there are, where they are not too many to be read.
-fn listing(mut fault: Fault, fields: Vec<&str>) -> Fault {
-    if fields.is_empty() || fields.len() > LISTED {
+fn with_field_list(mut fault: TemplateError, fields: Vec<&str>) -> TemplateError {
+    if fields.is_empty() || fields.len() > MAX_LISTED_FIELDS {
         return fault;
     }
     let all = match fields.as_slice() {

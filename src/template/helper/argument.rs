@@ -6,76 +6,76 @@ use std::borrow::Cow;
 use handlebars::{Context, Handlebars, Helper, HelperDef, PathAndJson, RenderContext, RenderErrorReason, ScopedJson};
 use serde_json::Value;
 
-use crate::budget::weight;
+use crate::budget::memory_size;
 use crate::template::limit::MAX_OUTPUT;
-use crate::template::render::{RenderError, charge_made, charge_read, text_of};
+use crate::template::render::{RenderError, charge_memory, charge_work, value_to_text};
 
 /// What a helper answers.
-pub(in crate::template) type Answer = Result<Value, RenderError>;
+pub(in crate::template) type HelperValue = Result<Value, RenderError>;
 
 /// A helper that gives a value and needs nothing but what it is given.
-pub(in crate::template) type Plain = fn(&dyn Given) -> Answer;
+pub(in crate::template) type HelperFn = fn(&dyn HelperParams) -> HelperValue;
 
 /// What a helper was given, by Handlebars or by our own filling.
-pub(in crate::template) trait Given {
+pub(in crate::template) trait HelperParams {
     /// The value at a place, where one was given.
-    fn at(&self, place: usize) -> Option<&Value>;
+    fn param(&self, place: usize) -> Option<&Value>;
 
     /// The value of a name, where one was given.
-    fn named(&self, name: &str) -> Option<&Value>;
+    fn option(&self, name: &str) -> Option<&Value>;
 
     /// Charges what the helper reads.
-    fn read(&self, units: usize) -> Result<(), RenderError>;
+    fn charge_work(&self, units: usize) -> Result<(), RenderError>;
 
     /// Charges what the helper is about to make.
-    fn make(&self, bytes: usize) -> Result<(), RenderError>;
+    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError>;
 }
 
-impl Given for Helper<'_> {
-    fn at(&self, place: usize) -> Option<&Value> {
+impl HelperParams for Helper<'_> {
+    fn param(&self, place: usize) -> Option<&Value> {
         self.param(place).map(PathAndJson::value)
     }
 
-    fn named(&self, name: &str) -> Option<&Value> {
+    fn option(&self, name: &str) -> Option<&Value> {
         self.hash_get(name).map(PathAndJson::value)
     }
 
-    fn read(&self, units: usize) -> Result<(), RenderError> {
-        charge_read(units)
+    fn charge_work(&self, units: usize) -> Result<(), RenderError> {
+        charge_work(units)
     }
 
-    fn make(&self, bytes: usize) -> Result<(), RenderError> {
-        charge_made(bytes)
+    fn charge_memory(&self, bytes: usize) -> Result<(), RenderError> {
+        charge_memory(bytes)
     }
 }
 
 /// The value at a place; null where there is none.
-pub(super) fn value(given: &dyn Given, place: usize) -> &Value {
-    given.at(place).unwrap_or(&Value::Null)
+pub(super) fn param_or_null(given: &dyn HelperParams, place: usize) -> &Value {
+    given.param(place).unwrap_or(&Value::Null)
 }
 
 /// The value at a place as text, which is charged as read.
-pub(super) fn text(given: &dyn Given, place: usize) -> Result<Cow<'_, str>, RenderError> {
-    text_read(given, value(given, place))
+pub(super) fn param_text(given: &dyn HelperParams, place: usize) -> Result<Cow<'_, str>, RenderError> {
+    charged_text(given, param_or_null(given, place))
 }
 
 /// A value as text, which is charged as read; what is no text is written out for it.
-pub(super) fn text_read<'v>(given: &dyn Given, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
+pub(super) fn charged_text<'v>(given: &dyn HelperParams, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
     match value {
-        Value::String(text) => given.read(text.len())?,
-        other => given.make(weight(other))?,
+        Value::String(text) => given.charge_work(text.len())?,
+        other => given.charge_memory(memory_size(other))?,
     }
-    Ok(text_of(value))
+    Ok(value_to_text(value))
 }
 
 /// A copy of a value, which is charged.
-pub(super) fn copy(given: &dyn Given, value: &Value) -> Answer {
-    given.make(weight(value))?;
+pub(super) fn charged_clone(given: &dyn HelperParams, value: &Value) -> HelperValue {
+    given.charge_memory(memory_size(value))?;
     Ok(value.clone())
 }
 
 /// A number of things: of a number or of text that is one. `None` for anything else.
-pub(super) fn count(value: &Value) -> Option<usize> {
+pub(super) fn as_count(value: &Value) -> Option<usize> {
     let number = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|float| float.max(0.0) as u64)),
         Value::String(text) => text.trim().parse().ok(),
@@ -84,27 +84,27 @@ pub(super) fn count(value: &Value) -> Option<usize> {
     number.and_then(|number| usize::try_from(number).ok())
 }
 
-pub(super) fn answer(text: impl Into<String>) -> Answer {
+pub(super) fn text_value(text: impl Into<String>) -> HelperValue {
     Ok(Value::String(text.into()))
 }
 
 /// Charges a text before it is made, and refuses one that would be larger than a template may become.
-pub(super) fn affordable(given: &dyn Given, size: Option<usize>) -> Result<(), RenderError> {
+pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
     match size {
-        Some(size) if size <= MAX_OUTPUT => given.make(size),
+        Some(size) if size <= MAX_OUTPUT => given.charge_memory(size),
         _ => Err(RenderError::TooLarge { limit: MAX_OUTPUT }),
     }
 }
 
 /// Our error inside of Handlebars', from which [`render`](crate::template::render) takes it out again.
-pub(in crate::template) fn failure(error: RenderError) -> handlebars::RenderError {
+pub(in crate::template) fn wrap_error(error: RenderError) -> handlebars::RenderError {
     RenderErrorReason::NestedError(Box::new(error)).into()
 }
 
 /// A plain helper as Handlebars calls it.
-pub(super) struct Called(pub(super) Plain);
+pub(super) struct FnHelper(pub(super) HelperFn);
 
-impl HelperDef for Called {
+impl HelperDef for FnHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -112,6 +112,6 @@ impl HelperDef for Called {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        (self.0)(helper).map(ScopedJson::Derived).map_err(failure)
+        (self.0)(helper).map(ScopedJson::Derived).map_err(wrap_error)
     }
 }

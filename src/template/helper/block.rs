@@ -6,17 +6,19 @@ use handlebars::{
 };
 use serde_json::Value;
 
-use super::argument::failure;
-use crate::template::render::{Limited, RenderError, STEP, charge_copy, charge_read, count_round, truthy};
+use super::argument::wrap_error;
+use crate::template::render::{
+    LimitedOutput, RenderError, STEP_COST, charge_copy, charge_work, count_iteration, is_truthy,
+};
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("each", Box::new(Each));
-    registry.register_helper("if", Box::new(If { when: true }));
-    registry.register_helper("unless", Box::new(If { when: false }));
+    registry.register_helper("if", Box::new(If { expected: true }));
+    registry.register_helper("unless", Box::new(If { expected: false }));
     registry.register_helper("with", Box::new(With));
 }
 
-fn otherwise<'reg: 'rc, 'rc>(
+fn render_inverse<'reg: 'rc, 'rc>(
     helper: &Helper<'rc>,
     registry: &'reg Handlebars<'reg>,
     context: &'rc Context,
@@ -31,7 +33,7 @@ fn otherwise<'reg: 'rc, 'rc>(
 struct Each;
 
 /// One element of what a loop goes through.
-struct Round<'v> {
+struct Iteration<'v> {
     /// The last step of the path to it.
     step: String,
     key: Option<&'v str>,
@@ -56,17 +58,18 @@ impl HelperDef for Each {
             _ => 0,
         };
         if length == 0 {
-            return otherwise(helper, registry, context, (rendering, out));
+            return render_inverse(helper, registry, context, (rendering, out));
         }
-        rendering.push_block(block_of(over).map_err(failure)?);
-        let mut out = Limited::new(out);
-        let mut go = |round: Round<'_>| round.render(helper, over, (registry, context, body), (rendering, &mut out));
+        rendering.push_block(block_context(over).map_err(wrap_error)?);
+        let mut out = LimitedOutput::new(out);
+        let mut go =
+            |round: Iteration<'_>| round.render(helper, over, (registry, context, body), (rendering, &mut out));
         match over.value() {
             Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
-                go(Round { step: index.to_string(), key: None, index, last: index + 1 == length, value })
+                go(Iteration { step: index.to_string(), key: None, index, last: index + 1 == length, value })
             })?,
             Value::Object(fields) => fields.iter().enumerate().try_for_each(|(index, (key, value))| {
-                go(Round { step: key.clone(), key: Some(key), index, last: index + 1 == length, value })
+                go(Iteration { step: key.clone(), key: Some(key), index, last: index + 1 == length, value })
             })?,
             _ => {}
         }
@@ -75,19 +78,19 @@ impl HelperDef for Each {
     }
 }
 
-type Where<'t, 'reg, 'rc> = (&'reg Handlebars<'reg>, &'rc Context, &'rc Template);
+type RenderTarget<'t, 'reg, 'rc> = (&'reg Handlebars<'reg>, &'rc Context, &'rc Template);
 
-impl Round<'_> {
+impl Iteration<'_> {
     fn render<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
         over: &PathAndJson<'rc>,
-        (registry, context, body): Where<'_, 'reg, 'rc>,
+        (registry, context, body): RenderTarget<'_, 'reg, 'rc>,
         (rendering, out): (&mut RenderContext<'reg, 'rc>, &mut dyn Output),
     ) -> HelperResult {
-        count_round().map_err(failure)?;
+        count_iteration().map_err(wrap_error)?;
         if let Some(block) = rendering.block_mut() {
-            self.enter(block, over).map_err(failure)?;
+            self.enter(block, over).map_err(wrap_error)?;
             block.set_block_params(self.params(helper, over)?);
         }
         body.render(registry, context, rendering, out)
@@ -132,7 +135,7 @@ impl Round<'_> {
         match value {
             Some(name) if over.context_path().is_some() => params.add_path(name, Vec::new())?,
             Some(name) => {
-                charge_copy(self.value).map_err(failure)?;
+                charge_copy(self.value).map_err(wrap_error)?;
                 params.add_value(name, self.value.clone())?;
             }
             None => {}
@@ -144,7 +147,7 @@ impl Round<'_> {
     }
 }
 
-fn block_of<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, RenderError> {
+fn block_context<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, RenderError> {
     let mut block = BlockContext::new();
     match value.context_path() {
         Some(path) => block.base_path_mut().clone_from(path),
@@ -168,11 +171,11 @@ impl HelperDef for With {
         out: &mut dyn Output,
     ) -> HelperResult {
         let (Some(value), Some(body)) = (helper.param(0), helper.template()) else { return Ok(()) };
-        if !truthy(value.value()) {
-            return otherwise(helper, registry, context, (rendering, out));
+        if !is_truthy(value.value()) {
+            return render_inverse(helper, registry, context, (rendering, out));
         }
-        charge_read(STEP).map_err(failure)?;
-        let mut block = block_of(value).map_err(failure)?;
+        charge_work(STEP_COST).map_err(wrap_error)?;
+        let mut block = block_context(value).map_err(wrap_error)?;
         if let Some(outer) = rendering.block() {
             block.local_variables_mut().clone_from(outer.local_variables());
         }
@@ -181,7 +184,7 @@ impl HelperDef for With {
             match value.context_path() {
                 Some(_) => params.add_path(name, Vec::new())?,
                 None => {
-                    charge_copy(value.value()).map_err(failure)?;
+                    charge_copy(value.value()).map_err(wrap_error)?;
                     params.add_value(name, value.value().clone())?;
                 }
             }
@@ -195,7 +198,7 @@ impl HelperDef for With {
 }
 
 struct If {
-    when: bool,
+    expected: bool,
 }
 
 impl HelperDef for If {
@@ -207,13 +210,13 @@ impl HelperDef for If {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
-        charge_read(STEP).map_err(failure)?;
+        charge_work(STEP_COST).map_err(wrap_error)?;
         let zero_counts = helper.hash_get("includeZero").and_then(|zero| zero.value().as_bool()).unwrap_or(false);
         let holds = helper.param(0).is_some_and(|value| value.value().is_truthy(zero_counts));
-        match helper.template().filter(|_| holds == self.when) {
+        match helper.template().filter(|_| holds == self.expected) {
             Some(body) => body.render(registry, context, rendering, out),
-            None if holds == self.when => Ok(()),
-            None => otherwise(helper, registry, context, (rendering, out)),
+            None if holds == self.expected => Ok(()),
+            None => render_inverse(helper, registry, context, (rendering, out)),
         }
     }
 }

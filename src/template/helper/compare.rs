@@ -6,41 +6,41 @@ use std::cmp::Ordering;
 use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, ScopedJson};
 use serde_json::{Number, Value};
 
-use super::argument::{Given, failure, value};
-use crate::budget::weight;
-use crate::template::render::{RenderError, STEP, truthy};
+use super::argument::{HelperParams, param_or_null, wrap_error};
+use crate::budget::memory_size;
+use crate::template::render::{RenderError, STEP_COST, is_truthy};
 
 /// What is asked of the values that are given.
-type Test = fn(&dyn Given) -> bool;
+type Predicate = fn(&dyn HelperParams) -> bool;
 
-const TESTS: &[(&str, Test)] = &[
-    ("eq", |given| value(given, 0) == value(given, 1)),
-    ("ne", |given| value(given, 0) != value(given, 1)),
-    ("gt", |given| order(given) == Some(Ordering::Greater)),
-    ("gte", |given| order(given).is_some_and(Ordering::is_ge)),
-    ("lt", |given| order(given) == Some(Ordering::Less)),
-    ("lte", |given| order(given).is_some_and(Ordering::is_le)),
-    ("and", |given| all(given).all(truthy)),
-    ("or", |given| all(given).any(truthy)),
-    ("not", |given| !truthy(value(given, 0))),
+const PREDICATES: &[(&str, Predicate)] = &[
+    ("eq", |given| param_or_null(given, 0) == param_or_null(given, 1)),
+    ("ne", |given| param_or_null(given, 0) != param_or_null(given, 1)),
+    ("gt", |given| compare_params(given) == Some(Ordering::Greater)),
+    ("gte", |given| compare_params(given).is_some_and(Ordering::is_ge)),
+    ("lt", |given| compare_params(given) == Some(Ordering::Less)),
+    ("lte", |given| compare_params(given).is_some_and(Ordering::is_le)),
+    ("and", |given| all_params(given).all(is_truthy)),
+    ("or", |given| all_params(given).any(is_truthy)),
+    ("not", |given| !is_truthy(param_or_null(given, 0))),
 ];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    for (name, test) in TESTS {
-        registry.register_helper(name, Box::new(Asked(*test)));
+    for (name, test) in PREDICATES {
+        registry.register_helper(name, Box::new(PredicateHelper(*test)));
     }
 }
 
-struct Asked(Test);
+struct PredicateHelper(Predicate);
 
-impl Asked {
-    fn holds(&self, given: &dyn Given) -> Result<bool, RenderError> {
-        given.read(STEP + compared(value(given, 0), value(given, 1)))?;
+impl PredicateHelper {
+    fn holds(&self, given: &dyn HelperParams) -> Result<bool, RenderError> {
+        given.charge_work(STEP_COST + comparison_cost(param_or_null(given, 0), param_or_null(given, 1)))?;
         Ok((self.0)(given))
     }
 }
 
-impl HelperDef for Asked {
+impl HelperDef for PredicateHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -48,7 +48,7 @@ impl HelperDef for Asked {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        self.holds(helper).map(|holds| ScopedJson::Derived(holds.into())).map_err(failure)
+        self.holds(helper).map(|holds| ScopedJson::Derived(holds.into())).map_err(wrap_error)
     }
 
     fn call<'reg: 'rc, 'rc>(
@@ -59,7 +59,7 @@ impl HelperDef for Asked {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
-        let holds = self.holds(helper).map_err(failure)?;
+        let holds = self.holds(helper).map_err(wrap_error)?;
         match if holds { helper.template() } else { helper.inverse() } {
             _ if !helper.is_block() => Ok(out.write(if holds { "true" } else { "false" })?),
             Some(body) => body.render(registry, context, rendering, out),
@@ -68,26 +68,28 @@ impl HelperDef for Asked {
     }
 }
 
-fn all(given: &dyn Given) -> impl Iterator<Item = &Value> {
-    (0..).map_while(|place| given.at(place))
+fn all_params(given: &dyn HelperParams) -> impl Iterator<Item = &Value> {
+    (0..).map_while(|place| given.param(place))
 }
 
 /// How much of two values is read where they are compared.
-fn compared(one: &Value, other: &Value) -> usize {
+fn comparison_cost(one: &Value, other: &Value) -> usize {
     match (one, other) {
         (Value::String(one), Value::String(other)) => one.len().min(other.len()),
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => weight(one) + weight(other),
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            memory_size(one) + memory_size(other)
+        }
         _ => 0,
     }
 }
 
 /// Which of the first two values is greater: of numbers, texts and truth values, and of a number and a text that is one.
-fn order(given: &dyn Given) -> Option<Ordering> {
+fn compare_params(given: &dyn HelperParams) -> Option<Ordering> {
     let number = |text: &str| text.parse::<Number>().ok();
-    match (value(given, 0), value(given, 1)) {
-        (Value::Number(one), Value::Number(other)) => order_of_numbers(one, other),
-        (Value::Number(one), Value::String(other)) => order_of_numbers(one, &number(other)?),
-        (Value::String(one), Value::Number(other)) => order_of_numbers(&number(one)?, other),
+    match (param_or_null(given, 0), param_or_null(given, 1)) {
+        (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
+        (Value::Number(one), Value::String(other)) => compare_numbers(one, &number(other)?),
+        (Value::String(one), Value::Number(other)) => compare_numbers(&number(one)?, other),
         (Value::String(one), Value::String(other)) => Some(one.cmp(other)),
         (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
         _ => None,
@@ -95,16 +97,16 @@ fn order(given: &dyn Given) -> Option<Ordering> {
 }
 
 /// Which of two numbers is greater, to the last digit.
-fn order_of_numbers(one: &Number, other: &Number) -> Option<Ordering> {
+fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => Some(one.cmp(&other)),
-        (Some(one), None) => order_of_mixed(one, other.as_f64()?),
-        (None, Some(other)) => order_of_mixed(other, one.as_f64()?).map(Ordering::reverse),
+        (Some(one), None) => compare_integer_with_float(one, other.as_f64()?),
+        (None, Some(other)) => compare_integer_with_float(other, one.as_f64()?).map(Ordering::reverse),
         (None, None) => one.as_f64()?.partial_cmp(&other.as_f64()?),
     }
 }
 
-fn order_of_mixed(whole: i128, float: f64) -> Option<Ordering> {
+fn compare_integer_with_float(whole: i128, float: f64) -> Option<Ordering> {
     // A float beyond any whole number of JSON becomes the greatest or the least that there is.
     let by_whole = whole.cmp(&(float.trunc() as i128));
     Some(by_whole.then(0.0_f64.partial_cmp(&float.fract())?))

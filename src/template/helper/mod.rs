@@ -11,16 +11,16 @@ mod print;
 
 use handlebars::Handlebars;
 
-pub(super) use argument::{Answer, Given, Plain};
-pub(super) use print::{GET, PRINT, guard_skeleton};
-pub(super) use table::{Form, Gives, Kind, Signature, TABLE, signature};
+pub(super) use argument::{HelperFn, HelperParams, HelperValue};
+pub(super) use print::{GET, PRINT, empty_guard_block};
 pub use table::{HelperDoc, helpers};
-pub(super) use time::NOW_UNLESS;
-pub(super) use time::check_format;
+pub(super) use table::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, signature};
+pub(super) use time::NOW_FALLBACK;
+pub(super) use time::is_valid_format;
 
 /// Whether a name is that of a helper that needs nothing given: as an argument's, it could be read both ways.
-pub fn stands_alone(name: &str) -> bool {
-    signature(name).is_some_and(|row| row.required.is_empty() && row.form != Form::Block)
+pub fn is_helper_without_arguments(name: &str) -> bool {
+    signature(name).is_some_and(|row| row.required.is_empty() && row.form != HelperForm::Block)
 }
 
 /// Whether a name is that of a helper. An argument of that name still means the argument.
@@ -33,8 +33,8 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     for foreign in ["log", "raw"] {
         registry.unregister_helper(foreign);
     }
-    for (name, helper) in plain_helpers() {
-        registry.register_helper(name, Box::new(argument::Called(helper)));
+    for (name, helper) in helper_fns() {
+        registry.register_helper(name, Box::new(argument::FnHelper(helper)));
     }
     block::register(registry);
     compare::register(registry);
@@ -43,10 +43,10 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
 }
 
 /// The helper of a name, where it needs nothing but what it is given.
-pub(super) fn plain(name: &str) -> Option<Plain> {
-    plain_helpers().find_map(|(known, helper)| (known == name).then_some(helper))
+pub(super) fn helper_fn(name: &str) -> Option<HelperFn> {
+    helper_fns().find_map(|(known, helper)| (known == name).then_some(helper))
 }
 
-fn plain_helpers() -> impl Iterator<Item = (&'static str, Plain)> {
+fn helper_fns() -> impl Iterator<Item = (&'static str, HelperFn)> {
     [text::HELPERS, list::HELPERS, time::HELPERS].into_iter().flatten().copied()
 }

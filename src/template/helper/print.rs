@@ -6,9 +6,11 @@ use handlebars::{
 };
 use serde_json::Value;
 
-use super::argument::{failure, text, value};
+use super::argument::{param_or_null, param_text, wrap_error};
 use crate::template::encode::encode;
-use crate::template::render::{Limited, MARK, Mode, RenderError, STEP, capture, charge_copy, charge_read, mode};
+use crate::template::render::{
+    LimitedOutput, MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode,
+};
 
 /// `{{ print label value as-it-is}}`: prints a value as the slot wants it.
 pub(in crate::template) const PRINT: &str = " print";
@@ -18,13 +20,13 @@ pub(in crate::template) const GET: &str = " get";
 pub(in crate::template) const GUARD: &str = " guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    registry.register_helper(PRINT, Box::new(Print));
-    registry.register_helper(GET, Box::new(Get));
-    registry.register_helper(GUARD, Box::new(Guard));
+    registry.register_helper(PRINT, Box::new(PrintHelper));
+    registry.register_helper(GET, Box::new(GetHelper));
+    registry.register_helper(GUARD, Box::new(GuardHelper));
 }
 
 /// A guard block with nothing in it, as Handlebars' tree has it.
-pub(in crate::template) fn guard_skeleton() -> Option<Box<handlebars::template::HelperTemplate>> {
+pub(in crate::template) fn empty_guard_block() -> Option<Box<handlebars::template::HelperTemplate>> {
     let mut template = Template::compile("{{#guard}}{{/guard}}").ok()?;
     match template.elements.pop() {
         Some(TemplateElement::HelperBlock(mut block)) => {
@@ -35,9 +37,9 @@ pub(in crate::template) fn guard_skeleton() -> Option<Box<handlebars::template::
     }
 }
 
-struct Print;
+struct PrintHelper;
 
-impl HelperDef for Print {
+impl HelperDef for PrintHelper {
     fn call<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -47,23 +49,23 @@ impl HelperDef for Print {
         out: &mut dyn Output,
     ) -> HelperResult {
         let mode = mode();
-        charge_read(STEP).map_err(failure)?;
+        charge_work(STEP_COST).map_err(wrap_error)?;
         match mode {
-            Mode::Captured => {
-                charge_copy(value(helper, 1)).map_err(failure)?;
-                capture(value(helper, 1));
+            PrintMode::Captured => {
+                charge_copy(param_or_null(helper, 1)).map_err(wrap_error)?;
+                capture(param_or_null(helper, 1));
                 Ok(())
             }
-            Mode::Plain => Shown.call(helper, registry, context, rendering, out),
-            Mode::Marked | Mode::Encoded => {
-                let label = text(helper, 0).map_err(failure)?;
-                if mode == Mode::Marked && text(helper, 1).map_err(failure)?.contains(MARK) {
+            PrintMode::Plain => PrintText.call(helper, registry, context, rendering, out),
+            PrintMode::Marked | PrintMode::Encoded => {
+                let label = param_text(helper, 0).map_err(wrap_error)?;
+                if mode == PrintMode::Marked && param_text(helper, 1).map_err(wrap_error)?.contains(MARK) {
                     let reason = "holds a NUL character";
-                    return Err(failure(RenderError::Refused { variable: label.into_owned(), reason }));
+                    return Err(wrap_error(RenderError::Refused { variable: label.into_owned(), reason }));
                 }
                 // Straight to the output: marks must not take part in indentation.
                 out.write(&format!("{MARK}{label}{MARK}"))?;
-                Shown.call(helper, registry, context, rendering, out)?;
+                PrintText.call(helper, registry, context, rendering, out)?;
                 Ok(out.write("\0")?)
             }
         }
@@ -71,9 +73,9 @@ impl HelperDef for Print {
 }
 
 /// The text of what is printed, which Handlebars then writes with its own rules of indentation.
-struct Shown;
+struct PrintText;
 
-impl HelperDef for Shown {
+impl HelperDef for PrintText {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -81,16 +83,16 @@ impl HelperDef for Shown {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let text = text(helper, 1).map_err(failure)?;
-        let as_it_is = value(helper, 2).as_bool() == Some(true);
-        let text = if mode() == Mode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
+        let text = param_text(helper, 1).map_err(wrap_error)?;
+        let as_it_is = param_or_null(helper, 2).as_bool() == Some(true);
+        let text = if mode() == PrintMode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
         Ok(ScopedJson::Derived(Value::String(text)))
     }
 }
 
-struct Get;
+struct GetHelper;
 
-impl HelperDef for Get {
+impl HelperDef for GetHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -99,22 +101,22 @@ impl HelperDef for Get {
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name where a list has only positions is an error to Handlebars; it is a field that an answer lacks.
-        Ok(rendering.evaluate(context, &text(helper, 0).map_err(failure)?).unwrap_or(ScopedJson::Missing))
+        Ok(rendering.evaluate(context, &param_text(helper, 0).map_err(wrap_error)?).unwrap_or(ScopedJson::Missing))
     }
 }
 
 /// Charges the use of a partial, which is given a copy of all that is in scope.
 fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Result<(), RenderError> {
-    charge_read(STEP)?;
+    charge_work(STEP_COST)?;
     match rendering.evaluate(context, "this") {
         Ok(value) => charge_copy(value.as_json()),
         Err(_) => Ok(()),
     }
 }
 
-struct Guard;
+struct GuardHelper;
 
-impl HelperDef for Guard {
+impl HelperDef for GuardHelper {
     fn call<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -123,9 +125,9 @@ impl HelperDef for Guard {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
-        charge_partial(context, rendering).map_err(failure)?;
+        charge_partial(context, rendering).map_err(wrap_error)?;
         match helper.template() {
-            Some(body) => body.render(registry, context, rendering, &mut Limited::new(out)),
+            Some(body) => body.render(registry, context, rendering, &mut LimitedOutput::new(out)),
             None => Ok(()),
         }
     }

@@ -16,13 +16,13 @@ pub struct HelperDoc {
 /// Every helper, in the order in which documentation shows them.
 pub fn helpers() -> &'static [HelperDoc] {
     static DOCS: std::sync::LazyLock<Vec<HelperDoc>> =
-        std::sync::LazyLock::new(|| TABLE.iter().map(|row| row.doc).collect());
+        std::sync::LazyLock::new(|| SIGNATURES.iter().map(|row| row.doc).collect());
     &DOCS
 }
 
 /// What a helper takes in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum Kind {
+pub(in crate::template) enum ParamKind {
     Any,
     /// What prints as one word or line: a text, a number, a truth value.
     Text,
@@ -34,33 +34,33 @@ pub(in crate::template) enum Kind {
     Measurable,
 }
 
-impl Kind {
+impl ParamKind {
     pub fn accepts(self, shape: &Shape) -> bool {
         match (self, shape) {
-            (Kind::Any, _) | (_, Shape::Any) => true,
-            (Kind::Text, shape) => matches!(shape, Shape::Text | Shape::Number | Shape::Boolean),
-            (Kind::Number, shape) => matches!(shape, Shape::Number),
-            (Kind::List, shape) => matches!(shape, Shape::List(_)),
-            (Kind::Collection, shape) => matches!(shape, Shape::List(_)) || shape.is_object(),
-            (Kind::Measurable, shape) => matches!(shape, Shape::List(_) | Shape::Text) || shape.is_object(),
+            (ParamKind::Any, _) | (_, Shape::Any) => true,
+            (ParamKind::Text, shape) => matches!(shape, Shape::Text | Shape::Number | Shape::Boolean),
+            (ParamKind::Number, shape) => matches!(shape, Shape::Number),
+            (ParamKind::List, shape) => matches!(shape, Shape::List(_)),
+            (ParamKind::Collection, shape) => matches!(shape, Shape::List(_)) || shape.is_object(),
+            (ParamKind::Measurable, shape) => matches!(shape, Shape::List(_) | Shape::Text) || shape.is_object(),
         }
     }
 
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
-            Kind::Any => "anything",
-            Kind::Text => "text",
-            Kind::Number => "a number",
-            Kind::List => "a list",
-            Kind::Collection => "a list or an object",
-            Kind::Measurable => "a list, an object or text",
+            ParamKind::Any => "anything",
+            ParamKind::Text => "text",
+            ParamKind::Number => "a number",
+            ParamKind::List => "a list",
+            ParamKind::Collection => "a list or an object",
+            ParamKind::Measurable => "a list, an object or text",
         }
     }
 }
 
 /// Whether a helper stands in a hole, around a block, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum Form {
+pub(in crate::template) enum HelperForm {
     Inline,
     Block,
     Both,
@@ -68,7 +68,7 @@ pub(in crate::template) enum Form {
 
 /// What a helper answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::template) enum Gives {
+pub(in crate::template) enum ReturnShape {
     Text,
     Number,
     Boolean,
@@ -77,14 +77,14 @@ pub(in crate::template) enum Gives {
     Any,
 }
 
-impl Gives {
+impl ReturnShape {
     pub fn shape(self) -> Shape {
         match self {
-            Gives::Text => Shape::Text,
-            Gives::Number => Shape::Number,
-            Gives::Boolean => Shape::Boolean,
-            Gives::Texts => Shape::list(Shape::Text),
-            Gives::Any => Shape::Any,
+            ReturnShape::Text => Shape::Text,
+            ReturnShape::Number => Shape::Number,
+            ReturnShape::Boolean => Shape::Boolean,
+            ReturnShape::Texts => Shape::list(Shape::Text),
+            ReturnShape::Any => Shape::Any,
         }
     }
 }
@@ -93,77 +93,77 @@ impl Gives {
 #[derive(Debug)]
 pub(in crate::template) struct Signature {
     pub doc: HelperDoc,
-    pub form: Form,
+    pub form: HelperForm,
     /// What must be given, by place.
-    pub required: &'static [Kind],
+    pub required: &'static [ParamKind],
     /// What may be given after that.
-    pub optional: &'static [Kind],
+    pub optional: &'static [ParamKind],
     /// What any further place takes, where there may be any number.
-    pub more: Option<Kind>,
+    pub variadic: Option<ParamKind>,
     /// What may be given by name.
-    pub named: &'static [(&'static str, Kind)],
-    pub gives: Gives,
+    pub options: &'static [(&'static str, ParamKind)],
+    pub returns: ReturnShape,
     /// The places of what cannot be recognised in what it makes of it. What is given by name then cannot be, either.
     pub alters: &'static [usize],
     /// How many block parameters it binds at most.
-    pub binds: usize,
+    pub max_block_params: usize,
 }
 
 impl Signature {
-    pub fn kind(&self, place: usize) -> Option<Kind> {
-        self.required.iter().chain(self.optional).nth(place).copied().or(self.more)
+    pub fn param_kind(&self, place: usize) -> Option<ParamKind> {
+        self.required.iter().chain(self.optional).nth(place).copied().or(self.variadic)
     }
 }
 
 pub(in crate::template) fn signature(name: &str) -> Option<&'static Signature> {
-    TABLE.iter().find(|row| row.doc.name == name)
+    SIGNATURES.iter().find(|row| row.doc.name == name)
 }
 
 const fn row(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature {
         doc: HelperDoc { name, usage, description },
-        form: Form::Inline,
+        form: HelperForm::Inline,
         required: &[],
         optional: &[],
-        more: None,
-        named: &[],
-        gives: Gives::Text,
+        variadic: None,
+        options: &[],
+        returns: ReturnShape::Text,
         alters: &[],
-        binds: 0,
+        max_block_params: 0,
     }
 }
 
 const fn compare(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature {
-        form: Form::Both,
-        required: &[Kind::Any, Kind::Any],
-        gives: Gives::Boolean,
+        form: HelperForm::Both,
+        required: &[ParamKind::Any, ParamKind::Any],
+        returns: ReturnShape::Boolean,
         ..row(name, usage, description)
     }
 }
 
 const fn combine(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { more: Some(Kind::Any), ..compare(name, usage, description) }
+    Signature { variadic: Some(ParamKind::Any), ..compare(name, usage, description) }
 }
 
 const fn text(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
-    Signature { required: &[Kind::Text], ..row(name, usage, description) }
+    Signature { required: &[ParamKind::Text], ..row(name, usage, description) }
 }
 
 const fn altering(signature: Signature) -> Signature {
     Signature { alters: &[0], ..signature }
 }
 
-const BLOCK: Signature = Signature { form: Form::Block, required: &[Kind::Any], ..row("", "", "") };
+const BLOCK: Signature = Signature { form: HelperForm::Block, required: &[ParamKind::Any], ..row("", "", "") };
 
-pub(in crate::template) static TABLE: &[Signature] = &[
+pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         doc: HelperDoc {
             name: "if",
             usage: "{{#if x}}…{{else if y}}…{{else}}…{{/if}}",
             description: "Prints the block when `x` is true: not \"\", 0, false, null, [] or {}. `includeZero=true` lets 0 be true",
         },
-        named: &[("includeZero", Kind::Any)],
+        options: &[("includeZero", ParamKind::Any)],
         ..BLOCK
     },
     Signature {
@@ -172,7 +172,7 @@ pub(in crate::template) static TABLE: &[Signature] = &[
             usage: "{{#unless x}}…{{else}}…{{/unless}}",
             description: "Prints the block when `x` is not true",
         },
-        named: &[("includeZero", Kind::Any)],
+        options: &[("includeZero", ParamKind::Any)],
         ..BLOCK
     },
     Signature {
@@ -181,8 +181,8 @@ pub(in crate::template) static TABLE: &[Signature] = &[
             usage: "{{#each xs as |x index|}}…{{else}}…{{/each}}",
             description: "Prints the block once for each element of a list or object, which is `this`; knows @index, @key, @first and @last",
         },
-        required: &[Kind::Collection],
-        binds: 2,
+        required: &[ParamKind::Collection],
+        max_block_params: 2,
         ..BLOCK
     },
     Signature {
@@ -191,12 +191,12 @@ pub(in crate::template) static TABLE: &[Signature] = &[
             usage: "{{#with x as |y|}}…{{else}}…{{/with}}",
             description: "Prints the block with `x` as `this`, when it is true",
         },
-        binds: 1,
+        max_block_params: 1,
         ..BLOCK
     },
     Signature {
-        required: &[Kind::Any, Kind::Any],
-        gives: Gives::Any,
+        required: &[ParamKind::Any, ParamKind::Any],
+        returns: ReturnShape::Any,
         ..row(
             "lookup",
             "{{lookup object key}}",
@@ -212,19 +212,19 @@ pub(in crate::template) static TABLE: &[Signature] = &[
     combine("and", "{{#if (and a b …)}}", "Whether all are true"),
     combine("or", "{{#if (or a b …)}}", "Whether any is true"),
     Signature {
-        form: Form::Both,
-        required: &[Kind::Any],
-        gives: Gives::Boolean,
+        form: HelperForm::Both,
+        required: &[ParamKind::Any],
+        returns: ReturnShape::Boolean,
         ..row("not", "{{#if (not a)}}", "Whether it is not true")
     },
     Signature {
-        required: &[Kind::Measurable],
-        gives: Gives::Number,
+        required: &[ParamKind::Measurable],
+        returns: ReturnShape::Number,
         ..row("len", "{{len xs}}", "How many elements a list, fields an object or characters a text has")
     },
     Signature {
-        required: &[Kind::Any],
-        named: &[("indent", Kind::Number)],
+        required: &[ParamKind::Any],
+        options: &[("indent", ParamKind::Number)],
         ..row("json", "{{json x indent=2}}", "The value as JSON, on one line unless `indent` says how far to indent")
     },
     altering(text("upper", "{{upper x}}", "The text in upper case")),
@@ -232,8 +232,8 @@ pub(in crate::template) static TABLE: &[Signature] = &[
     altering(text("capitalize", "{{capitalize x}}", "The text with its first letter in upper case")),
     text("trim", "{{trim x}}", "The text without white space at its ends"),
     Signature {
-        required: &[Kind::List],
-        optional: &[Kind::Text],
+        required: &[ParamKind::List],
+        optional: &[ParamKind::Text],
         ..row(
             "join",
             "{{join xs \", \"}}",
@@ -241,14 +241,14 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         )
     },
     Signature {
-        required: &[Kind::Text, Kind::Text],
-        gives: Gives::Texts,
+        required: &[ParamKind::Text, ParamKind::Text],
+        returns: ReturnShape::Texts,
         alters: &[0],
         ..row("split", "{{#each (split x \",\")}}", "The parts of a text between separators, as a list")
     },
     Signature {
         alters: &[0],
-        required: &[Kind::Text, Kind::Text, Kind::Text],
+        required: &[ParamKind::Text, ParamKind::Text, ParamKind::Text],
         ..row(
             "replace",
             "{{replace x \"from\" \"to\"}}",
@@ -256,14 +256,14 @@ pub(in crate::template) static TABLE: &[Signature] = &[
         )
     },
     Signature {
-        required: &[Kind::Any, Kind::Any],
-        more: Some(Kind::Any),
-        gives: Gives::Any,
+        required: &[ParamKind::Any, ParamKind::Any],
+        variadic: Some(ParamKind::Any),
+        returns: ReturnShape::Any,
         ..row("default", "{{default x \"none\"}}", "The first that is neither null nor empty text")
     },
     Signature {
         alters: &[0],
-        required: &[Kind::Text, Kind::Text],
+        required: &[ParamKind::Text, ParamKind::Text],
         ..row(
             "indent",
             "{{indent x 4}}",
@@ -272,35 +272,35 @@ pub(in crate::template) static TABLE: &[Signature] = &[
     },
     Signature {
         alters: &[0],
-        required: &[Kind::Text, Kind::Number],
-        named: &[("end", Kind::Text)],
+        required: &[ParamKind::Text, ParamKind::Number],
+        options: &[("end", ParamKind::Text)],
         ..row("truncate", "{{truncate x 80 end=\"…\"}}", "The text, cut to so many characters, the `end` included")
     },
     Signature {
-        gives: Gives::Texts,
+        returns: ReturnShape::Texts,
         alters: &[0],
         ..text("lines", "{{#each (lines x)}}", "The lines of a text, as a list")
     },
     Signature {
-        required: &[Kind::List],
-        optional: &[Kind::Number],
-        gives: Gives::Any,
+        required: &[ParamKind::List],
+        optional: &[ParamKind::Number],
+        returns: ReturnShape::Any,
         ..row("first", "{{first xs}} {{first xs 3}}", "The first element of a list, or a list of the first few")
     },
     Signature {
-        required: &[Kind::List],
-        optional: &[Kind::Number],
-        gives: Gives::Any,
+        required: &[ParamKind::List],
+        optional: &[ParamKind::Number],
+        returns: ReturnShape::Any,
         ..row("last", "{{last xs}} {{last xs 3}}", "The last element of a list, or a list of the last few")
     },
     Signature {
         alters: &[0],
-        optional: &[Kind::Text],
+        optional: &[ParamKind::Text],
         ..row("now", "{{now}} {{now \"%Y-%m-%d\"}}", "The time, in UTC, as RFC 3339 or in a format of strftime")
     },
     Signature {
         alters: &[0, 1],
-        required: &[Kind::Text, Kind::Text],
+        required: &[ParamKind::Text, ParamKind::Text],
         ..row("date", "{{date x \"%d.%m.%Y\"}}", "A date (RFC 3339, or seconds since 1970) in a format of strftime")
     },
     text("path", "{{path x}}", "A path for a URL, in which each segment is percent-encoded and `/` stays"),

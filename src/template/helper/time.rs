@@ -8,28 +8,28 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
-use super::argument::{Answer, Given, Plain, answer, failure, text, value};
+use super::argument::{HelperFn, HelperParams, HelperValue, param_or_null, param_text, text_value, wrap_error};
 use crate::template::render::{RenderError, now as time_of_rendering};
 
-pub(super) const HELPERS: &[(&str, Plain)] = &[("date", date)];
+pub(super) const HELPERS: &[(&str, HelperFn)] = &[("date", date)];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    registry.register_helper("now", Box::new(Now));
-    registry.register_helper(NOW_UNLESS, Box::new(NowUnless));
+    registry.register_helper("now", Box::new(NowHelper));
+    registry.register_helper(NOW_FALLBACK, Box::new(NowFallback));
 }
 
 /// Whether a format of strftime is one.
-pub(in crate::template) fn check_format(format: &str) -> bool {
-    formatted(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), format).is_some()
+pub(in crate::template) fn is_valid_format(format: &str) -> bool {
+    format_time(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), format).is_some()
 }
 
-fn formatted(time: &Zoned, format: &str) -> Option<String> {
+fn format_time(time: &Zoned, format: &str) -> Option<String> {
     strtime::format(format, time).ok()
 }
 
-struct Now;
+struct NowHelper;
 
-impl HelperDef for Now {
+impl HelperDef for NowHelper {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -37,26 +37,26 @@ impl HelperDef for Now {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        now(helper).map(ScopedJson::Derived).map_err(failure)
+        now(helper).map(ScopedJson::Derived).map_err(wrap_error)
     }
 }
 
-fn now(given: &dyn Given) -> Answer {
+fn now(given: &dyn HelperParams) -> HelperValue {
     let now = time_of_rendering();
-    if given.at(0).is_none() {
+    if given.param(0).is_none() {
         let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        return answer(whole.to_string());
+        return text_value(whole.to_string());
     }
-    let shown = formatted(&now.to_zoned(TimeZone::UTC), &text(given, 0)?);
-    shown.map_or_else(|| Err(refusal("now", "is given a format that strftime does not know")), answer)
+    let shown = format_time(&now.to_zoned(TimeZone::UTC), &param_text(given, 0)?);
+    shown.map_or_else(|| Err(helper_error("now", "is given a format that strftime does not know")), text_value)
 }
 
 /// `( now)`: the helper, unless something of that name is in scope. For partials, which learn that only here.
-pub(in crate::template) const NOW_UNLESS: &str = " now";
+pub(in crate::template) const NOW_FALLBACK: &str = " now";
 
-struct NowUnless;
+struct NowFallback;
 
-impl HelperDef for NowUnless {
+impl HelperDef for NowFallback {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
@@ -66,24 +66,24 @@ impl HelperDef for NowUnless {
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         match rendering.evaluate(context, "now") {
             Ok(value) if !value.is_missing() => Ok(value),
-            _ => Now.call_inner(helper, registry, context, rendering),
+            _ => NowHelper.call_inner(helper, registry, context, rendering),
         }
     }
 }
 
-fn date(given: &dyn Given) -> Answer {
-    let source = value(given, 0);
+fn date(given: &dyn HelperParams) -> HelperValue {
+    let source = param_or_null(given, 0);
     if source.is_null() || source.as_str() == Some("") {
-        return answer("");
+        return text_value("");
     }
     let Some(time) = time_of(source) else {
-        return Err(refusal("date", "is given what is no date; it takes RFC 3339 or seconds since 1970"));
+        return Err(helper_error("date", "is given what is no date; it takes RFC 3339 or seconds since 1970"));
     };
-    let shown = formatted(&time, &text(given, 1)?);
-    shown.map_or_else(|| Err(refusal("date", "is given a format that strftime does not know")), answer)
+    let shown = format_time(&time, &param_text(given, 1)?);
+    shown.map_or_else(|| Err(helper_error("date", "is given a format that strftime does not know")), text_value)
 }
 
-fn refusal(helper: &'static str, reason: &'static str) -> RenderError {
+fn helper_error(helper: &'static str, reason: &'static str) -> RenderError {
     RenderError::Helper { helper, reason }
 }
 

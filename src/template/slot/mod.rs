@@ -2,7 +2,7 @@
 //! A slot is a type, and so is what it makes: a text made for one place cannot be put into another.
 
 mod text;
-mod typed;
+mod value;
 mod url;
 mod path;
 
@@ -11,15 +11,15 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::compile::sole;
-use super::fault::Fault;
-use super::render::{Mode, RenderError};
-use super::syntax::{Hole, Node};
+use super::compile::single_interpolation;
+use super::error::TemplateError;
+use super::render::{PrintMode, RenderError};
+use super::syntax::{Interpolation, TemplateNode};
 
 pub use path::{FilePath, PathText};
-pub use text::{Argv, Base64, Base64Text, Element, EnvText, EnvValue, Header, HeaderText, PlainText, Text};
-pub use typed::{Condition, Json, JsonValue, Parameter, Parameters};
+pub use text::{Argv, ArgvElement, Base64, Base64Text, EnvText, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
+pub use value::{Condition, JsonLeaf, JsonValue, QueryValue, QueryValues};
 
 mod sealed {
     pub trait Sealed {}
@@ -32,10 +32,10 @@ pub trait Slot: sealed::Sealed + Sized + Debug + 'static {
 
     /// What is known of the place since the template was read.
     #[doc(hidden)]
-    type Known: Debug;
+    type Analysis: Debug;
 
     #[doc(hidden)]
-    const MODE: Mode;
+    const MODE: PrintMode;
 
     /// Whether a template that is exactly one `{{…}}` makes something of the value rather than of its text.
     #[doc(hidden)]
@@ -47,56 +47,57 @@ pub trait Slot: sealed::Sealed + Sized + Debug + 'static {
 
     /// Checks what the place asks of a template as a whole. Answers the hole that stands as it is, if any.
     #[doc(hidden)]
-    fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> (Self::Known, Option<Range<usize>>);
+    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>)
+    -> (Self::Analysis, Option<Range<usize>>);
 
     /// Makes the outcome of the only expression's value; `None` where its text serves.
     #[doc(hidden)]
-    fn finish_value(_: &Value, _: &str, _: &Self::Known) -> Option<Result<Self::Output, RenderError>> {
+    fn output_from_value(_: &Value, _: &str, _: &Self::Analysis) -> Option<Result<Self::Output, RenderError>> {
         None
     }
 
     /// Makes the outcome of text.
     #[doc(hidden)]
-    fn finish(filled: Filled, known: &Self::Known) -> Result<Self::Output, RenderError>;
+    fn output_from_text(filled: RenderedText, known: &Self::Analysis) -> Result<Self::Output, RenderError>;
 }
 
 /// A template that was read.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Written<'w> {
+pub struct ParsedTemplate<'w> {
     pub(in crate::template) text: &'w str,
-    pub(in crate::template) nodes: &'w [Node],
+    pub(in crate::template) nodes: &'w [TemplateNode],
     /// The path of the variable that the whole template is.
     pub(in crate::template) variable: Option<&'w [String]>,
 }
 
-impl<'w> Written<'w> {
-    pub(in crate::template) fn sole(&self) -> Option<&'w Hole> {
-        sole(self.nodes)
+impl<'w> ParsedTemplate<'w> {
+    pub(in crate::template) fn single_interpolation(&self) -> Option<&'w Interpolation> {
+        single_interpolation(self.nodes)
     }
 }
 
 /// A text that was rendered, and where its values stand in it.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Filled {
+pub struct RenderedText {
     pub(in crate::template) text: String,
     /// Ranges of the text, each with what messages call the variable.
-    pub(in crate::template) holes: Vec<(Range<usize>, String)>,
+    pub(in crate::template) value_spans: Vec<(Range<usize>, String)>,
 }
 
-impl Filled {
-    pub(in crate::template) fn unmarked(text: String) -> Filled {
-        Filled { text, holes: Vec::new() }
+impl RenderedText {
+    pub(in crate::template) fn without_values(text: String) -> RenderedText {
+        RenderedText { text, value_spans: Vec::new() }
     }
 
     /// The first variable whose value touches a range of the text; an empty value touches where it would stand.
     fn variable_in(&self, range: &Range<usize>) -> Option<&str> {
         let touches = |hole: &Range<usize>| hole.start <= range.end && hole.end >= range.start;
-        self.holes.iter().find(|(hole, _)| touches(hole)).map(|(_, label)| label.as_str())
+        self.value_spans.iter().find(|(hole, _)| touches(hole)).map(|(_, label)| label.as_str())
     }
 }
 
-fn refused(variable: &str, reason: &'static str) -> RenderError {
+fn refused_value(variable: &str, reason: &'static str) -> RenderError {
     RenderError::Refused { variable: variable.to_owned(), reason }
 }

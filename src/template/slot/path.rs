@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Filled, Slot, Written, refused, sealed::Sealed};
+use super::{ParsedTemplate, RenderedText, Slot, refused_value, sealed::Sealed};
 use crate::diagnostic::Code;
-use crate::template::fault::Fault;
-use crate::template::render::{Mode, RenderError};
-use crate::template::syntax::Node;
+use crate::template::error::TemplateError;
+use crate::template::render::{PrintMode, RenderError};
+use crate::template::syntax::TemplateNode;
 
 /// The path of a file, such as `docs/{{name}}.md`.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Sealed for FilePath {}
 /// What the text of a template says of its path, whatever the values.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct OwnPath {
+pub struct LiteralPath {
     /// The folder that it names before its first tag.
     folder: String,
     /// The names beginning with `.` that stand in it whole.
@@ -35,20 +35,20 @@ pub struct OwnPath {
 
 impl Slot for FilePath {
     type Output = PathText;
-    type Known = OwnPath;
-    const MODE: Mode = Mode::Marked;
+    type Analysis = LiteralPath;
+    const MODE: PrintMode = PrintMode::Marked;
 
-    fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> (OwnPath, Option<Range<usize>>) {
-        faults.extend(never_served(written));
+    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
+        faults.extend(hidden_name_errors(written));
         let own = match written.nodes.first() {
-            Some(Node::Text(text)) => written.text.get(text.span.clone()).unwrap_or_default(),
+            Some(TemplateNode::Text(text)) => written.text.get(text.span.clone()).unwrap_or_default(),
             _ => "",
         };
         let folder = own.rfind('/').map_or("", |end| own.get(..=end).unwrap_or_default()).to_owned();
-        (OwnPath { folder, hidden: hidden(written) }, None)
+        (LiteralPath { folder, hidden: literal_hidden_names(written) }, None)
     }
 
-    fn finish(filled: Filled, own: &OwnPath) -> Result<PathText, RenderError> {
+    fn output_from_text(filled: RenderedText, own: &LiteralPath) -> Result<PathText, RenderError> {
         let mut start = 0;
         for segment in filled.text.split(['/', '\\']) {
             let range = start..start + segment.len();
@@ -56,30 +56,31 @@ impl Slot for FilePath {
             let reason = match segment {
                 "" | "." => "is empty, where a part of a path must be",
                 ".." => "leads out of its folder",
-                _ if segment.starts_with('.') => HIDDEN,
+                _ if segment.starts_with('.') => HIDDEN_NAME_REASON,
                 _ if segment.contains(':') => "holds a `:`, which begins a drive in a path",
                 _ => continue,
             };
-            let made = || blame(&filled, &range, segment);
-            let left_over =
-                || (reason == HIDDEN && !own.hidden.iter().any(|name| name == segment)).then_some("the path");
+            let made = || responsible_variable(&filled, &range, segment);
+            let left_over = || {
+                (reason == HIDDEN_NAME_REASON && !own.hidden.iter().any(|name| name == segment)).then_some("the path")
+            };
             if let Some(variable) = made().or_else(left_over) {
-                return Err(refused(variable, reason));
+                return Err(refused_value(variable, reason));
             }
         }
         Ok(PathText { text: filled.text, folder: own.folder.clone() })
     }
 }
 
-const HIDDEN: &str = "would make a name that begins with `.`, and hidden files are not served";
+const HIDDEN_NAME_REASON: &str = "would make a name that begins with `.`, and hidden files are not served";
 
 /// The names beginning with `.` that the text has whole, from a `/` to the next. What begins with `.` beside them does
 /// so only where a value or a block before it came to nothing.
-fn hidden(written: &Written<'_>) -> Vec<String> {
+fn literal_hidden_names(written: &ParsedTemplate<'_>) -> Vec<String> {
     let last = written.nodes.len().saturating_sub(1);
     let mut names = Vec::new();
     for (nth, node) in written.nodes.iter().enumerate() {
-        let Node::Text(text) = node else { continue };
+        let TemplateNode::Text(text) = node else { continue };
         let parts: Vec<&str> = written.text.get(text.span.clone()).unwrap_or_default().split('/').collect();
         let whole = usize::from(nth > 0)..parts.len() - usize::from(nth < last);
         let own = parts.get(whole).unwrap_or_default().iter().filter(|part| part.starts_with('.'));
@@ -89,28 +90,28 @@ fn hidden(written: &Written<'_>) -> Vec<String> {
 }
 
 /// The places where a `.` of the text begins a name that a value goes on with: such a path would always be refused.
-fn never_served<'w>(written: &'w Written<'_>) -> impl Iterator<Item = Fault> + 'w {
+fn hidden_name_errors<'w>(written: &'w ParsedTemplate<'_>) -> impl Iterator<Item = TemplateError> + 'w {
     let pairs = written.nodes.iter().zip(written.nodes.iter().skip(1));
     pairs.filter_map(|(text, next)| {
-        let (Node::Text(text), Node::Hole(_)) = (text, next) else { return None };
+        let (TemplateNode::Text(text), TemplateNode::Interpolation(_)) = (text, next) else { return None };
         let shown = written.text.get(text.span.clone())?;
         let name = shown.rsplit('/').next().unwrap_or_default();
         let begins = name.starts_with('.') && (name.len() < shown.len() || text.span.start == 0);
         let words = "a name that a value is part of may not begin with `.`";
         let span = text.span.end - name.len()..text.span.end;
         let help = "hidden files are served where the path names them whole";
-        begins.then(|| Fault::here(span, Code::Unsafe, words).help(help))
+        begins.then(|| TemplateError::at_range(span, Code::Unsafe, words).help(help))
     })
 }
 
 /// The variable that made a segment what it is; `None` where it is the manifest's own.
-fn blame<'f>(filled: &'f Filled, range: &Range<usize>, segment: &str) -> Option<&'f str> {
+fn responsible_variable<'f>(filled: &'f RenderedText, range: &Range<usize>, segment: &str) -> Option<&'f str> {
     // An empty value is guilty too of what the text behind it begins with.
     if segment.is_empty() || segment.starts_with('.') {
         return filled.variable_in(range);
     }
     let inside = |hole: &Range<usize>| hole.start < range.end && hole.end > range.start;
     let drive = segment.contains(':') && range.start > 0;
-    let guilty = filled.holes.iter().find(|(hole, _)| inside(hole)).map(|(_, label)| label.as_str());
+    let guilty = filled.value_spans.iter().find(|(hole, _)| inside(hole)).map(|(_, label)| label.as_str());
     guilty.filter(|_| !drive)
 }

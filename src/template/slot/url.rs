@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Filled, Slot, Written, refused, sealed::Sealed};
+use super::{ParsedTemplate, RenderedText, Slot, refused_value, sealed::Sealed};
 use crate::diagnostic::Code;
 use crate::template::compile::Template;
-use crate::template::encode::is_dots;
-use crate::template::fault::Fault;
-use crate::template::render::{Mode, RenderError};
-use crate::template::syntax::{Expression, Hole, Node};
+use crate::template::encode::is_dot_segment;
+use crate::template::error::TemplateError;
+use crate::template::render::{PrintMode, RenderError};
+use crate::template::syntax::{Expression, Interpolation, TemplateNode};
 
 /// The URL of an HTTP request.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct UrlText {
     /// The URL.
     pub text: String,
     /// Whether all of it is one value that the manifest does not vouch for.
-    pub whole: bool,
+    pub is_whole_value: bool,
 }
 
 /// Who says which host a URL goes to.
@@ -35,13 +35,13 @@ pub enum UrlBase {
     /// An environment variable, which the text begins with.
     Env(String),
     /// A value that is the whole URL; its path, as [`Template::sole`] gives it.
-    Whole(Vec<String>),
+    Value(Vec<String>),
 }
 
 impl Template<Url> {
     /// Who says which host the URL goes to.
-    pub fn base(&self) -> &UrlBase {
-        self.known()
+    pub fn url_base(&self) -> &UrlBase {
+        self.analysis()
     }
 }
 
@@ -49,12 +49,12 @@ impl Sealed for Url {}
 
 impl Slot for Url {
     type Output = UrlText;
-    type Known = UrlBase;
-    const MODE: Mode = Mode::Encoded;
+    type Analysis = UrlBase;
+    const MODE: PrintMode = PrintMode::Encoded;
     const TYPED: bool = true;
 
-    fn inspect(written: &Written<'_>, faults: &mut Vec<Fault>) -> (UrlBase, Option<Range<usize>>) {
-        match base(written) {
+    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> (UrlBase, Option<Range<usize>>) {
+        match url_base(written) {
             Ok(found) => found,
             Err(fault) => {
                 faults.push(*fault);
@@ -63,60 +63,65 @@ impl Slot for Url {
         }
     }
 
-    fn finish_value(value: &Value, label: &str, base: &UrlBase) -> Option<Result<UrlText, RenderError>> {
-        let whole = matches!(base, UrlBase::Whole(_));
-        Some(whole_of(value, label).map(|text| UrlText { text, whole }))
+    fn output_from_value(value: &Value, label: &str, base: &UrlBase) -> Option<Result<UrlText, RenderError>> {
+        let whole = matches!(base, UrlBase::Value(_));
+        Some(url_from_value(value, label).map(|text| UrlText { text, is_whole_value: whole }))
     }
 
-    fn finish(filled: Filled, base: &UrlBase) -> Result<UrlText, RenderError> {
-        let from = match (base, filled.holes.first()) {
-            (UrlBase::Env(_), Some((hole, label))) if hole.is_empty() => return Err(refused(label, "is not set")),
+    fn output_from_text(filled: RenderedText, base: &UrlBase) -> Result<UrlText, RenderError> {
+        let from = match (base, filled.value_spans.first()) {
+            (UrlBase::Env(_), Some((hole, label))) if hole.is_empty() => {
+                return Err(refused_value(label, "is not set"));
+            }
             (UrlBase::Env(_), Some((hole, _))) => hole.end,
             _ => authority_end(&filled.text),
         };
         check_segments(&filled, from)?;
-        Ok(UrlText { text: filled.text, whole: false })
+        Ok(UrlText { text: filled.text, is_whole_value: false })
     }
 }
 
 /// A value that is a whole URL.
-fn whole_of(value: &Value, label: &str) -> Result<String, RenderError> {
+fn url_from_value(value: &Value, label: &str) -> Result<String, RenderError> {
     match value {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),
-        Value::Null | Value::String(_) => Err(refused(label, "is empty, where a URL must be")),
-        _ => Err(refused(label, "is no text, where a URL must be")),
+        Value::Null | Value::String(_) => Err(refused_value(label, "is empty, where a URL must be")),
+        _ => Err(refused_value(label, "is no text, where a URL must be")),
     }
 }
 
-type Base = (UrlBase, Option<Range<usize>>);
+type BaseAndSpan = (UrlBase, Option<Range<usize>>);
 
-fn base(written: &Written<'_>) -> Result<Base, Box<Fault>> {
+fn url_base(written: &ParsedTemplate<'_>) -> Result<BaseAndSpan, Box<TemplateError>> {
     let (first, rest) = match written.nodes.split_first() {
         None => return Ok((UrlBase::Relative, None)),
         Some((first, rest)) => (first, rest),
     };
     match first {
-        Node::Text(text) => {
+        TemplateNode::Text(text) => {
             let shown = written.text.get(text.span.clone()).unwrap_or_default();
-            literal(shown, (text.span.clone(), rest.first())).map(|base| (base, None))
+            literal_base(shown, (text.span.clone(), rest.first())).map(|base| (base, None))
         }
-        Node::Hole(hole) => variable(written, (hole, rest.first())),
-        other => Err(unsure(other)),
+        TemplateNode::Interpolation(hole) => variable_base(written, (hole, rest.first())),
+        other => Err(unknown_host_error(other)),
     }
 }
 
-const BEGINS: &str =
+const URL_START_HELP: &str =
     "a URL begins with its own scheme and host, or with `{{env.NAME}}`, or is exactly one `{{argument}}`";
 
-fn unsure(node: &Node) -> Box<Fault> {
+fn unknown_host_error(node: &TemplateNode) -> Box<TemplateError> {
     let span = match node {
-        Node::Text(text) => text.span.clone(),
-        Node::Hole(hole) => hole.span.clone(),
-        Node::Block(block) => block.call.span.clone(),
-        Node::Inline(inline) => inline.name.span.clone(),
-        Node::Partial(partial) => partial.name.span.clone(),
+        TemplateNode::Text(text) => text.span.clone(),
+        TemplateNode::Interpolation(hole) => hole.span.clone(),
+        TemplateNode::Block(block) => block.call.span.clone(),
+        TemplateNode::Inline(inline) => inline.name.span.clone(),
+        TemplateNode::Partial(partial) => partial.name.span.clone(),
     };
-    Box::new(Fault::here(span, Code::Unsafe, "it cannot be told which host this URL goes to").help(BEGINS))
+    Box::new(
+        TemplateError::at_range(span, Code::Unsafe, "it cannot be told which host this URL goes to")
+            .help(URL_START_HELP),
+    )
 }
 
 /// What ends the host of a URL. A backslash does so for some readers and not for others, so it does not for us.
@@ -124,15 +129,19 @@ fn ends_host(c: char) -> bool {
     matches!(c, '/' | '?' | '#')
 }
 
-fn literal(text: &str, (span, next): (Range<usize>, Option<&Node>)) -> Result<UrlBase, Box<Fault>> {
-    let fault = |message: &str| Box::new(Fault::here(span.clone(), Code::Unsafe, message).help(BEGINS));
+fn literal_base(
+    text: &str,
+    (span, next): (Range<usize>, Option<&TemplateNode>),
+) -> Result<UrlBase, Box<TemplateError>> {
+    let fault =
+        |message: &str| Box::new(TemplateError::at_range(span.clone(), Code::Unsafe, message).help(URL_START_HELP));
     if text.starts_with(ends_host) {
         let foreign = text.starts_with("//") || text.starts_with("/\\") || (text == "/" && next.is_some());
         return if foreign { Err(fault("this would name another host")) } else { Ok(UrlBase::Relative) };
     }
     let Some((scheme, after)) = text.split_once("://") else {
         return match next {
-            Some(node) => Err(unsure(node)),
+            Some(node) => Err(unknown_host_error(node)),
             None => Err(fault("this is no URL; it has no scheme")),
         };
     };
@@ -143,39 +152,42 @@ fn literal(text: &str, (span, next): (Range<usize>, Option<&Node>)) -> Result<Ur
     }
     match (after.find(ends_host), next) {
         (Some(0), _) => Err(fault("this URL has no host")),
-        (None, Some(node)) => Err(inside_host(node)),
+        (None, Some(node)) => Err(value_in_host_error(node)),
         _ => Ok(UrlBase::Literal),
     }
 }
 
-fn inside_host(node: &Node) -> Box<Fault> {
-    let mut fault = unsure(node);
+fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {
+    let mut fault = unknown_host_error(node);
     fault.message = "a value cannot be part of a URL's host".to_owned();
     fault.help = Some("end the host with `/` before it; a whole host belongs into `env`".to_owned());
     fault
 }
 
-fn variable(written: &Written<'_>, (hole, next): (&Hole, Option<&Node>)) -> Result<Base, Box<Fault>> {
-    let refuse = || unsure(&Node::Hole(hole.clone()));
+fn variable_base(
+    written: &ParsedTemplate<'_>,
+    (hole, next): (&Interpolation, Option<&TemplateNode>),
+) -> Result<BaseAndSpan, Box<TemplateError>> {
+    let refuse = || unknown_host_error(&TemplateNode::Interpolation(hole.clone()));
     let Expression::Path(path) = &hole.expression else { return Err(refuse()) };
     let names: Vec<&str> = path.names.iter().map(|name| name.text.as_str()).collect();
-    let plain = !path.local && path.ups == 0;
+    let plain = !path.local && path.parent_steps == 0;
     let env = match names.as_slice() {
         ["env", name] if plain && !path.this => Some((*name).to_owned()),
         _ => None,
     };
     match (env, next) {
         (Some(name), None) => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
-        (Some(name), Some(Node::Text(text))) => {
+        (Some(name), Some(TemplateNode::Text(text))) => {
             let shown = written.text.get(text.span.clone()).unwrap_or_default();
             match shown.starts_with(ends_host) {
                 true => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
-                false => Err(inside_host(&Node::Text(text.clone()))),
+                false => Err(value_in_host_error(&TemplateNode::Text(text.clone()))),
             }
         }
-        (Some(_), Some(node)) => Err(inside_host(node)),
+        (Some(_), Some(node)) => Err(value_in_host_error(node)),
         (None, None) => match written.variable {
-            Some(path) => Ok((UrlBase::Whole(path.to_vec()), None)),
+            Some(path) => Ok((UrlBase::Value(path.to_vec()), None)),
             None => Err(refuse()),
         },
         _ => Err(refuse()),
@@ -192,7 +204,7 @@ fn authority_end(text: &str) -> usize {
 }
 
 /// Refuses values that make a segment of the path vanish or go up.
-fn check_segments(filled: &Filled, from: usize) -> Result<(), RenderError> {
+fn check_segments(filled: &RenderedText, from: usize) -> Result<(), RenderError> {
     let rest = filled.text.get(from..).unwrap_or_default();
     let path = rest.find(['?', '#']).map_or(rest, |end| rest.get(..end).unwrap_or_default());
     let mut start = from;
@@ -200,10 +212,10 @@ fn check_segments(filled: &Filled, from: usize) -> Result<(), RenderError> {
         let range = start..start + segment.len();
         start = range.end + 1;
         let empty = segment.is_empty();
-        if !empty && !is_dots(segment) {
+        if !empty && !is_dot_segment(segment) {
             continue;
         }
-        let values = || filled.holes.iter().filter(|(hole, _)| hole.start >= from);
+        let values = || filled.value_spans.iter().filter(|(hole, _)| hole.start >= from);
         // An empty value stands in this very segment; a path's own `//` is its own affair.
         let guilty = match empty {
             true => values().find(|(hole, _)| hole.is_empty() && hole.start == range.start),
@@ -215,7 +227,7 @@ fn check_segments(filled: &Filled, from: usize) -> Result<(), RenderError> {
             } else {
                 "would be `.` or `..` in a URL's path"
             };
-            return Err(refused(label, reason));
+            return Err(refused_value(label, reason));
         }
     }
     Ok(())
@@ -233,19 +245,19 @@ impl Sealed for Uri {}
 
 impl Slot for Uri {
     type Output = UriText;
-    type Known = ();
-    const MODE: Mode = Mode::Encoded;
+    type Analysis = ();
+    const MODE: PrintMode = PrintMode::Encoded;
     const TYPED: bool = true;
 
-    fn inspect(_: &Written<'_>, _: &mut Vec<Fault>) -> ((), Option<Range<usize>>) {
+    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         ((), None)
     }
 
-    fn finish_value(value: &Value, label: &str, (): &()) -> Option<Result<UriText, RenderError>> {
-        Some(whole_of(value, label).map(UriText))
+    fn output_from_value(value: &Value, label: &str, (): &()) -> Option<Result<UriText, RenderError>> {
+        Some(url_from_value(value, label).map(UriText))
     }
 
-    fn finish(filled: Filled, (): &()) -> Result<UriText, RenderError> {
+    fn output_from_text(filled: RenderedText, (): &()) -> Result<UriText, RenderError> {
         Ok(UriText(filled.text))
     }
 }

@@ -3,21 +3,21 @@
 use std::ops::Range;
 
 use crate::diagnostic::Code;
-use crate::template::fault::Fault;
-use crate::template::limit::MAX_FAULTS;
+use crate::template::error::TemplateError;
+use crate::template::limit::MAX_ERRORS;
 
 /// That a fault was recorded and the tag cannot be read further.
 #[derive(Debug)]
-pub(super) struct Broken;
+pub(super) struct ErrorReported;
 
-pub(super) type Read<T> = Result<T, Broken>;
+pub(super) type ParseResult<T> = Result<T, ErrorReported>;
 
 /// Reads a text from its beginning to its end, and keeps what is wrong with it.
 #[derive(Debug)]
 pub(super) struct Cursor<'s> {
     pub source: &'s str,
     pub at: usize,
-    pub faults: Vec<Fault>,
+    pub errors: Vec<TemplateError>,
     /// How deep in blocks, and in parentheses of the tag.
     pub depth: usize,
     /// Where the tag that is being read begins.
@@ -26,7 +26,7 @@ pub(super) struct Cursor<'s> {
 
 impl<'s> Cursor<'s> {
     pub fn new(source: &'s str) -> Cursor<'s> {
-        Cursor { source, at: 0, faults: Vec::new(), depth: 0, tag: 0 }
+        Cursor { source, at: 0, errors: Vec::new(), depth: 0, tag: 0 }
     }
 
     pub fn rest(&self) -> &'s str {
@@ -41,12 +41,12 @@ impl<'s> Cursor<'s> {
         self.rest().chars().next()
     }
 
-    pub fn sees(&self, text: &str) -> bool {
+    pub fn starts_with(&self, text: &str) -> bool {
         self.rest().starts_with(text)
     }
 
     pub fn eat(&mut self, text: &str) -> bool {
-        let seen = self.sees(text);
+        let seen = self.starts_with(text);
         if seen {
             self.at += text.len();
         }
@@ -54,7 +54,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// Skips what Handlebars takes for white space.
-    pub fn space(&mut self) {
+    pub fn skip_whitespace(&mut self) {
         self.skip(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
     }
 
@@ -66,50 +66,54 @@ impl<'s> Cursor<'s> {
     }
 
     /// Whether a word stands here, whole.
-    pub fn sees_word(&self, word: &str) -> bool {
+    pub fn starts_with_word(&self, word: &str) -> bool {
         self.rest().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_symbol))
     }
 
-    pub fn fault(&mut self, fault: Fault) {
-        if self.faults.len() < MAX_FAULTS {
-            self.faults.push(fault);
+    pub fn push_error(&mut self, fault: TemplateError) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(fault);
         }
     }
 
-    pub fn broken<T>(&mut self, fault: Fault) -> Read<T> {
-        self.fault(fault);
-        Err(Broken)
+    pub fn fail<T>(&mut self, fault: TemplateError) -> ParseResult<T> {
+        self.push_error(fault);
+        Err(ErrorReported)
     }
 
     /// Says that something else should stand here, or that the tag is not closed.
-    pub fn unexpected<T>(&mut self, wanted: &str) -> Read<T> {
+    pub fn unexpected<T>(&mut self, wanted: &str) -> ParseResult<T> {
         let fault = match self.peek() {
-            None => self.unclosed(),
-            Some('}') if !self.sees("}}") => self.one_brace(),
-            Some('{') if self.sees("{{") => self.unclosed(),
+            None => self.unclosed_tag(),
+            Some('}') if !self.starts_with("}}") => self.missing_brace(),
+            Some('{') if self.starts_with("{{") => self.unclosed_tag(),
             Some(found) => {
                 let span = self.at..self.at + found.len_utf8();
                 let found = found.escape_debug();
-                Fault::here(span, Code::Template, format!("`{found}` cannot stand here; {wanted} was expected"))
+                TemplateError::at_range(
+                    span,
+                    Code::Template,
+                    format!("`{found}` cannot stand here; {wanted} was expected"),
+                )
             }
         };
-        self.broken(fault)
+        self.fail(fault)
     }
 
-    fn unclosed(&self) -> Fault {
+    fn unclosed_tag(&self) -> TemplateError {
         let tag = self.tag..self.tag + 2;
-        Fault::here(tag, Code::Template, "this tag is never closed").help("close it with `}}`")
+        TemplateError::at_range(tag, Code::Template, "this tag is never closed").help("close it with `}}`")
     }
 
-    fn one_brace(&self) -> Fault {
+    fn missing_brace(&self) -> TemplateError {
         let span = self.tag..self.at + 1;
         let tag = self.slice(span.clone()).to_owned();
-        let fault = if self.sees("}") && tag.starts_with("{{{") {
-            Fault::here(span, Code::Template, "three braces open this tag, fewer close it")
+        let fault = if self.starts_with("}") && tag.starts_with("{{{") {
+            TemplateError::at_range(span, Code::Template, "three braces open this tag, fewer close it")
         } else {
-            Fault::here(span, Code::Template, "two braces open this tag, one closes it")
+            TemplateError::at_range(span, Code::Template, "two braces open this tag, one closes it")
         };
-        if tag.contains('\n') { fault } else { fault.help(format!("write `{tag}}}`")).instead(format!("{tag}}}")) }
+        if tag.contains('\n') { fault } else { fault.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
     }
 
     /// Goes on behind a tag that could not be read: after its `}}`, or before the next tag.

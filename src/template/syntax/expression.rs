@@ -4,54 +4,55 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::cursor::{Cursor, Read, is_symbol};
-use super::tree::{Call, Expression, Ident, PathNode};
+use super::cursor::{Cursor, ParseResult, is_symbol};
+use super::tree::{CallNode, Expression, Ident, PathNode};
 use crate::diagnostic::Code;
-use crate::template::fault::Fault;
+use crate::template::error::TemplateError;
 use crate::template::limit::MAX_NESTING;
 
 /// What a helper or partial is given: values by place, then by name.
-pub(super) type Given = (Vec<Expression>, Vec<(Ident, Expression)>);
+pub(super) type CallArguments = (Vec<Expression>, Vec<(Ident, Expression)>);
 
 impl Cursor<'_> {
     /// What a `{{…}}` prints: a variable, or a helper with what it is given.
-    pub fn printed(&mut self) -> Read<Expression> {
-        self.space();
+    pub fn interpolation(&mut self) -> ParseResult<Expression> {
+        self.skip_whitespace();
         let start = self.at;
-        if self.sees("(") {
-            let fault = Fault::here(start..start + 1, Code::Template, "parentheses are for what a helper is given");
-            return self.broken(fault.help("write the helper without them: `{{upper name}}`"));
+        if self.starts_with("(") {
+            let fault =
+                TemplateError::at_range(start..start + 1, Code::Template, "parentheses are for what a helper is given");
+            return self.fail(fault.help("write the helper without them: `{{upper name}}`"));
         }
         if matches!(self.peek(), Some('"' | '\'')) {
-            let fault = Fault::here(start..start + 1, Code::Template, "a text in quotes needs no tag");
-            return self.broken(fault.help("write it without braces and quotes"));
+            let fault = TemplateError::at_range(start..start + 1, Code::Template, "a text in quotes needs no tag");
+            return self.fail(fault.help("write it without braces and quotes"));
         }
         let path = self.path("a variable or a helper")?;
         self.refuse_else(&path)?;
-        let (params, options) = self.given()?;
-        self.applied(path, (params, options), start)
+        let (params, options) = self.call_arguments()?;
+        self.path_or_call(path, (params, options), start)
     }
 
     /// The name of a block with what it is given.
-    pub fn call(&mut self) -> Read<Call> {
-        self.space();
+    pub fn call(&mut self) -> ParseResult<CallNode> {
+        self.skip_whitespace();
         let start = self.at;
         let span = self.skip(is_symbol);
         if span.is_empty() {
             return self.unexpected("the name of a helper");
         }
         let helper = self.ident(span);
-        let (params, options) = self.given()?;
-        Ok(Call { span: start..self.at, helper, params, options })
+        let (params, options) = self.call_arguments()?;
+        Ok(CallNode { span: start..self.at, helper, params, options })
     }
 
     /// Values by place and by name, until something else comes.
-    pub fn given(&mut self) -> Read<Given> {
+    pub fn call_arguments(&mut self) -> ParseResult<CallArguments> {
         let (mut params, mut options) = (Vec::new(), Vec::new());
         loop {
             let before = self.at;
-            self.space();
-            if self.ends_given() {
+            self.skip_whitespace();
+            if self.at_arguments_end() {
                 self.at = before;
                 return Ok((params, options));
             }
@@ -62,96 +63,97 @@ impl Cursor<'_> {
         }
     }
 
-    fn ends_given(&self) -> bool {
+    fn at_arguments_end(&self) -> bool {
         self.peek().is_none_or(|c| matches!(c, '}' | ')' | '~' | '|'))
-            || self.sees("{{")
-            || self.sees_word("as")
-            || self.sees_word("else")
+            || self.starts_with("{{")
+            || self.starts_with_word("as")
+            || self.starts_with_word("else")
     }
 
     /// `name=value`; `None` with nothing read where no `=` follows a name.
-    fn option(&mut self) -> Read<Option<(Ident, Expression)>> {
+    fn option(&mut self) -> ParseResult<Option<(Ident, Expression)>> {
         let before = self.at;
         let span = self.skip(is_symbol);
-        self.space();
+        self.skip_whitespace();
         if span.is_empty() || !self.eat("=") {
             self.at = before;
             return Ok(None);
         }
         let name = self.ident(span);
-        self.space();
+        self.skip_whitespace();
         Ok(Some((name, self.value()?)))
     }
 
-    fn value(&mut self) -> Read<Expression> {
+    fn value(&mut self) -> ParseResult<Expression> {
         match self.literal()? {
             Some(literal) => Ok(literal),
-            None if self.sees("(") => self.nested(),
-            None if self.sees_word("as") || self.sees_word("else") => self.unexpected("a value"),
+            None if self.starts_with("(") => self.nested(),
+            None if self.starts_with_word("as") || self.starts_with_word("else") => self.unexpected("a value"),
             None => Ok(Expression::Path(self.path("a value")?)),
         }
     }
 
     /// `(helper …)`
-    fn nested(&mut self) -> Read<Expression> {
+    fn nested(&mut self) -> ParseResult<Expression> {
         let open = self.at;
-        self.deeper(open)?;
+        self.enter_nesting(open)?;
         self.at += 1;
-        self.space();
+        self.skip_whitespace();
         let path = self.path("the name of a helper")?;
-        let (params, options) = self.given()?;
-        self.space();
+        let (params, options) = self.call_arguments()?;
+        self.skip_whitespace();
         if !self.eat(")") {
-            if self.peek().is_none() || self.sees("}}") {
-                let fault = Fault::here(open..open + 1, Code::Template, "this parenthesis is never closed");
-                return self.broken(fault.help("close it with `)`"));
+            if self.peek().is_none() || self.starts_with("}}") {
+                let fault = TemplateError::at_range(open..open + 1, Code::Template, "this parenthesis is never closed");
+                return self.fail(fault.help("close it with `)`"));
             }
             return self.unexpected("`)`");
         }
         self.depth -= 1;
-        let Some(name) = path.plain().cloned() else {
+        let Some(name) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
-            let fault = Fault::here(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
-            return self.broken(fault.help("parentheses hold a helper; a variable stands without them"));
+            let fault = TemplateError::at_range(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
+            return self.fail(fault.help("parentheses hold a helper; a variable stands without them"));
         };
-        Ok(Expression::Call(Box::new(Call { span: open..self.at, helper: name, params, options })))
+        Ok(Expression::Call(Box::new(CallNode { span: open..self.at, helper: name, params, options })))
     }
 
-    fn deeper(&mut self, at: usize) -> Read<()> {
+    fn enter_nesting(&mut self, at: usize) -> ParseResult<()> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             let message = format!("blocks and parentheses are nested more than {MAX_NESTING} deep");
-            return self.broken(Fault::here(at..at + 1, Code::Nesting, message));
+            return self.fail(TemplateError::at_range(at..at + 1, Code::Nesting, message));
         }
         Ok(())
     }
 
-    fn applied(&mut self, path: PathNode, given: Given, start: usize) -> Read<Expression> {
+    fn path_or_call(&mut self, path: PathNode, given: CallArguments, start: usize) -> ParseResult<Expression> {
         let (params, options) = given;
         if params.is_empty() && options.is_empty() {
             return Ok(Expression::Path(path));
         }
-        let Some(helper) = path.plain().cloned() else {
+        let Some(helper) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
             let message = format!("`{text}` is a variable and cannot be given anything");
-            return self.broken(Fault::here(path.span, Code::UnknownHelper, message));
+            return self.fail(TemplateError::at_range(path.span, Code::UnknownHelper, message));
         };
-        Ok(Expression::Call(Box::new(Call { span: start..self.at, helper, params, options })))
+        Ok(Expression::Call(Box::new(CallNode { span: start..self.at, helper, params, options })))
     }
 
     /// Handlebars takes any tag that begins with these letters for an `else`.
-    fn refuse_else(&mut self, path: &PathNode) -> Read<()> {
+    fn refuse_else(&mut self, path: &PathNode) -> ParseResult<()> {
         let text = self.slice(path.span.clone()).to_owned();
         if !text.starts_with("else") {
             return Ok(());
         }
         let fault = if text == "else" {
-            Fault::here(path.span.clone(), Code::Template, "`{{else}}` stands outside of a block")
+            TemplateError::at_range(path.span.clone(), Code::Template, "`{{else}}` stands outside of a block")
         } else {
             let message = format!("Handlebars takes `{{{{{text}}}}}` for an `else`");
-            Fault::here(path.span.clone(), Code::Template, message).help(format!("write `{{{{arguments.{text}}}}}`"))
+            TemplateError::at_range(path.span.clone(), Code::Template, message)
+                .help(format!("write `{{{{arguments.{text}}}}}`"))
         };
-        self.broken(fault)
+        self.fail(fault)
     }
 
     fn ident(&self, span: Range<usize>) -> Ident {
@@ -159,21 +161,22 @@ impl Cursor<'_> {
     }
 
     /// A variable.
-    pub fn path(&mut self, wanted: &str) -> Read<PathNode> {
+    pub fn path(&mut self, wanted: &str) -> ParseResult<PathNode> {
         let start = self.at;
         self.refuse_dots()?;
         let this = self.eat("./") || self.eat("this/") || self.eat("this.");
-        let mut path = PathNode { span: start..start, this, root: false, local: false, ups: 0, names: Vec::new() };
+        let mut path =
+            PathNode { span: start..start, this, root: false, local: false, parent_steps: 0, names: Vec::new() };
         if self.eat("@root/") || self.eat("@root.") {
             path.root = true;
         } else {
             path.local = self.eat("@");
             while self.eat("../") {
-                path.ups += 1;
+                path.parent_steps += 1;
             }
-            if path.ups > 0 && self.sees("@") {
-                let fault = Fault::here(start..self.at + 1, Code::Template, "`@` comes before `../`");
-                return self.broken(fault.help("write `@../index`"));
+            if path.parent_steps > 0 && self.starts_with("@") {
+                let fault = TemplateError::at_range(start..self.at + 1, Code::Template, "`@` comes before `../`");
+                return self.fail(fault.help("write `@../index`"));
             }
         }
         loop {
@@ -184,7 +187,7 @@ impl Cursor<'_> {
             self.at += 1;
         }
         path.span = start..self.at;
-        self.refuse_odd(&path)?;
+        self.check_path(&path)?;
         Ok(path)
     }
 
@@ -192,13 +195,16 @@ impl Cursor<'_> {
         self.rest().chars().nth(1).is_some_and(|c| is_symbol(c) || c == '[')
     }
 
-    fn segment(&mut self, path: &mut PathNode, wanted: &str) -> Read<()> {
+    fn segment(&mut self, path: &mut PathNode, wanted: &str) -> ParseResult<()> {
         let span = if self.eat("[") {
             let inner = self.skip(|c| c != ']');
             if inner.is_empty() || !self.eat("]") {
-                let fault =
-                    Fault::here(inner.start - 1..inner.start, Code::Template, "`[` begins a name that `]` ends");
-                return self.broken(fault);
+                let fault = TemplateError::at_range(
+                    inner.start - 1..inner.start,
+                    Code::Template,
+                    "`[` begins a name that `]` ends",
+                );
+                return self.fail(fault);
             }
             inner
         } else {
@@ -216,7 +222,7 @@ impl Cursor<'_> {
     }
 
     /// `.` and `..`, which Handlebars' Rust grammar does not have.
-    fn refuse_dots(&mut self) -> Read<()> {
+    fn refuse_dots(&mut self) -> ParseResult<()> {
         let dots = self.rest().bytes().take_while(|byte| *byte == b'.').count();
         let alone = self.rest().get(dots..).is_none_or(|rest| !rest.starts_with('/') && !rest.starts_with(is_symbol));
         let instead = match (dots, alone) {
@@ -224,31 +230,31 @@ impl Cursor<'_> {
             (2, true) => "../this",
             _ => return Ok(()),
         };
-        let fault = Fault::here(self.at..self.at + dots, Code::Template, "a value is named in words here");
-        self.broken(fault.help(format!("write `{instead}`")).instead(instead))
+        let fault = TemplateError::at_range(self.at..self.at + dots, Code::Template, "a value is named in words here");
+        self.fail(fault.help(format!("write `{instead}`")).replacement(instead))
     }
 
-    fn refuse_odd(&mut self, path: &PathNode) -> Read<()> {
+    fn check_path(&mut self, path: &PathNode) -> ParseResult<()> {
         let text = self.slice(path.span.clone()).to_owned();
-        let leads = path.local || path.root || path.ups > 0;
-        let odd = |message: &str| Fault::here(path.span.clone(), Code::Template, message);
+        let leads = path.local || path.root || path.parent_steps > 0;
+        let odd = |message: &str| TemplateError::at_range(path.span.clone(), Code::Template, message);
         if path.local && path.names.len() != 1 {
-            return self.broken(odd("`@` begins one name: `@index`, `@key`, `@first`, `@last`, `@root.…`"));
+            return self.fail(odd("`@` begins one name: `@index`, `@key`, `@first`, `@last`, `@root.…`"));
         }
         if path.local && path.names.iter().any(|name| name.text == "root") {
-            return self.broken(odd("`@root` alone is no value").help("name what you mean: `@root.name`"));
+            return self.fail(odd("`@root` alone is no value").help("name what you mean: `@root.name`"));
         }
         if leads && (text.starts_with("this") || text.starts_with("./")) {
-            return self.broken(odd("nothing but names can follow `this`"));
+            return self.fail(odd("nothing but names can follow `this`"));
         }
-        if self.sees("/") || self.sees(".") || self.sees("@") {
+        if self.starts_with("/") || self.starts_with(".") || self.starts_with("@") {
             return self.unexpected("a name");
         }
         Ok(())
     }
 
     /// A literal; `None` with nothing read where something else stands.
-    fn literal(&mut self) -> Read<Option<Expression>> {
+    fn literal(&mut self) -> ParseResult<Option<Expression>> {
         let start = self.at;
         let read = match self.peek() {
             Some('"' | '\'') => Some(self.string()?),
@@ -262,12 +268,12 @@ impl Cursor<'_> {
 
     fn word(&mut self) -> Option<Value> {
         let words = [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)];
-        let (word, value) = words.into_iter().find(|(word, _)| self.sees_word(word))?;
+        let (word, value) = words.into_iter().find(|(word, _)| self.starts_with_word(word))?;
         self.at += word.len();
         Some(value)
     }
 
-    fn number(&mut self) -> Read<Option<Value>> {
+    fn number(&mut self) -> ParseResult<Option<Value>> {
         let start = self.at;
         let span = self.skip(|c| c.is_ascii_digit() || matches!(c, '-' | '.' | 'E'));
         let text = self.slice(span.clone());
@@ -279,7 +285,7 @@ impl Cursor<'_> {
                 self.at = start;
                 Ok(None)
             }
-            _ => self.broken(Fault::here(span, Code::Template, format!("`{text}` is not a number"))),
+            _ => self.fail(TemplateError::at_range(span, Code::Template, format!("`{text}` is not a number"))),
         }
     }
 
@@ -295,7 +301,7 @@ impl Cursor<'_> {
     }
 
     /// A list or an object, as JSON.
-    fn collection(&mut self, close: char) -> Read<Value> {
+    fn collection(&mut self, close: char) -> ParseResult<Value> {
         let start = self.at;
         let mut inner = serde_json::Deserializer::from_str(self.rest()).into_iter::<Value>();
         let value = inner.next();
@@ -307,12 +313,12 @@ impl Cursor<'_> {
             }
             _ => {
                 let message = format!("this is no JSON; it should end with `{close}`");
-                self.broken(Fault::here(start..start + 1, Code::Template, message))
+                self.fail(TemplateError::at_range(start..start + 1, Code::Template, message))
             }
         }
     }
 
-    fn string(&mut self) -> Read<Value> {
+    fn string(&mut self) -> ParseResult<Value> {
         let start = self.at;
         let quote = self.peek().unwrap_or('"');
         let mut escaped = false;
@@ -323,8 +329,9 @@ impl Cursor<'_> {
             ends
         });
         let Some(end) = end else {
-            let fault = Fault::here(start..start + 1, Code::Template, "this text in quotes is never closed");
-            return self.broken(fault.help(format!("close it with `{quote}`")));
+            let fault =
+                TemplateError::at_range(start..start + 1, Code::Template, "this text in quotes is never closed");
+            return self.fail(fault.help(format!("close it with `{quote}`")));
         };
         let body = inner.get(..end).unwrap_or_default();
         self.at = start + end + 2;
@@ -335,8 +342,12 @@ impl Cursor<'_> {
         match serde_json::from_str(&json) {
             Ok(value) => Ok(value),
             Err(_) => {
-                let fault = Fault::here(start..self.at, Code::Template, "this text in quotes is written as in JSON");
-                self.broken(fault.help("write a backslash as `\\\\` and a line break as `\\n`"))
+                let fault = TemplateError::at_range(
+                    start..self.at,
+                    Code::Template,
+                    "this text in quotes is written as in JSON",
+                );
+                self.fail(fault.help("write a backslash as `\\\\` and a line break as `\\n`"))
             }
         }
     }

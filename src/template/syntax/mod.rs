@@ -6,7 +6,10 @@ mod tree;
 mod cursor;
 mod expression;
 mod parse;
-mod nest;
+mod open_block;
 
 pub(super) use parse::parse;
-pub(super) use tree::{Block, Call, Else, Expression, Hole, Ident, Inline, Node, PartialCall, PathNode, Text};
+pub(super) use tree::{
+    BlockNode, CallNode, ElseBranch, Expression, Ident, InlineNode, Interpolation, PartialCall, PathNode, TemplateNode,
+    TextNode,
+};

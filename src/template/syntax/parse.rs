@@ -1,35 +1,35 @@
 //! Tags and text; which block ends where.
 
-use super::cursor::{Broken, Cursor, Read, is_partial_symbol, is_symbol};
-use super::nest::{Kind, Open};
-use super::tree::{Block, Call, Expression, Hole, Ident, Node, PartialCall, Text};
+use super::cursor::{Cursor, ErrorReported, ParseResult, is_partial_symbol, is_symbol};
+use super::open_block::{OpenBlock, OpenKind};
+use super::tree::{BlockNode, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
 use crate::diagnostic::Code;
-use crate::template::fault::Fault;
-use crate::template::limit::{MAX_FAULTS, MAX_TEMPLATE};
+use crate::template::error::TemplateError;
+use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
 
 /// Reads a template whole. What could not be read is left out of the tree and stands among the faults.
-pub(in crate::template) fn parse(source: &str) -> (Vec<Node>, Vec<Fault>) {
+pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
     if source.len() > MAX_TEMPLATE {
         let message = format!("the template is larger than {MAX_TEMPLATE} bytes");
-        return (Vec::new(), vec![Fault::here(0..source.len(), Code::TooLarge, message)]);
+        return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
-    let mut parser = Parser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), chain: None };
+    let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), chain: None };
     parser.run();
-    (parser.nodes, parser.cursor.faults)
+    (parser.nodes, parser.cursor.errors)
 }
 
 /// Reads tags and text, and collects what is inside of the innermost open block.
-pub(super) struct Parser<'s> {
+pub(super) struct TemplateParser<'s> {
     pub cursor: Cursor<'s>,
-    pub open: Vec<Open>,
-    pub nodes: Vec<Node>,
+    pub open: Vec<OpenBlock>,
+    pub nodes: Vec<TemplateNode>,
     /// An `else if` that ended just now, with the block that it belongs to.
-    pub chain: Option<Box<Block>>,
+    pub chain: Option<Box<BlockNode>>,
 }
 
-impl Parser<'_> {
+impl TemplateParser<'_> {
     fn run(&mut self) {
-        while self.cursor.at < self.cursor.source.len() && self.cursor.faults.len() < MAX_FAULTS {
+        while self.cursor.at < self.cursor.source.len() && self.cursor.errors.len() < MAX_ERRORS {
             self.text();
             if self.cursor.at >= self.cursor.source.len() {
                 break;
@@ -40,7 +40,7 @@ impl Parser<'_> {
             }
         }
         while let Some(name) = self.open.last().map(|open| open.name.clone()) {
-            self.unclosed(&name);
+            self.report_unclosed(&name);
             self.close_top();
         }
     }
@@ -51,7 +51,7 @@ impl Parser<'_> {
         let mut escapes = Vec::new();
         while let Some(found) = self.cursor.rest().find(['\\', '{']) {
             self.cursor.at += found;
-            if self.cursor.sees("{{") {
+            if self.cursor.starts_with("{{") {
                 break;
             }
             let (length, escapes_tag) = backslashes(self.cursor.rest());
@@ -60,60 +60,67 @@ impl Parser<'_> {
             }
             self.cursor.at += length.max(1);
         }
-        if !self.cursor.sees("{{") {
+        if !self.cursor.starts_with("{{") {
             self.cursor.at = self.cursor.source.len();
         }
         if self.cursor.at > start {
-            self.nodes.push(Node::Text(Text { span: start..self.cursor.at, escapes }));
+            self.nodes.push(TemplateNode::Text(TextNode { span: start..self.cursor.at, escapes }));
         }
     }
 
-    fn tag(&mut self) -> Read<()> {
+    fn tag(&mut self) -> ParseResult<()> {
         self.cursor.depth = self.open.len();
         let cursor = &mut self.cursor;
         let start = cursor.at;
-        if cursor.sees("{{{{") {
-            let fault =
-                Fault::here(start..start + 4, Code::Template, "four braces open a raw block, which folio has not");
-            return cursor.broken(fault.help("a backslash keeps a tag from being one: `\\{{name}}`"));
+        if cursor.starts_with("{{{{") {
+            let fault = TemplateError::at_range(
+                start..start + 4,
+                Code::Template,
+                "four braces open a raw block, which folio has not",
+            );
+            return cursor.fail(fault.help("a backslash keeps a tag from being one: `\\{{name}}`"));
         }
-        if cursor.sees("{{!") {
+        if cursor.starts_with("{{!") {
             return self.comment();
         }
         let triple = cursor.eat("{{{");
         if !triple {
             cursor.at += 2;
         }
-        cursor.space();
+        cursor.skip_whitespace();
         let trims = cursor.eat("~");
-        cursor.space();
+        cursor.skip_whitespace();
         if !triple && cursor.eat("{") {
-            return self.hole(trims, "}");
+            return self.interpolation(trims, "}");
         }
         match cursor.peek() {
-            _ if triple => self.hole(trims, "}}}"),
+            _ if triple => self.interpolation(trims, "}}}"),
             Some('&') => self.ampersand(trims),
-            Some('#') => self.opening(),
-            Some('/') => self.closing(),
+            Some('#') => self.opening_tag(),
+            Some('/') => self.closing_tag(),
             Some('>') => self.partial(false),
-            Some('^') => self.otherwise(1),
+            Some('^') => self.else_tag(1),
             Some('*') => self.decorator(),
             Some('!') => self.trimmed_comment(),
-            _ if cursor.sees_word("else") => self.otherwise(4),
-            _ => self.hole(trims, ""),
+            _ if cursor.starts_with_word("else") => self.else_tag(4),
+            _ => self.interpolation(trims, ""),
         }
     }
 
-    fn comment(&mut self) -> Read<()> {
+    fn comment(&mut self) -> ParseResult<()> {
         let cursor = &mut self.cursor;
         cursor.at += 3;
-        cursor.space();
+        cursor.skip_whitespace();
         let (end, what) =
-            if cursor.sees("--") { ("--}}", "a comment that begins with `{{!--`") } else { ("}}", "a comment") };
+            if cursor.starts_with("--") { ("--}}", "a comment that begins with `{{!--`") } else { ("}}", "a comment") };
         cursor.at += if end.len() > 2 { 2 } else { 0 };
         let Some(found) = cursor.rest().find(end) else {
             let tag = cursor.tag..cursor.tag + 3;
-            cursor.fault(Fault::here(tag, Code::Template, format!("{what} ends with `{end}`, which never comes")));
+            cursor.push_error(TemplateError::at_range(
+                tag,
+                Code::Template,
+                format!("{what} ends with `{end}`, which never comes"),
+            ));
             cursor.at = cursor.source.len();
             return Ok(());
         };
@@ -121,47 +128,57 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn trimmed_comment(&mut self) -> Read<()> {
+    fn trimmed_comment(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = Fault::here(span, Code::Template, "a comment cannot trim white space with `~`");
-        self.cursor.broken(fault.help("write `{{!`").instead("{{!"))
+        let fault = TemplateError::at_range(span, Code::Template, "a comment cannot trim white space with `~`");
+        self.cursor.fail(fault.help("write `{{!`").replacement("{{!"))
     }
 
-    fn ampersand(&mut self, trims: bool) -> Read<()> {
+    fn ampersand(&mut self, trims: bool) -> ParseResult<()> {
         self.cursor.at += 1;
-        self.cursor.space();
+        self.cursor.skip_whitespace();
         let path = self.cursor.path("a variable")?;
-        let trims = self.end("", trims)?;
+        let trims = self.tag_end("", trims)?;
         let span = self.cursor.tag..self.cursor.at;
-        self.nodes.push(Node::Hole(Hole { span, expression: Expression::Path(path), raw: true, trims }));
+        self.nodes.push(TemplateNode::Interpolation(Interpolation {
+            span,
+            expression: Expression::Path(path),
+            raw: true,
+            trims,
+        }));
         Ok(())
     }
 
     /// `closing` is what ends it: nothing but `}}`, `}` and `}}`, or `}}}`.
-    fn hole(&mut self, trims: bool, closing: &str) -> Read<()> {
-        let expression = self.cursor.printed()?;
-        let trims = self.end(closing, trims)?;
+    fn interpolation(&mut self, trims: bool, closing: &str) -> ParseResult<()> {
+        let expression = self.cursor.interpolation()?;
+        let trims = self.tag_end(closing, trims)?;
         let span = self.cursor.tag..self.cursor.at;
-        self.nodes.push(Node::Hole(Hole { span, expression, raw: !closing.is_empty(), trims }));
+        self.nodes.push(TemplateNode::Interpolation(Interpolation {
+            span,
+            expression,
+            raw: !closing.is_empty(),
+            trims,
+        }));
         Ok(())
     }
 
     /// The end of a tag, with or without `~`; answers whether the tag trims.
-    pub fn end(&mut self, closing: &str, trims: bool) -> Read<bool> {
+    pub fn tag_end(&mut self, closing: &str, trims: bool) -> ParseResult<bool> {
         let cursor = &mut self.cursor;
-        cursor.space();
+        cursor.skip_whitespace();
         let brace = closing == "}" && cursor.eat("}");
         if closing == "}" && !brace {
             return cursor.unexpected("`}`");
         }
-        cursor.space();
+        cursor.skip_whitespace();
         let trims = cursor.eat("~") || trims;
-        cursor.space();
+        cursor.skip_whitespace();
         let end = if closing == "}}}" { "}}}" } else { "}}" };
         if cursor.eat(end) {
             return Ok(trims);
         }
-        if end == "}}}" && cursor.sees("}}") {
+        if end == "}}}" && cursor.starts_with("}}") {
             cursor.at += 1;
             let broken = cursor.unexpected("`}}}`");
             cursor.at -= 1;
@@ -171,9 +188,9 @@ impl Parser<'_> {
     }
 
     /// `{{#…}}`
-    fn opening(&mut self) -> Read<()> {
+    fn opening_tag(&mut self) -> ParseResult<()> {
         self.cursor.at += 1;
-        self.cursor.space();
+        self.cursor.skip_whitespace();
         match self.cursor.peek() {
             Some('>') => self.partial(true),
             Some('*') => self.inline(),
@@ -181,24 +198,24 @@ impl Parser<'_> {
         }
     }
 
-    pub fn block(&mut self, chained: bool) -> Read<()> {
+    pub fn block(&mut self, chained: bool) -> ParseResult<()> {
         let start = self.cursor.at;
         let read = self.cursor.call().and_then(|call| Ok((call, self.block_params()?)));
-        let read = read.and_then(|read| self.end("", false).map(|_| read));
+        let read = read.and_then(|read| self.tag_end("", false).map(|_| read));
         let (kind, name, broken) = match read {
             Ok((call, block_params)) => {
                 let name = call.helper.clone();
-                (Kind::Helper { call, block_params, chained }, name, false)
+                (OpenKind::Helper { call, block_params, chained }, name, false)
             }
-            Err(Broken) => {
+            Err(ErrorReported) => {
                 let name = self.word_at(start);
                 let call =
-                    Call { span: name.span.clone(), helper: name.clone(), params: Vec::new(), options: Vec::new() };
+                    CallNode { span: name.span.clone(), helper: name.clone(), params: Vec::new(), options: Vec::new() };
                 self.cursor.recover();
-                (Kind::Helper { call, block_params: Vec::new(), chained }, name, true)
+                (OpenKind::Helper { call, block_params: Vec::new(), chained }, name, true)
             }
         };
-        self.push(kind, name, broken)
+        self.open_block(kind, name, broken)
     }
 
     /// The word at a place, to know a block by when the rest of its tag cannot be read.
@@ -209,20 +226,20 @@ impl Parser<'_> {
     }
 
     /// `as |item index|`
-    fn block_params(&mut self) -> Read<Vec<Ident>> {
+    fn block_params(&mut self) -> ParseResult<Vec<Ident>> {
         let cursor = &mut self.cursor;
         let mut names = Vec::new();
-        cursor.space();
-        if !cursor.sees_word("as") {
+        cursor.skip_whitespace();
+        if !cursor.starts_with_word("as") {
             return Ok(names);
         }
         cursor.at += 2;
-        cursor.space();
+        cursor.skip_whitespace();
         if !cursor.eat("|") {
             return cursor.unexpected("`|`");
         }
         loop {
-            cursor.space();
+            cursor.skip_whitespace();
             let span = cursor.skip(is_symbol);
             if span.is_empty() {
                 break;
@@ -236,40 +253,48 @@ impl Parser<'_> {
     }
 
     /// `{{#*inline "name"}}`
-    fn inline(&mut self) -> Read<()> {
+    fn inline(&mut self) -> ParseResult<()> {
         self.cursor.at += 1;
         let call = self.cursor.call()?;
-        self.end("", false)?;
+        self.tag_end("", false)?;
         if call.helper.text != "inline" {
             let message = format!("there is no decorator `{}`", call.helper.text);
-            self.cursor.fault(Fault::here(call.helper.span.clone(), Code::UnknownHelper, message).instead("inline"));
+            self.cursor.push_error(
+                TemplateError::at_range(call.helper.span.clone(), Code::UnknownHelper, message).replacement("inline"),
+            );
         }
         let name = match (call.params.as_slice(), call.options.is_empty()) {
             ([Expression::Literal(serde_json::Value::String(name), span)], true) if !name.is_empty() => {
                 Ident { text: name.clone(), span: span.clone() }
             }
             _ => {
-                let fault = Fault::here(call.span.clone(), Code::HelperArgument, "`inline` takes one name in quotes");
-                self.cursor.fault(fault.help("write `{{#*inline \"name\"}}`"));
+                let fault = TemplateError::at_range(
+                    call.span.clone(),
+                    Code::HelperArgument,
+                    "`inline` takes one name in quotes",
+                );
+                self.cursor.push_error(fault.help("write `{{#*inline \"name\"}}`"));
                 Ident { text: String::new(), span: call.span.clone() }
             }
         };
-        self.push(Kind::Inline, Ident { text: name.text, span: name.span }, false)
+        self.open_block(OpenKind::Inline, Ident { text: name.text, span: name.span }, false)
     }
 
-    fn decorator(&mut self) -> Read<()> {
+    fn decorator(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = Fault::here(span, Code::Template, "folio has no decorators but `{{#*inline \"name\"}}`");
-        self.cursor.broken(fault)
+        let fault =
+            TemplateError::at_range(span, Code::Template, "folio has no decorators but `{{#*inline \"name\"}}`");
+        self.cursor.fail(fault)
     }
 
-    fn partial(&mut self, block: bool) -> Read<()> {
+    fn partial(&mut self, block: bool) -> ParseResult<()> {
         let cursor = &mut self.cursor;
         cursor.at += 1;
-        cursor.space();
+        cursor.skip_whitespace();
         if let Some(c @ ('(' | '"' | '\'' | '[')) = cursor.peek() {
-            let fault = Fault::here(cursor.at..cursor.at + 1, Code::Unsafe, "a partial is named by a plain word");
-            return cursor.broken(match c {
+            let fault =
+                TemplateError::at_range(cursor.at..cursor.at + 1, Code::Unsafe, "a partial is named by a plain word");
+            return cursor.fail(match c {
                 '(' => fault.help("a name that is computed would let a value choose the template"),
                 _ => fault.help("write the name without quotes"),
             });
@@ -279,12 +304,12 @@ impl Parser<'_> {
             return cursor.unexpected("the name of a partial");
         }
         let name = Ident { text: cursor.slice(span.clone()).to_owned(), span };
-        let (params, options) = cursor.given()?;
-        self.end("", false)?;
+        let (params, options) = cursor.call_arguments()?;
+        self.tag_end("", false)?;
         if block {
-            return self.push(Kind::Partial { name: name.clone(), params, options }, name, false);
+            return self.open_block(OpenKind::Partial { name: name.clone(), params, options }, name, false);
         }
-        self.nodes.push(Node::Partial(PartialCall { name, params, options, body: None }));
+        self.nodes.push(TemplateNode::Partial(PartialCall { name, params, options, body: None }));
         Ok(())
     }
 }

@@ -6,17 +6,17 @@ use serde_json::Value;
 
 /// One piece of a template, in the order written.
 #[derive(Debug, Clone)]
-pub(in crate::template) enum Node {
-    Text(Text),
-    Hole(Hole),
-    Block(Block),
-    Inline(Inline),
+pub(in crate::template) enum TemplateNode {
+    Text(TextNode),
+    Interpolation(Interpolation),
+    Block(BlockNode),
+    Inline(InlineNode),
     Partial(PartialCall),
 }
 
 /// Text between tags.
 #[derive(Debug, Clone)]
-pub(in crate::template) struct Text {
+pub(in crate::template) struct TextNode {
     pub span: Range<usize>,
     /// Where a backslash stands that only keeps a tag from being one.
     pub escapes: Vec<usize>,
@@ -31,7 +31,7 @@ pub(in crate::template) struct Ident {
 
 /// `{{…}}`
 #[derive(Debug, Clone)]
-pub(in crate::template) struct Hole {
+pub(in crate::template) struct Interpolation {
     pub span: Range<usize>,
     pub expression: Expression,
     /// Written with three braces, or with `&`.
@@ -45,7 +45,7 @@ pub(in crate::template) struct Hole {
 pub(in crate::template) enum Expression {
     Path(PathNode),
     Literal(Value, Range<usize>),
-    Call(Box<Call>),
+    Call(Box<CallNode>),
 }
 
 impl Expression {
@@ -60,7 +60,7 @@ impl Expression {
 
 /// A helper with what it is given.
 #[derive(Debug, Clone)]
-pub(in crate::template) struct Call {
+pub(in crate::template) struct CallNode {
     pub span: Range<usize>,
     pub helper: Ident,
     pub params: Vec<Expression>,
@@ -78,16 +78,16 @@ pub(in crate::template) struct PathNode {
     /// `@index`, `@../index`
     pub local: bool,
     /// How many `../`.
-    pub ups: usize,
+    pub parent_steps: usize,
     /// The names, without `this`.
     pub names: Vec<Ident>,
 }
 
 impl PathNode {
     /// The name, where the path is one plain name.
-    pub fn plain(&self) -> Option<&Ident> {
+    pub fn single_name(&self) -> Option<&Ident> {
         match self.names.as_slice() {
-            [only] if !self.root && !self.local && self.ups == 0 && only.span == self.span => Some(only),
+            [only] if !self.root && !self.local && self.parent_steps == 0 && only.span == self.span => Some(only),
             _ => None,
         }
     }
@@ -95,25 +95,25 @@ impl PathNode {
 
 /// `{{#helper …}}…{{/helper}}`
 #[derive(Debug, Clone)]
-pub(in crate::template) struct Block {
-    pub call: Call,
+pub(in crate::template) struct BlockNode {
+    pub call: CallNode,
     pub block_params: Vec<Ident>,
-    pub body: Vec<Node>,
-    pub otherwise: Option<Else>,
+    pub body: Vec<TemplateNode>,
+    pub else_branch: Option<ElseBranch>,
 }
 
 /// What follows `{{else}}`.
 #[derive(Debug, Clone)]
-pub(in crate::template) enum Else {
-    Plain(Vec<Node>),
-    Chain(Box<Block>),
+pub(in crate::template) enum ElseBranch {
+    Plain(Vec<TemplateNode>),
+    Chain(Box<BlockNode>),
 }
 
 /// `{{#*inline "name"}}…{{/inline}}`
 #[derive(Debug, Clone)]
-pub(in crate::template) struct Inline {
+pub(in crate::template) struct InlineNode {
     pub name: Ident,
-    pub body: Vec<Node>,
+    pub body: Vec<TemplateNode>,
 }
 
 /// `{{> name}}` or `{{#> name}}…{{/name}}`
@@ -122,5 +122,5 @@ pub(in crate::template) struct PartialCall {
     pub name: Ident,
     pub params: Vec<Expression>,
     pub options: Vec<(Ident, Expression)>,
-    pub body: Option<Vec<Node>>,
+    pub body: Option<Vec<TemplateNode>>,
 }

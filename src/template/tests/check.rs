@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn each_changes_what_names_mean() {
+fn each_rebinds_names() {
     assert_eq!(
         faults::<Text>(
             "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
@@ -18,7 +18,7 @@ fn each_changes_what_names_mean() {
 }
 
 #[test]
-fn block_params_with_and_lookup_are_followed() {
+fn block_params_with_and_lookup_are_checked() {
     assert_eq!(
         faults::<Text>(
             "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
@@ -31,15 +31,15 @@ fn block_params_with_and_lookup_are_followed() {
 }
 
 #[test]
-fn a_helper_is_told_from_an_argument_of_its_name() {
-    let names = Names::new().with_arguments([("json", Shape::Text), ("now", Shape::Text)]);
+fn argument_wins_over_helper_of_same_name() {
+    let names = ScopeShape::new().with_arguments([("json", Shape::Text), ("now", Shape::Text)]);
     let template = Template::<Text>::compile(&engine(&[]), "{{json}} {{json json}} {{now}}", &names).unwrap();
     assert_eq!(template.render(&scope(json!({ "json": "v", "now": "n" }))).unwrap().0, "v \"v\" n");
     assert!(crate::template::is_helper("json") && !crate::template::is_helper("diff"));
 }
 
 #[test]
-fn helpers_are_checked_for_number_and_kind() {
+fn helper_arguments_are_checked() {
     for (text, wanted) in [
         ("{{upper tags}}", "`upper` takes text here, and `tags` is a list"),
         ("{{upper repo}}", "`upper` takes text here, and `repo` is an object"),
@@ -74,7 +74,7 @@ fn helpers_are_checked_for_number_and_kind() {
 }
 
 #[test]
-fn what_is_right_is_left_alone() {
+fn valid_templates_have_no_errors() {
     for text in [
         "{{join tags}}{{upper limit}}{{first tags}}{{#each (lines diff)}}{{this}}{{/each}}",
         "{{#each labels}}{{@key}}={{this}}{{/each}}{{#each repo as |v k|}}{{upper k}}{{/each}}",
@@ -88,7 +88,7 @@ fn what_is_right_is_left_alone() {
 }
 
 #[test]
-fn a_partial_is_checked_for_each_that_uses_it() {
+fn partial_is_checked_per_use() {
     let partials = [("card", "<{{name}} {{more}}>"), ("outer", "{{> card repo}}")];
     assert_eq!(
         faults_with::<Text>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
@@ -105,7 +105,7 @@ fn a_partial_is_checked_for_each_that_uses_it() {
 }
 
 #[test]
-fn faults_of_a_partial_itself_are_reported_once_and_it_stays_known() {
+fn faulty_partial_is_reported_once_and_stays_known() {
     let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
     let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
     let (engine, faults) = Engine::new(owned);
@@ -119,13 +119,13 @@ fn faults_of_a_partial_itself_are_reported_once_and_it_stays_known() {
     );
     assert!(Template::<Text>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
     let faults = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
-    assert_eq!(faults[0].instead.as_deref(), Some("good"));
+    assert_eq!(faults[0].replacement.as_deref(), Some("good"));
 }
 
 #[test]
-fn inline_partials_are_followed_and_stay_out_of_conditions() {
+fn inline_partials_are_refused_in_conditions() {
     let text = "{{#*inline \"row\"}}[{{item}}{{sep}}]{{/inline}}{{#each tags}}{{> row item=this sep=\";\"}}{{/each}}";
-    assert_eq!(shown(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
+    assert_eq!(render_text(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
     assert!(faults::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
     assert!(faults::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("perhaps not reached"));
     let again = "{{#*inline \"row\"}}{{/inline}}{{#*inline \"row\"}}{{/inline}}";
@@ -133,20 +133,20 @@ fn inline_partials_are_followed_and_stay_out_of_conditions() {
 }
 
 #[test]
-fn partial_blocks_are_followed() {
+fn partial_blocks_are_checked() {
     let partials = [("layout", "<{{> @partial-block}}|{{#> nav}}no nav{{/nav}}>")];
-    assert_eq!(shown_with(&partials, "{{#> layout}}x{{diff}}{{/layout}}", json!({ "diff": "d" })), "<xd|no nav>");
+    assert_eq!(render_text_with(&partials, "{{#> layout}}x{{diff}}{{/layout}}", json!({ "diff": "d" })), "<xd|no nav>");
     let text = "{{#> layout}}{{#*inline \"nav\"}}NAV{{/inline}}y{{/layout}}";
-    assert_eq!(shown_with(&partials, text, json!({})), "<y|NAV>");
+    assert_eq!(render_text_with(&partials, text, json!({})), "<y|NAV>");
     let found = faults_with::<Text>(&partials, "{{> layout}}");
     assert!(found[0].contains("nothing was put between the tags"), "{found:#?}");
 }
 
 #[test]
-fn reads_are_the_paths_that_matter() {
+fn read_paths_are_minimal() {
     let reads = |text: &str| -> Vec<String> {
         let partials = [("p", "{{env.TOKEN}}{{#with server}}{{name}}{{/with}}")];
-        compile_with::<Text>(&partials, text).reads().iter().map(|path| path.join(".")).collect()
+        compile_with::<Text>(&partials, text).read_paths().iter().map(|path| path.join(".")).collect()
     };
     assert_eq!(reads("{{diff}}{{arguments.diff}}{{upper repo.name}}"), ["arguments.diff", "diff", "repo.name"]);
     assert_eq!(reads("{{> p}}"), ["env.TOKEN", "server.name"]);
@@ -159,8 +159,8 @@ fn reads_are_the_paths_that_matter() {
 }
 
 #[test]
-fn sole_is_exactly_one_variable() {
-    let sole = |text: &str| compile::<Text>(text).sole().map(|path| path.join("."));
+fn single_path_is_exactly_one_variable() {
+    let sole = |text: &str| compile::<Text>(text).single_path().map(|path| path.join("."));
     assert_eq!(sole("{{repo.name}}").as_deref(), Some("repo.name"));
     assert_eq!(sole("{{ arguments.diff }}").as_deref(), Some("arguments.diff"));
     assert_eq!(sole("{{upper diff}}"), None);

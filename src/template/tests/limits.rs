@@ -17,20 +17,20 @@ fn nesting_at_the_limit_renders_on_a_small_stack() {
     on_a_small_stack(|| {
         let one = json!({ "tags": ["a"], "flag": true, "diff": "d" });
         let blocks = format!("{}{{{{diff}}}}{}", "{{#if flag}}".repeat(64), "{{/if}}".repeat(64));
-        assert_eq!(shown(&blocks, one.clone()), "d");
+        assert_eq!(render_text(&blocks, one.clone()), "d");
         let eaches = format!("{}x{}", "{{#each @root.tags}}".repeat(64), "{{/each}}".repeat(64));
-        assert_eq!(shown(&eaches, one.clone()), "x");
+        assert_eq!(render_text(&eaches, one.clone()), "x");
         let chain = format!("{{{{#if limit}}}}a{}{{{{else}}}}z{{{{/if}}}}", "{{else if limit}}b".repeat(63));
-        assert_eq!(shown(&chain, one.clone()), "z");
+        assert_eq!(render_text(&chain, one.clone()), "z");
         let parens = format!("{{{{upper {}diff{}}}}}", "(lower ".repeat(64), ")".repeat(64));
-        assert_eq!(shown(&parens, one.clone()), "D");
+        assert_eq!(render_text(&parens, one.clone()), "D");
         let lists = format!("{{{{json {}1{}}}}}", "[".repeat(64), "]".repeat(64));
-        assert_eq!(shown(&lists, one), format!("{}1{}", "[".repeat(64), "]".repeat(64)));
+        assert_eq!(render_text(&lists, one), format!("{}1{}", "[".repeat(64), "]".repeat(64)));
     });
 }
 
 #[test]
-fn the_dearest_things_inside_the_dearest_blocks_render_on_a_small_stack() {
+fn costliest_nesting_renders_on_a_small_stack() {
     on_a_small_stack(|| {
         let leaf = "{{upper (lower (upper (json [[1]])))}}";
         let partials = [("q", "{{> @partial-block}}")];
@@ -55,7 +55,7 @@ fn the_dearest_things_inside_the_dearest_blocks_render_on_a_small_stack() {
 }
 
 #[test]
-fn a_chain_of_partials_counts_towards_nesting_and_renders_at_the_limit() {
+fn partial_chain_counts_towards_nesting() {
     on_a_small_stack(|| {
         let chain = |length: usize| -> Vec<(String, String)> {
             (0..length)
@@ -81,7 +81,7 @@ fn a_chain_of_partials_counts_towards_nesting_and_renders_at_the_limit() {
 }
 
 #[test]
-fn what_is_nested_deeper_is_refused_before_it_is_parsed() {
+fn deeper_nesting_is_refused_before_parsing() {
     on_a_small_stack(|| {
         for text in [
             nested(65),
@@ -104,7 +104,7 @@ fn what_is_nested_deeper_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn partials_that_come_back_to_themselves_are_refused() {
+fn partial_cycles_are_refused() {
     let circles: [&[(&str, &str)]; 4] = [
         &[("a", "{{> b}}"), ("b", "{{> a}}")],
         &[("a", "{{#if flag}}{{> a}}{{/if}}")],
@@ -128,7 +128,7 @@ fn partials_that_come_back_to_themselves_are_refused() {
 }
 
 #[test]
-fn partials_that_multiply_are_refused() {
+fn exponential_partials_are_refused() {
     let doubling: Vec<(String, String)> =
         (0..60).map(|at| (format!("p{at}"), format!("{{{{> p{}}}}}{{{{> p{}}}}}", at + 1, at + 1))).collect();
     let (_, faults) = Engine::new(doubling.into_iter().chain([("p60".to_owned(), String::new())]));
@@ -163,18 +163,18 @@ fn output_is_capped() {
 }
 
 #[test]
-fn rounds_are_counted_over_all_loops_even_those_that_print_nothing() {
+fn iterations_are_counted_over_all_loops() {
     let tags = vec!["a"; 101];
     let text = "{{#each tags}}{{#each @root.tags}}{{#each @root.tags}}{{/each}}{{/each}}{{/each}}";
     let error = render::<Text>(text, json!({ "tags": tags })).unwrap_err();
     assert_eq!(error, RenderError::TooManyIterations { limit: MAX_ITERATIONS });
     let text = "{{#each tags}}{{#each @root.tags}}{{/each}}{{/each}}";
-    assert_eq!(shown(text, json!({ "tags": tags })), "");
+    assert_eq!(render_text(text, json!({ "tags": tags })), "");
 }
 
 #[test]
-fn what_handlebars_would_parse_for_minutes_is_refused() {
+fn slow_handlebars_parse_is_refused() {
     let text = format!("{}{}", "{{#if flag}}{{/if}} ".repeat(20_000), "x".repeat(400_000));
     assert!(faults::<Text>(&text)[0].starts_with("too-large"));
-    assert_eq!(shown(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
+    assert_eq!(render_text(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
 }

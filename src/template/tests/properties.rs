@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::template::{Argv, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url};
+use crate::template::{Argv, Condition, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, Uri, Url};
 
 fn leaf() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -146,7 +146,7 @@ fn tokens() -> impl Strategy<Value = String> {
 }
 
 /// Pieces that are mostly right, so that much of what they make compiles.
-fn mostly_right() -> impl Strategy<Value = String> {
+fn mostly_valid() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec![
         "diff",
         "limit",
@@ -365,12 +365,12 @@ fn simple() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|parts| parts.concat())
 }
 
-fn both_ways_are_one<S: Slot>(text: &str, scope: &Scope) -> Result<(), TestCaseError>
+fn assert_same_output<S: Slot>(text: &str, scope: &Scope) -> Result<(), TestCaseError>
 where
     S::Output: PartialEq,
 {
     let engine = engine(&[]);
-    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_as(&engine, text, (&names(), simple)));
+    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_with(&engine, text, (&names(), simple)));
     match (fast, slow) {
         (Ok(fast), Ok(slow)) => prop_assert_eq!(fast.render(scope), slow.render(scope)),
         (Err(fast), Err(slow)) => prop_assert_eq!(fast, slow),
@@ -383,45 +383,45 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_fast_way_is_that_of_handlebars(text in simple(), arguments in arguments(), json in value()) {
+    fn pieces_render_like_handlebars(text in simple(), arguments in arguments(), json in value()) {
         let mut scope = scope(arguments).with_now(jiff::Timestamp::UNIX_EPOCH);
         scope.set_step("a", json!({ "json": json }));
-        both_ways_are_one::<Text>(&text, &scope)?;
-        both_ways_are_one::<Url>(&format!("https://h/{text}"), &scope)?;
-        both_ways_are_one::<Url>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;
-        both_ways_are_one::<Argv>(&text, &scope)?;
-        both_ways_are_one::<Json>(&text, &scope)?;
+        assert_same_output::<Text>(&text, &scope)?;
+        assert_same_output::<Url>(&format!("https://h/{text}"), &scope)?;
+        assert_same_output::<Url>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;
+        assert_same_output::<Argv>(&text, &scope)?;
+        assert_same_output::<JsonLeaf>(&text, &scope)?;
     }
 
     #[test]
-    fn no_text_makes_a_panic(text in tokens(), arguments in arguments()) {
+    fn any_text_compiles_without_panic(text in tokens(), arguments in arguments()) {
         let (engine, _) = Engine::new([("p".to_owned(), text.clone()), ("q".to_owned(), "{{> @partial-block}}".to_owned())]);
         let scope = scope(arguments);
         compiles_without_panic::<Text>(&engine, &text, &scope);
         compiles_without_panic::<Argv>(&engine, &text, &scope);
         compiles_without_panic::<EnvValue>(&engine, &text, &scope);
-        compiles_without_panic::<Header>(&engine, &text, &scope);
+        compiles_without_panic::<HeaderSlot>(&engine, &text, &scope);
         compiles_without_panic::<Url>(&engine, &text, &scope);
         compiles_without_panic::<Uri>(&engine, &text, &scope);
-        compiles_without_panic::<Json>(&engine, &text, &scope);
-        compiles_without_panic::<Parameter>(&engine, &text, &scope);
+        compiles_without_panic::<JsonLeaf>(&engine, &text, &scope);
+        compiles_without_panic::<QueryValue>(&engine, &text, &scope);
         compiles_without_panic::<FilePath>(&engine, &text, &scope);
         compiles_without_panic::<Condition>(&engine, &text, &scope);
     }
 
     #[test]
-    fn places_of_faults_are_places_of_the_text(text in tokens()) {
+    fn error_spans_lie_in_the_text(text in tokens()) {
         if let Err(faults) = Template::<Text>::compile(&partials(), &text, &names()) {
             prop_assert!(!faults.is_empty());
             for fault in faults {
-                let Place::Here(range) = fault.place else { continue };
+                let TemplateSpan::Template(range) = fault.span else { continue };
                 prop_assert!(text.get(range).is_some());
             }
         }
     }
 
     #[test]
-    fn what_compiles_renders(text in mostly_right(), arguments in arguments(), json in value()) {
+    fn compiled_templates_render(text in mostly_valid(), arguments in arguments(), json in value()) {
         if let Ok(template) = Template::<Text>::compile(&partials(), &text, &names()) {
             let mut scope = scope(arguments);
             scope.set_step("a", json!({ "stdout": "s", "exit": 0, "json": json }));
@@ -431,7 +431,7 @@ proptest! {
     }
 
     #[test]
-    fn an_encoded_value_stays_one_segment_of_the_same_host(diff in "\\PC{0,12}|[./\\\\%?#@:2eE]{0,8}") {
+    fn encoded_value_stays_one_path_segment(diff in "\\PC{0,12}|[./\\\\%?#@:2eE]{0,8}") {
         if let Ok(url) = render::<Url>("https://h.example/a/{{diff}}/b?c={{diff}}", json!({ "diff": diff })) {
             let parsed = url::Url::parse(&url.text).unwrap();
             prop_assert_eq!(parsed.host_str(), Some("h.example"));
@@ -443,7 +443,7 @@ proptest! {
     }
 
     #[test]
-    fn no_values_make_a_hidden_name_or_leave_their_folder(
+    fn no_value_makes_a_hidden_or_escaping_path(
         pieces in prop::collection::vec(prop::sample::select(PATH_PIECES.to_vec()), 1..6),
         values in prop::collection::vec("[./\\\\a:]{0,4}", 3),
     ) {

@@ -1,22 +1,22 @@
 //! What templates become.
 
 use super::*;
-use crate::template::{Condition, Json, helpers};
+use crate::template::{Condition, JsonLeaf, helpers};
 
 #[test]
-fn text_is_not_escaped_and_never_read_again() {
-    assert_eq!(shown("<{{diff}}>", json!({ "diff": "<&\"'{{limit}}>" })), "<<&\"'{{limit}}>>");
+fn text_is_neither_escaped_nor_rescanned() {
+    assert_eq!(render_text("<{{diff}}>", json!({ "diff": "<&\"'{{limit}}>" })), "<<&\"'{{limit}}>>");
 }
 
 #[test]
 fn null_prints_nothing_and_is_false() {
-    assert_eq!(shown("[{{diff}}{{repo.name}}{{steps.a.json.gone.deep}}]", json!({ "diff": null })), "[]");
+    assert_eq!(render_text("[{{diff}}{{repo.name}}{{steps.a.json.gone.deep}}]", json!({ "diff": null })), "[]");
     let all = "{{#if diff}}1{{/if}}{{#each tags}}2{{/each}}{{#with repo}}3{{/with}}{{#unless diff}}4{{/unless}}{{upper diff}}{{lookup repo \"x\"}}{{eq diff tags}}{{len tags}}";
-    assert_eq!(shown(all, json!({})), "4true0");
+    assert_eq!(render_text(all, json!({})), "4true0");
 }
 
 #[test]
-fn a_field_that_an_answer_lacks_is_null_even_where_a_list_came() {
+fn missing_field_is_null_even_on_a_list() {
     let mut scope = scope(json!({}));
     scope.set_step("a", json!({ "json": [1, 2] }));
     for text in [
@@ -35,12 +35,12 @@ fn a_field_that_an_answer_lacks_is_null_even_where_a_list_came() {
 #[test]
 fn lists_and_objects_print_as_json() {
     let values = json!({ "tags": ["a", "b"], "repo": { "name": "n", "stars": 1 } });
-    assert_eq!(shown("{{tags}}{{repo}}{{first repos}}", values.clone()), r#"["a","b"]{"name":"n","stars":1}"#);
-    assert_eq!(shown("{{#if flag}}{{/if}}{{tags}}{{repo}}", values), r#"["a","b"]{"name":"n","stars":1}"#);
+    assert_eq!(render_text("{{tags}}{{repo}}{{first repos}}", values.clone()), r#"["a","b"]{"name":"n","stars":1}"#);
+    assert_eq!(render_text("{{#if flag}}{{/if}}{{tags}}{{repo}}", values), r#"["a","b"]{"name":"n","stars":1}"#);
 }
 
 #[test]
-fn the_text_false_is_true_and_zero_is_not() {
+fn truthiness_follows_handlebars() {
     let truth = |value: Value| render::<Condition>("{{diff}}", json!({ "diff": value })).unwrap();
     for value in [json!("false"), json!("0"), json!(1), json!([0]), json!(true)] {
         assert!(truth(value));
@@ -51,7 +51,7 @@ fn the_text_false_is_true_and_zero_is_not() {
 }
 
 #[test]
-fn helpers_do_what_their_table_says() {
+fn helpers_match_their_description() {
     for (text, wanted) in [
         ("{{json repo}}", r#"{"name":"n","stars":1}"#),
         ("{{json tags indent=2}}", "[\n  \"b\",\n  \"a\"\n]"),
@@ -73,7 +73,7 @@ fn helpers_do_what_their_table_says() {
         ("{{and 1 0}}{{or 1 0}}{{not 1}}{{gt 2 1}}{{lte 2 1}}{{ne 1 1}}", "falsetruefalsetruefalsefalse"),
         ("{{#if (and flag (gt (len tags) 1))}}yes{{/if}}", ""),
     ] {
-        let names = Names::new().with_arguments([
+        let names = ScopeShape::new().with_arguments([
             ("gone", Shape::Text),
             ("mixed", Shape::Text),
             ("tags", Shape::list(Shape::Text)),
@@ -88,7 +88,7 @@ fn helpers_do_what_their_table_says() {
 }
 
 #[test]
-fn every_helper_of_the_table_is_there_and_every_other_is_not() {
+fn registry_has_exactly_the_table() {
     let (engine, _) = Engine::new([]);
     let missing = |name: &str| {
         let tried = engine.registry().render_template(&format!("{{{{#{name} 1 1 1}}}}{{{{/{name}}}}}"), &json!({}));
@@ -102,7 +102,7 @@ fn every_helper_of_the_table_is_there_and_every_other_is_not() {
 }
 
 #[test]
-fn now_can_be_fixed() {
+fn now_is_injectable() {
     let now: jiff::Timestamp = "2020-01-02T03:04:05.6Z".parse().unwrap();
     let scope = scope(json!({})).with_now(now);
     let shown =
@@ -111,26 +111,26 @@ fn now_can_be_fixed() {
 }
 
 #[test]
-fn a_date_that_is_none_is_an_error_without_its_value() {
+fn invalid_date_error_hides_the_value() {
     let error = render::<Text>("{{date diff \"%Y\"}}", json!({ "diff": "s3cret" })).unwrap_err().to_string();
     assert!(error.contains("`date`") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]
-fn standalone_tags_take_their_line_with_them_and_crlf_stays() {
+fn standalone_tags_remove_their_line() {
     let text = "a\r\n{{#if flag}}\r\nb {{diff}}\r\n{{/if}}\r\nc\n";
-    assert_eq!(shown(text, json!({ "flag": true, "diff": "d" })), "a\r\nb d\r\nc\n");
-    assert_eq!(shown("{{diff}}\r\n", json!({ "diff": "d" })), "d\r\n");
+    assert_eq!(render_text(text, json!({ "flag": true, "diff": "d" })), "a\r\nb d\r\nc\n");
+    assert_eq!(render_text("{{diff}}\r\n", json!({ "diff": "d" })), "d\r\n");
 }
 
 #[test]
 fn partials_on_their_own_line_indent_what_they_print() {
     let text = "x\n  {{> p}}\ny";
-    assert_eq!(shown_with(&[("p", "1\n{{diff}}\n")], text, json!({ "diff": "2" })), "x\n  1\n  2\ny");
+    assert_eq!(render_text_with(&[("p", "1\n{{diff}}\n")], text, json!({ "diff": "2" })), "x\n  1\n  2\ny");
 }
 
 #[test]
-fn a_loop_around_the_template_gives_this() {
+fn this_comes_from_the_outer_loop() {
     let names = names().with_this(Shape::object([("name", Shape::Text)]));
     let scope = scope(json!({ "diff": "d", "tags": ["t"] })).with_this(json!({ "name": "N" }));
     for (text, wanted) in [
@@ -141,27 +141,30 @@ fn a_loop_around_the_template_gives_this() {
     ] {
         let template = Template::<Text>::compile(&engine(&[("p", "{{name}}")]), text, &names).unwrap();
         assert_eq!(template.render(&scope).unwrap().0, wanted, "{text}");
-        assert!(template.reads().iter().any(|path| path[0] == "this"));
+        assert!(template.read_paths().iter().any(|path| path[0] == "this"));
     }
-    let template = Template::<Json>::compile(&engine(&[]), "{{this}}", &names).unwrap();
+    let template = Template::<JsonLeaf>::compile(&engine(&[]), "{{this}}", &names).unwrap();
     assert_eq!(template.render(&scope).unwrap().0, Some(json!({ "name": "N" })));
 }
 
 #[test]
-fn params_of_blocks_hide_what_is_outside() {
+fn block_params_shadow_outer_names() {
     let values = json!({ "repos": [{ "name": "a" }, { "name": "b" }], "labels": { "k": "v" } });
     assert_eq!(
-        shown("{{#each repos as |diff i|}}{{i}}{{diff.name}}{{#if @last}}!{{/if}}{{/each}}", values.clone()),
+        render_text("{{#each repos as |diff i|}}{{i}}{{diff.name}}{{#if @last}}!{{/if}}{{/each}}", values.clone()),
         "0a1b!"
     );
-    assert_eq!(shown("{{#each labels as |v k|}}{{k}}={{v}}{{@key}}{{@first}}{{/each}}", values.clone()), "k=vktrue");
     assert_eq!(
-        shown("{{#each (first repos 1) as |r|}}{{r.name}}{{name}}{{this.name}}{{/each}}", values.clone()),
+        render_text("{{#each labels as |v k|}}{{k}}={{v}}{{@key}}{{@first}}{{/each}}", values.clone()),
+        "k=vktrue"
+    );
+    assert_eq!(
+        render_text("{{#each (first repos 1) as |r|}}{{r.name}}{{name}}{{this.name}}{{/each}}", values.clone()),
         "aaa"
     );
-    assert_eq!(shown("{{#with (first repos) as |r|}}{{r.name}}{{name}}{{/with}}", values.clone()), "aa");
+    assert_eq!(render_text("{{#with (first repos) as |r|}}{{r.name}}{{name}}{{/with}}", values.clone()), "aa");
     assert_eq!(
-        shown("{{#each repos}}{{#each ../repos}}{{@../index}}{{@index}}{{/each}};{{/each}}", values),
+        render_text("{{#each repos}}{{#each ../repos}}{{@../index}}{{@index}}{{/each}};{{/each}}", values),
         "0001;1011;"
     );
 }

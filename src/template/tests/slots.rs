@@ -1,14 +1,16 @@
 //! What each place does to values.
 
 use super::*;
-use crate::template::{Argv, Base64, Condition, EnvValue, FilePath, Header, Json, Parameter, Uri, Url, UrlBase};
+use crate::template::{
+    Argv, Base64, Condition, EnvValue, FilePath, HeaderSlot, JsonLeaf, QueryValue, Uri, Url, UrlBase,
+};
 
 fn url(text: &str, arguments: Value) -> Result<String, String> {
     render::<Url>(text, arguments).map(|url| url.text).map_err(|error| error.to_string())
 }
 
 #[test]
-fn values_in_a_url_are_encoded_wherever_they_stand() {
+fn url_values_are_percent_encoded() {
     let values = json!({ "diff": "a/b?c#d%e \n@é", "tags": ["x&y"], "flag": true });
     let encoded = "a%2Fb%3Fc%23d%25e%20%0A%40%C3%A9";
     for (text, wanted) in [
@@ -27,7 +29,7 @@ fn values_in_a_url_are_encoded_wherever_they_stand() {
 }
 
 #[test]
-fn no_value_chooses_the_host() {
+fn url_host_cannot_come_from_a_value() {
     for text in [
         "https://{{diff}}/x",
         "https://h{{diff}}/x",
@@ -52,22 +54,22 @@ fn no_value_chooses_the_host() {
 }
 
 #[test]
-fn a_url_says_who_chose_its_host() {
-    let base = |text: &str| compile::<Url>(text).base().clone();
+fn url_base_tells_where_the_host_comes_from() {
+    let base = |text: &str| compile::<Url>(text).url_base().clone();
     assert_eq!(base("https://h.example/{{diff}}"), UrlBase::Literal);
     assert_eq!(base("https://h.example"), UrlBase::Literal);
     assert_eq!(base("/repos/{{diff}}"), UrlBase::Relative);
     assert_eq!(base("{{env.API}}/x"), UrlBase::Env("API".to_owned()));
     assert_eq!(base("{{env.API}}"), UrlBase::Env("API".to_owned()));
-    assert_eq!(base("{{diff}}"), UrlBase::Whole(vec!["diff".to_owned()]));
-    assert_eq!(base("{{arguments.diff}}"), UrlBase::Whole(vec!["arguments".to_owned(), "diff".to_owned()]));
-    assert!(render::<Url>("{{diff}}", json!({ "diff": "http://a/?b" })).unwrap().whole);
+    assert_eq!(base("{{diff}}"), UrlBase::Value(vec!["diff".to_owned()]));
+    assert_eq!(base("{{arguments.diff}}"), UrlBase::Value(vec!["arguments".to_owned(), "diff".to_owned()]));
+    assert!(render::<Url>("{{diff}}", json!({ "diff": "http://a/?b" })).unwrap().is_whole_value);
     assert_eq!(url("{{env.API}}", json!({})).unwrap(), "https://api.example");
-    assert!(!render::<Url>("{{env.API}}", json!({})).unwrap().whole);
+    assert!(!render::<Url>("{{env.API}}", json!({})).unwrap().is_whole_value);
 }
 
 #[test]
-fn a_path_slot_that_vanishes_or_goes_up_is_refused_by_name() {
+fn empty_or_dot_url_segment_is_refused() {
     for (text, value) in [
         ("https://h/a/{{diff}}/b", ""),
         ("https://h/a/{{diff}}", "."),
@@ -97,7 +99,7 @@ fn a_path_slot_that_vanishes_or_goes_up_is_refused_by_name() {
 }
 
 #[test]
-fn a_url_needs_its_base_and_its_encoding() {
+fn url_needs_a_base_and_encoding() {
     let template = compile::<Url>("{{env.API}}/x");
     let bare = Scope::new(serde_json::Map::new(), Arc::default());
     assert_eq!(template.render(&bare).unwrap_err().to_string(), "`env.API` is not set");
@@ -112,31 +114,31 @@ fn a_url_needs_its_base_and_its_encoding() {
 }
 
 #[test]
-fn a_uri_encodes_values_and_takes_a_whole_one() {
+fn uri_encodes_values_or_is_one_value() {
     assert_eq!(render::<Uri>("notes://{{diff}}/x", json!({ "diff": "a/b" })).unwrap().0, "notes://a%2Fb/x");
     assert_eq!(render::<Uri>("{{diff}}", json!({ "diff": "notes://a/b" })).unwrap().0, "notes://a/b");
     assert!(render::<Uri>("{{diff}}", json!({})).is_err());
 }
 
 #[test]
-fn an_argv_element_knows_who_began_it() {
+fn argv_element_names_its_leading_variable() {
     let element =
         |text: &str, diff: &str| render::<Argv>(text, json!({ "diff": diff, "flag": true })).unwrap().unwrap();
-    assert_eq!(element("{{diff}}", "-rf").foreign_dash(), Some("diff"));
-    assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").foreign_dash(), Some("diff"));
-    assert_eq!(element("{{trim diff}}", " -rf").foreign_dash(), Some("diff"));
-    assert_eq!(element("{{default diff tags}}", "-rf").foreign_dash(), Some("default diff tags"));
-    assert_eq!(element("{{arguments.diff}}", "-x").begins_with(), Some("arguments.diff"));
-    assert_eq!(element("-{{diff}}", "-rf").foreign_dash(), None);
+    assert_eq!(element("{{diff}}", "-rf").leading_dash_variable(), Some("diff"));
+    assert_eq!(element("{{#if flag}}{{diff}}{{/if}}", "-rf").leading_dash_variable(), Some("diff"));
+    assert_eq!(element("{{trim diff}}", " -rf").leading_dash_variable(), Some("diff"));
+    assert_eq!(element("{{default diff tags}}", "-rf").leading_dash_variable(), Some("default diff tags"));
+    assert_eq!(element("{{arguments.diff}}", "-x").leading_variable(), Some("arguments.diff"));
+    assert_eq!(element("-{{diff}}", "-rf").leading_dash_variable(), None);
     assert_eq!(element("--x={{diff}}", "-rf").text(), "--x=-rf");
-    assert_eq!(element("{{flag}}", "").foreign_dash(), None);
-    assert_eq!(element("{{steps.a.json.gone}}-x", "").foreign_dash(), None);
+    assert_eq!(element("{{flag}}", "").leading_dash_variable(), None);
+    assert_eq!(element("{{steps.a.json.gone}}-x", "").leading_dash_variable(), None);
     assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text(), "a; rm $(x)\n'\"");
-    assert_eq!(element("{{flag}}: {{diff}}", "longer than the other").longest(), Some("diff"));
+    assert_eq!(element("{{flag}}: {{diff}}", "longer than the other").longest_variable(), Some("diff"));
 }
 
 #[test]
-fn an_argv_element_that_is_one_absent_value_is_none() {
+fn absent_argv_element_is_none() {
     let is_there = |text: &str, diff: Value| render::<Argv>(text, json!({ "diff": diff })).unwrap().is_some();
     for text in ["{{diff}}", "{{arguments.diff}}", "{{steps.a.json.gone}}", "{{default diff limit}}"] {
         assert!(!is_there(text, Value::Null), "{text}");
@@ -148,7 +150,7 @@ fn an_argv_element_that_is_one_absent_value_is_none() {
 }
 
 #[test]
-fn bytes_are_base64_in_one_spelling() {
+fn base64_is_normalized() {
     let bytes = |text: &str, diff: &str| render::<Base64>(text, json!({ "diff": diff })).map(|bytes| bytes.0);
     for (text, diff) in [("{{diff}}", "aGk="), ("{{diff}}", " aG\nk "), ("a{{diff}}=", "Gk"), (" aG\nk=", "")] {
         assert_eq!(bytes(text, diff).as_deref(), Ok("aGk="), "{text} {diff}");
@@ -158,22 +160,22 @@ fn bytes_are_base64_in_one_spelling() {
 }
 
 #[test]
-fn nul_is_refused_by_name_where_it_would_cut_a_text() {
+fn nul_is_refused_naming_the_variable() {
     for text in ["x{{diff}}", "{{#if diff}}{{upper diff}}{{/if}}"] {
         let values = || json!({ "diff": "a\0b" });
         let wanted = Err("`diff` holds a NUL character".to_owned());
         assert_eq!(render::<Argv>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<EnvValue>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<FilePath>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
-        assert_eq!(render::<Header>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
+        assert_eq!(render::<HeaderSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
     }
     assert!(faults::<Argv>("a\0b")[0].contains("NUL"));
-    assert_eq!(shown("{{diff}}", json!({ "diff": "a\0b" })), "a\0b");
+    assert_eq!(render_text("{{diff}}", json!({ "diff": "a\0b" })), "a\0b");
 }
 
 #[test]
-fn headers_take_one_line_or_are_left_out() {
-    let header = |text: &str, diff: Value| render::<Header>(text, json!({ "diff": diff }));
+fn header_is_one_line_or_absent() {
+    let header = |text: &str, diff: Value| render::<HeaderSlot>(text, json!({ "diff": diff }));
     assert_eq!(header("Bearer {{diff}}", json!("x")).unwrap().unwrap().0, "Bearer x");
     assert_eq!(header("{{diff}}", Value::Null).unwrap(), None);
     assert_eq!(header("a{{diff}}\n", json!("x")).unwrap().unwrap().0, "ax");
@@ -184,8 +186,8 @@ fn headers_take_one_line_or_are_left_out() {
 }
 
 #[test]
-fn json_keeps_types_and_leaves_out_what_is_absent() {
-    let leaf = |text: &str, values: Value| render::<Json>(text, values).unwrap().0;
+fn json_leaf_keeps_types_and_drops_absent() {
+    let leaf = |text: &str, values: Value| render::<JsonLeaf>(text, values).unwrap().0;
     assert_eq!(leaf("{{limit}}", json!({ "limit": 3 })), Some(json!(3)));
     assert_eq!(leaf("{{tags}}", json!({ "tags": ["a"] })), Some(json!(["a"])));
     assert_eq!(leaf("{{diff}}", json!({})), None);
@@ -197,8 +199,8 @@ fn json_keeps_types_and_leaves_out_what_is_absent() {
 }
 
 #[test]
-fn parameters_repeat_lists_and_leave_out_what_is_absent() {
-    let values = |text: &str, values: Value| render::<Parameter>(text, values).unwrap().0;
+fn query_values_repeat_lists_and_drop_absent() {
+    let values = |text: &str, values: Value| render::<QueryValue>(text, values).unwrap().0;
     assert_eq!(values("{{tags}}", json!({ "tags": ["a&b", "c"] })), ["a&b", "c"]);
     assert_eq!(values("{{diff}}", json!({})), [""; 0]);
     assert_eq!(values("{{limit}}", json!({ "limit": 3 })), ["3"]);
@@ -206,7 +208,7 @@ fn parameters_repeat_lists_and_leave_out_what_is_absent() {
 }
 
 #[test]
-fn a_condition_is_one_expression() {
+fn condition_is_one_expression() {
     assert!(render::<Condition>("{{eq limit 3}}", json!({ "limit": 3 })).unwrap());
     assert!(!render::<Condition>("{{not limit}}", json!({ "limit": 3 })).unwrap());
     for text in ["true", "{{flag}} ", "{{flag}}{{flag}}", "", "{{#if flag}}1{{/if}}"] {
@@ -215,7 +217,7 @@ fn a_condition_is_one_expression() {
 }
 
 #[test]
-fn a_file_stays_in_its_folder() {
+fn file_path_stays_in_its_folder() {
     let file = |text: &str, diff: &str| render::<FilePath>(text, json!({ "diff": diff }));
     let path = file("docs/x/{{diff}}.md", "a/b").unwrap();
     assert_eq!((path.text.as_str(), path.folder.as_str()), ("docs/x/a/b.md", "docs/x/"));
@@ -258,16 +260,16 @@ fn a_file_stays_in_its_folder() {
 }
 
 #[test]
-fn a_whole_url_may_be_the_element_of_a_loop_around() {
+fn url_may_be_the_outer_loop_element() {
     let names = names().with_this(Shape::object([("href", Shape::Text)]));
     let template = Template::<Url>::compile(&engine(&[]), "{{this.href}}", &names).unwrap();
-    assert_eq!(template.base(), &UrlBase::Whole(vec!["this".to_owned(), "href".to_owned()]));
+    assert_eq!(template.url_base(), &UrlBase::Value(vec!["this".to_owned(), "href".to_owned()]));
     let scope = scope(json!({})).with_this(json!({ "href": "https://x/" }));
     assert_eq!(template.render(&scope).unwrap().text, "https://x/");
 }
 
 #[test]
-fn templates_and_engines_go_where_threads_go() {
+fn templates_and_engines_are_send_and_sync() {
     fn shared<T: Send + Sync>() {}
     shared::<Template<Text>>();
     shared::<Template<Url>>();

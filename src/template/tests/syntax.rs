@@ -10,7 +10,7 @@ fn only(text: &str) -> String {
 }
 
 #[test]
-fn an_unclosed_block_is_named_where_it_opened() {
+fn unclosed_block_is_reported_at_its_opening() {
     assert_eq!(
         only("ä {{#if flag}} x {{#each tags}}y{{/each}}"),
         "template at \"if\": the block `if` is never closed | close it with `{{/if}}`"
@@ -18,7 +18,7 @@ fn an_unclosed_block_is_named_where_it_opened() {
 }
 
 #[test]
-fn an_unclosed_block_inside_another_is_the_one_that_is_named() {
+fn inner_unclosed_block_is_the_one_reported() {
     assert_eq!(
         only("{{#if flag}}{{#each tags}}{{/if}}"),
         "template at \"each\": the block `each` is never closed | close it with `{{/each}}`"
@@ -26,7 +26,7 @@ fn an_unclosed_block_inside_another_is_the_one_that_is_named() {
 }
 
 #[test]
-fn one_brace_too_few_is_said_plainly() {
+fn missing_brace_is_reported() {
     assert_eq!(
         only("a {{diff} b"),
         "template at \"{{diff}\": two braces open this tag, one closes it | write `{{diff}}`"
@@ -38,7 +38,7 @@ fn one_brace_too_few_is_said_plainly() {
 }
 
 #[test]
-fn an_unclosed_tag_is_named_and_the_next_is_read_all_the_same() {
+fn unclosed_tag_does_not_hide_the_next() {
     assert_eq!(
         faults::<Text>("{{diff {{dif}}"),
         [
@@ -49,7 +49,7 @@ fn an_unclosed_tag_is_named_and_the_next_is_read_all_the_same() {
 }
 
 #[test]
-fn a_stray_end_and_a_mismatched_end_are_told_apart() {
+fn stray_and_mismatched_ends_differ() {
     assert_eq!(only("x{{/if}}"), "template at \"if\": `{{/if}}` closes no block");
     assert_eq!(
         only("{{#if flag}}x{{/unless}}"),
@@ -58,7 +58,7 @@ fn a_stray_end_and_a_mismatched_end_are_told_apart() {
 }
 
 #[test]
-fn else_stands_in_blocks_only_and_once() {
+fn else_is_allowed_once_per_block() {
     assert_eq!(only("{{else}}"), "template at \"else\": `{{else}}` stands outside of a block");
     assert_eq!(
         only("{{#if flag}}{{else}}{{else}}{{/if}}"),
@@ -67,12 +67,12 @@ fn else_stands_in_blocks_only_and_once() {
 }
 
 #[test]
-fn a_name_that_handlebars_takes_for_an_else_is_refused() {
+fn names_starting_with_else_are_refused() {
     assert!(only("{{elsewhere}}").contains("takes `{{elsewhere}}` for an `else`"));
 }
 
 #[test]
-fn what_folio_has_not_is_refused_with_what_to_do() {
+fn unsupported_syntax_is_refused_with_help() {
     for (text, word) in [
         ("{{{{raw}}}}x{{{{/raw}}}}", "raw block"),
         ("{{> (lookup repo diff)}}", "plain word"),
@@ -89,7 +89,7 @@ fn what_folio_has_not_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn every_fault_is_found_in_one_go_each_at_its_own_word() {
+fn all_errors_are_reported_at_their_word() {
     let text = "ü {{dif}}\n{{#if flg}}{{uper diff}}{{/if}}\r\n{{> nope}} {{repo.nam}} {{join diff}}";
     assert_eq!(
         faults::<Text>(text),
@@ -105,18 +105,18 @@ fn every_fault_is_found_in_one_go_each_at_its_own_word() {
 }
 
 #[test]
-fn a_suggestion_is_also_given_as_text_to_put_there() {
+fn suggestion_has_replacement_text() {
     let faults = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
-    assert_eq!(faults[0].instead.as_deref(), Some("diff"));
+    assert_eq!(faults[0].replacement.as_deref(), Some("diff"));
 }
 
 #[test]
-fn a_block_whose_tag_is_broken_still_ends_at_its_end() {
+fn broken_opening_tag_still_matches_its_end() {
     assert_eq!(only("{{#if (}}a{{/if}}").split(':').next(), Some("template at \"}\""));
 }
 
 #[test]
-fn odd_but_right_templates_are_read() {
+fn unusual_valid_syntax_renders() {
     for (text, wanted) in [
         (r"\{{diff}} \\{{diff}}", r"{{diff}} \d"),
         ("{{! a }}x{{!-- {{y}} --}}z", "xz"),
@@ -132,12 +132,12 @@ fn odd_but_right_templates_are_read() {
         ("{{#if flag}}{{^}}x{{/if}}", ""),
         ("{{lookup [1, 2] 1}}", "2"),
     ] {
-        assert_eq!(shown(text, json!({ "diff": "d", "limit": 3, "flag": true })), wanted, "{text}");
+        assert_eq!(render_text(text, json!({ "diff": "d", "limit": 3, "flag": true })), wanted, "{text}");
     }
 }
 
 #[test]
-fn no_more_faults_are_kept_than_anybody_reads() {
+fn error_count_is_capped() {
     assert!(faults::<Text>(&"{{".repeat(10_000)).len() <= 128);
     assert!(faults::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
 }

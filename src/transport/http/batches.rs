@@ -7,40 +7,43 @@ use axum::{
 };
 
 use crate::budget::block_if_large;
-use crate::transport::{batch, message::Fault};
+use crate::transport::{batch, message::MessageFault};
 
 use super::{
-    Desk, SESSION,
-    channel::{Event, Said},
-    error, events, is_without_session, plain, respond,
+    HttpServer, SESSION_ID_HEADER, build_response, error_response,
+    event_channel::{Event, EventPayload},
+    event_stream, is_sessionless, text_response,
 };
 
 /// Answers a batch: in one list, as soon as the last of it is answered; as a stream, where something else must be said
 /// before.
-pub(super) async fn answer(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response {
-    let refuse = |message: &'static str| error(StatusCode::BAD_REQUEST, &Fault::request(None, message));
-    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::read(bytes).map(drop)) {
-        return error(StatusCode::BAD_REQUEST, &fault);
+pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Response {
+    let refuse =
+        |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageFault::invalid_request(None, message));
+    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)) {
+        return error_response(StatusCode::BAD_REQUEST, &fault);
     }
-    let session = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
-    let Some(session) = session.filter(|_| !is_without_session(headers)) else {
+    let session = headers.get(SESSION_ID_HEADER).map(|id| id.to_str().unwrap_or_default());
+    let Some(session) = session.filter(|_| !is_sessionless(headers)) else {
         return refuse("batches exist in sessions of version 2025-03-26 only: send each message by itself");
     };
-    let Some(session) = desk.sessions.find(session, false) else {
-        return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
+    let Some(session) = http_server.sessions.find(session, false) else {
+        return text_response(StatusCode::NOT_FOUND, "Not Found: Session not found");
     };
-    let mut reader = match session.take(bytes) {
+    let mut reader = match session.receive(bytes) {
         Ok(Some(reader)) => reader,
-        Ok(None) => return plain(StatusCode::ACCEPTED, ""),
-        Err(fault) => return error(StatusCode::BAD_REQUEST, &fault),
+        Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
+        Err(fault) => return error_response(StatusCode::BAD_REQUEST, &fault),
     };
     match reader.next().await {
-        Some(Event { said: Said::Batch(replies), bytes, .. }) => {
+        Some(Event { payload: EventPayload::Batch(replies), bytes, .. }) => {
             let body = block_if_large(bytes, || serde_json::to_vec(&*replies)).unwrap_or_default();
-            respond(StatusCode::OK, "application/json", Body::from(body))
+            build_response(StatusCode::OK, "application/json", Body::from(body))
         }
-        Some(event) => events::response(events::written(&event), reader, desk.keep_alive, ()),
+        Some(event) => {
+            event_stream::event_stream_response(event_stream::encode_event(&event), reader, http_server.keep_alive, ())
+        }
         // All of it was cancelled, or the session is over.
-        None => plain(StatusCode::ACCEPTED, ""),
+        None => text_response(StatusCode::ACCEPTED, ""),
     }
 }

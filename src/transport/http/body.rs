@@ -12,62 +12,62 @@ use http_body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    server::{Busy, Reservation, SMALL},
-    transport::message::Fault,
+    server::{Busy, Reservation, SMALL_MESSAGE_BYTES},
+    transport::message::MessageFault,
 };
 
-use super::Refused;
+use super::RefusedMessage;
 
 /// The largest body that is read.
-pub(super) const LARGEST: usize = 4 * 1024 * 1024;
+pub(super) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why a body is not read to its end.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     #[error("the message is longer than 4 MiB")]
     TooLong,
     #[error("the body ended early")]
     EndedEarly,
     #[error("the body did not arrive within {0:?}")]
-    Late(Duration),
+    TimedOut(Duration),
     #[error(transparent)]
     Busy(#[from] Busy),
 }
 
-impl Unread {
+impl BodyError {
     pub(super) fn response(&self) -> Response {
         let words = self.to_string();
         let (status, fault) = match self {
-            Unread::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, Fault::request(None, words)),
-            Unread::EndedEarly => (StatusCode::BAD_REQUEST, Fault::request(None, words)),
-            Unread::Late(_) => (StatusCode::REQUEST_TIMEOUT, Fault::request(None, words)),
-            Unread::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, Fault::busy(None, words)),
+            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageFault::invalid_request(None, words)),
+            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageFault::invalid_request(None, words)),
+            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageFault::invalid_request(None, words)),
+            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageFault::busy(None, words)),
         };
-        Refused(status, fault).response()
+        RefusedMessage(status, fault).response()
     }
 }
 
 /// Reads a body to its end, which must arrive `within` so long: the time in which the server has no room for it does not
 /// count.
-pub(super) async fn read(body: Body, within: Duration, reservation: &Reservation) -> Result<Bytes, Unread> {
+pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reservation) -> Result<Bytes, BodyError> {
     let size = body.size_hint();
-    if size.lower() > LARGEST as u64 {
-        return Err(Unread::TooLong);
+    if size.lower() > MAX_BODY_BYTES as u64 {
+        return Err(BodyError::TooLong);
     }
-    let most = size.upper().unwrap_or(LARGEST as u64).min(LARGEST as u64);
+    let max = size.upper().unwrap_or(MAX_BODY_BYTES as u64).min(MAX_BODY_BYTES as u64);
     let (mut pieces, mut whole) = (body.into_data_stream(), Vec::new());
     let (mut deadline, mut is_admitted) = (Instant::now() + within, false);
-    while let Some(piece) = timeout_at(deadline, pieces.next()).await.map_err(|_| Unread::Late(within))? {
-        let piece = piece.map_err(|_| Unread::EndedEarly)?;
+    while let Some(piece) = timeout_at(deadline, pieces.next()).await.map_err(|_| BodyError::TimedOut(within))? {
+        let piece = piece.map_err(|_| BodyError::EndedEarly)?;
         let length = whole.len() + piece.len();
-        if length > LARGEST {
-            return Err(Unread::TooLong);
+        if length > MAX_BODY_BYTES {
+            return Err(BodyError::TooLong);
         }
-        if length <= SMALL as usize {
+        if length <= SMALL_MESSAGE_BYTES as usize {
             reservation.grow(piece.len() as u64);
         } else if !is_admitted {
             let began = Instant::now();
-            admit(most, reservation).await?;
+            admit(max, reservation).await?;
             deadline += began.elapsed();
             is_admitted = true;
         }
@@ -78,6 +78,6 @@ pub(super) async fn read(body: Body, within: Duration, reservation: &Reservation
 
 /// Waits for room for all of a body, and for what is read out of it: whoever waits for more of the same keeps from the
 /// others what they wait for.
-async fn admit(most: u64, reservation: &Reservation) -> Result<(), Busy> {
-    reservation.admit((most * 2).saturating_sub(reservation.bytes())).await
+async fn admit(max: u64, reservation: &Reservation) -> Result<(), Busy> {
+    reservation.admit((max * 2).saturating_sub(reservation.bytes())).await
 }

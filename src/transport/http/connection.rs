@@ -30,34 +30,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::HttpLimits,
-    server::{PeerAccount, Reservation},
+    server::{PeerBytes, Reservation},
 };
 
 /// The longest head of a request, and what is read or written at once.
-const BUFFER: usize = 64 * 1024;
+const MAX_BUFFER_BYTES: usize = 64 * 1024;
 
 /// How many bytes are counted for one that is to be written: buffers have grown by doubling.
-const SLACK: u64 = 2;
+const WRITE_BUFFER_FACTOR: u64 = 2;
 
 /// How long a connection is kept on which nothing is asked.
-const IDLE: Duration = Duration::from_secs(75);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// A connection.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     limits: HttpLimits,
-    bytes: PeerAccount,
+    bytes: PeerBytes,
     /// What hyper has taken of answers, and the peer has not.
     unwritten: Reservation,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     closed: AtomicBool,
     task: AtomicWaker,
 }
 
-struct State {
+struct ConnectionState {
     phase: Phase,
     since: Instant,
     /// Since when the peer has taken nothing of what it is written.
-    stuck: Option<Instant>,
+    stalled_since: Option<Instant>,
 }
 
 /// What is waited for.
@@ -73,21 +73,21 @@ enum Phase {
     Answer,
 }
 
-impl Connection {
-    pub(super) fn new(bytes: PeerAccount, limits: HttpLimits) -> Connection {
-        Connection {
+impl HttpConnection {
+    pub(super) fn new(bytes: PeerBytes, limits: HttpLimits) -> HttpConnection {
+        HttpConnection {
             limits,
             unwritten: bytes.reserve(0),
             bytes,
             // Whoever connects has something to ask.
-            state: Mutex::new(State { phase: Phase::Head, since: Instant::now(), stuck: None }),
+            state: Mutex::new(ConnectionState { phase: Phase::Head, since: Instant::now(), stalled_since: None }),
             closed: AtomicBool::new(false),
             task: AtomicWaker::new(),
         }
     }
 
     /// What its peer has under way that belongs to no session.
-    pub(super) fn bytes(&self) -> &PeerAccount {
+    pub(super) fn bytes(&self) -> &PeerBytes {
         &self.bytes
     }
 
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Since when its peer has not sent a whole request.
-    pub(super) fn waits_since(&self) -> Option<Instant> {
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.phase != Phase::Answer).then_some(state.since)
     }
@@ -108,46 +108,46 @@ impl Connection {
     }
 
     /// Notes that a request is there, with its body.
-    pub(super) fn arrived(&self) {
-        self.enter(Phase::Answer);
+    pub(super) fn request_arrived(&self) {
+        self.enter_phase(Phase::Answer);
     }
 
     /// Until when the connection lives if nothing happens.
     fn deadline(&self) -> Option<Instant> {
         let state = self.state();
         let patience = match state.phase {
-            Phase::Idle => Some(IDLE),
+            Phase::Idle => Some(KEEP_ALIVE_TIMEOUT),
             Phase::Head => Some(self.limits.header_timeout),
             // The one who reads it keeps the time.
             Phase::Body | Phase::Answer => None,
         };
         let waits = patience.map(|patience| state.since + patience);
-        let stuck = state.stuck.map(|since| since + self.limits.write_timeout);
+        let stuck = state.stalled_since.map(|since| since + self.limits.write_timeout);
         waits.into_iter().chain(stuck).min()
     }
 
-    fn enter(&self, phase: Phase) {
+    fn enter_phase(&self, phase: Phase) {
         let mut state = self.state();
         state.phase = phase;
         state.since = Instant::now();
     }
 
-    fn read(&self) {
+    fn note_read(&self) {
         if self.state().phase == Phase::Idle {
-            self.enter(Phase::Head);
+            self.enter_phase(Phase::Head);
         }
     }
 
-    fn wrote(&self, bytes: usize) {
-        self.unwritten.shrink(bytes as u64 * SLACK);
-        self.state().stuck = None;
+    fn note_written(&self, bytes: usize) {
+        self.unwritten.shrink(bytes as u64 * WRITE_BUFFER_FACTOR);
+        self.state().stalled_since = None;
     }
 
-    fn is_stuck(&self) {
-        self.state().stuck.get_or_insert_with(Instant::now);
+    fn note_stalled_write(&self) {
+        self.state().stalled_since.get_or_insert_with(Instant::now);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,19 +170,19 @@ impl Connection {
 }
 
 /// Serves a connection until it ends, its time is over, or the server stops and what was asked is answered.
-pub(super) async fn serve<F, A>(stream: TcpStream, connection: Arc<Connection>, stop: CancellationToken, answer: F)
+pub(super) async fn serve<F, A>(stream: TcpStream, connection: Arc<HttpConnection>, stop: CancellationToken, answer: F)
 where
-    F: Fn(Arc<Connection>, Request) -> A,
+    F: Fn(Arc<HttpConnection>, Request) -> A,
     A: Future<Output = Response>,
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        connection.enter(Phase::Body);
+        connection.enter_phase(Phase::Body);
         let answer = answer(connection.clone(), request.map(Body::new));
         let connection = connection.clone();
-        async move { Ok::<_, std::convert::Infallible>(counted(answer.await, connection)) }
+        async move { Ok::<_, std::convert::Infallible>(count_body(answer.await, connection)) }
     });
-    let io = TokioIo::new(Watched { stream, connection: connection.clone() });
-    let mut serving = pin!(http1::Builder::new().max_buf_size(BUFFER).serve_connection(io, service));
+    let io = TokioIo::new(MeteredStream { stream, connection: connection.clone() });
+    let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_BUFFER_BYTES).serve_connection(io, service));
     let mut sleep = pin!(sleep_until(connection.deadline().unwrap_or_else(Instant::now)));
     let mut stopped = pin!(stop.cancelled());
     let mut stopping = false;
@@ -203,20 +203,20 @@ where
     .await;
 }
 
-fn counted(mut response: Response, connection: Arc<Connection>) -> Response {
+fn count_body(mut response: Response, connection: Arc<HttpConnection>) -> Response {
     let held = response.extensions_mut().remove::<Arc<Reservation>>();
-    response.map(|body| Body::new(Counted { body, connection, held }))
+    response.map(|body| Body::new(CountingBody { body, connection, reservation: held }))
 }
 
 /// The body of an answer, whose bytes are counted from when hyper takes them to when the peer does.
-struct Counted {
+struct CountingBody {
     body: Body,
-    connection: Arc<Connection>,
+    connection: Arc<HttpConnection>,
     /// What the request has taken.
-    held: Option<Arc<Reservation>>,
+    reservation: Option<Arc<Reservation>>,
 }
 
-impl http_body::Body for Counted {
+impl http_body::Body for CountingBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -228,10 +228,10 @@ impl http_body::Body for Counted {
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
-            self.connection.unwritten.grow(data.len() as u64 * SLACK);
+            self.connection.unwritten.grow(data.len() as u64 * WRITE_BUFFER_FACTOR);
         }
         if frame.is_none() || self.body.is_end_stream() {
-            self.held = None;
+            self.reservation = None;
         }
         Poll::Ready(frame)
     }
@@ -245,30 +245,30 @@ impl http_body::Body for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountingBody {
     fn drop(&mut self) {
-        self.connection.enter(Phase::Idle);
+        self.connection.enter_phase(Phase::Idle);
     }
 }
 
 /// The socket, of which is noted what is read and written.
-struct Watched {
+struct MeteredStream {
     stream: TcpStream,
-    connection: Arc<Connection>,
+    connection: Arc<HttpConnection>,
 }
 
-impl Watched {
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+impl MeteredStream {
+    fn note_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
-            Poll::Ready(Ok(bytes)) => self.connection.wrote(*bytes),
-            Poll::Pending => self.connection.is_stuck(),
+            Poll::Ready(Ok(bytes)) => self.connection.note_written(*bytes),
+            Poll::Pending => self.connection.note_stalled_write(),
             Poll::Ready(Err(_)) => {}
         }
         written
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for MeteredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -277,16 +277,16 @@ impl AsyncRead for Watched {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.connection.read();
+            self.connection.note_read();
         }
         read
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note(written)
+        self.note_write(written)
     }
 
     fn poll_write_vectored(
@@ -295,7 +295,7 @@ impl AsyncWrite for Watched {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.note(written)
+        self.note_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

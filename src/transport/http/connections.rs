@@ -15,84 +15,84 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{catalog::HttpLimits, server::Live};
+use crate::{catalog::HttpLimits, server::LiveCatalog};
 
 use super::{
-    connection::{self, Connection},
+    connection::{self, HttpConnection},
     descriptors,
 };
 
 /// How long a new connection is safe from making room: its request may be there, and not be read yet.
-const FRESH: Duration = Duration::from_millis(100);
+const MIN_EVICTION_AGE: Duration = Duration::from_millis(100);
 
 /// How often it is said that all are taken.
-const WARNING: Duration = Duration::from_secs(10);
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long nobody is let in when the system has no descriptor left.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The connections of one server.
 pub(super) struct Connections {
-    live: Live,
-    open: Mutex<Open>,
-    left: Notify,
+    live: LiveCatalog,
+    open: Mutex<OpenConnections>,
+    connection_closed: Notify,
 }
 
 #[derive(Default)]
-struct Open {
-    connections: HashMap<u64, Arc<Connection>>,
+struct OpenConnections {
+    connections: HashMap<u64, Arc<HttpConnection>>,
     last: u64,
-    warned: Option<Instant>,
+    warned_at: Option<Instant>,
 }
 
-impl Open {
+impl OpenConnections {
     /// Since when the one waits whose peer has not sent a whole request for longest, and its number.
     fn longest_waiting(&self) -> Option<(Instant, u64)> {
-        self.connections.iter().filter_map(|(number, one)| Some((one.waits_since()?, *number))).min()
+        self.connections.iter().filter_map(|(number, one)| Some((one.waiting_since()?, *number))).min()
     }
 
     /// Closes that one for another. Otherwise says when it is worth a look again.
-    fn make_room(&mut self) -> Result<(), Option<Instant>> {
+    fn evict_longest_waiting(&mut self) -> Result<(), Option<Instant>> {
         let (since, number) = self.longest_waiting().ok_or(None)?;
-        if since.elapsed() < FRESH {
-            return Err(Some(since + FRESH));
+        if since.elapsed() < MIN_EVICTION_AGE {
+            return Err(Some(since + MIN_EVICTION_AGE));
         }
         self.connections.remove(&number).iter().for_each(|longest| longest.close());
         Ok(())
     }
 
-    fn warn(&mut self, most: usize) {
+    fn warn(&mut self, max: usize) {
         let now = Instant::now();
-        if self.warned.is_some_and(|warned| now.duration_since(warned) < WARNING) {
+        if self.warned_at.is_some_and(|warned| now.duration_since(warned) < WARNING_INTERVAL) {
             return;
         }
-        self.warned = Some(now);
+        self.warned_at = Some(now);
         tracing::warn!(
-            "all {most} connections are in use; the ones that wait longest without a whole request are closed for new ones"
+            "all {max} connections are in use; the ones that wait longest without a whole request are closed for new ones"
         );
     }
 }
 
 impl Connections {
-    pub(super) fn new(live: Live) -> Arc<Connections> {
-        Arc::new(Connections { live, open: Mutex::default(), left: Notify::new() })
+    pub(super) fn new(live: LiveCatalog) -> Arc<Connections> {
+        Arc::new(Connections { live, open: Mutex::default(), connection_closed: Notify::new() })
     }
 
     /// Lets clients in until the server stops, and returns when the last of them has left.
     pub(super) async fn serve<F, A>(self: Arc<Self>, listener: TcpListener, stop: CancellationToken, answer: F)
     where
-        F: Fn(Arc<Connection>, Request) -> A + Clone + Send + Sync + 'static,
+        F: Fn(Arc<HttpConnection>, Request) -> A + Clone + Send + Sync + 'static,
         A: Future<Output = Response> + Send,
     {
         while let Some(stream) = self.accept(&listener, &stop).await {
-            let (number, connection) = self.enter().await;
+            let (number, connection) = self.wait_for_slot().await;
             let (connections, answer, stop) = (self.clone(), answer.clone(), stop.clone());
             tokio::spawn(async move {
-                let _place = Place { connections, number };
+                let _place = ConnectionSlot { connections, number };
                 connection::serve(stream, connection, stop, answer).await;
             });
         }
-        self.all_left().await;
+        self.wait_until_empty().await;
     }
 
     async fn accept(&self, listener: &TcpListener, stop: &CancellationToken) -> Option<TcpStream> {
@@ -106,26 +106,26 @@ impl Connections {
                     let _ = stream.set_nodelay(true);
                     return Some(stream);
                 }
-                Err(error) if is_of_peer(&error) => {}
+                Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be taken");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
     }
 
     /// Takes a place, if need be that of one who keeps it without asking anything.
-    async fn enter(&self) -> (u64, Arc<Connection>) {
-        let limits = self.live.catalog().listening().limits;
-        let most = descriptors::for_connections(limits.connections);
+    async fn wait_for_slot(&self) -> (u64, Arc<HttpConnection>) {
+        let limits = self.live.catalog().http_settings().limits;
+        let max = descriptors::raise_descriptor_limit(limits.connections);
         loop {
-            let left = self.left.notified();
+            let left = self.connection_closed.notified();
             tokio::pin!(left);
             left.as_mut().enable();
-            let again = match self.place(most, limits) {
+            let again = match self.try_add(max, limits) {
                 Ok(place) => return place,
-                Err(again) => again.unwrap_or_else(|| Instant::now() + WARNING),
+                Err(again) => again.unwrap_or_else(|| Instant::now() + WARNING_INTERVAL),
             };
             tokio::select! {
                 () = left => {}
@@ -134,25 +134,25 @@ impl Connections {
         }
     }
 
-    fn place(&self, most: usize, limits: HttpLimits) -> Result<(u64, Arc<Connection>), Option<Instant>> {
+    fn try_add(&self, max: usize, limits: HttpLimits) -> Result<(u64, Arc<HttpConnection>), Option<Instant>> {
         let mut open = self.open();
-        if open.connections.len() >= most {
-            open.warn(most);
-            open.make_room()?;
+        if open.connections.len() >= max {
+            open.warn(max);
+            open.evict_longest_waiting()?;
         }
         Ok(self.add(&mut open, limits))
     }
 
-    fn add(&self, open: &mut Open, limits: HttpLimits) -> (u64, Arc<Connection>) {
+    fn add(&self, open: &mut OpenConnections, limits: HttpLimits) -> (u64, Arc<HttpConnection>) {
         open.last += 1;
-        let connection = Arc::new(Connection::new(self.live.bytes().peer(), limits));
+        let connection = Arc::new(HttpConnection::new(self.live.bytes().new_peer(), limits));
         open.connections.insert(open.last, connection.clone());
         (open.last, connection)
     }
 
-    async fn all_left(&self) {
+    async fn wait_until_empty(&self) {
         loop {
-            let left = self.left.notified();
+            let left = self.connection_closed.notified();
             tokio::pin!(left);
             left.as_mut().enable();
             if self.open().connections.is_empty() {
@@ -162,26 +162,26 @@ impl Connections {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether it is the peer that has given up.
-fn is_of_peer(error: &io::Error) -> bool {
+fn is_peer_error(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::ConnectionRefused | K::ConnectionAborted | K::ConnectionReset)
 }
 
 /// The place of a connection, free again when it is dropped.
-struct Place {
+struct ConnectionSlot {
     connections: Arc<Connections>,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.connections.open().connections.remove(&self.number);
-        self.connections.left.notify_waiters();
+        self.connections.connection_closed.notify_waiters();
     }
 }

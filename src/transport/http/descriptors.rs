@@ -5,14 +5,14 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// What programs, files and the watcher need beside connections.
 #[cfg(unix)]
-const OWN: u64 = 512;
+const RESERVED_DESCRIPTORS: u64 = 512;
 
 /// Allows for so many connections, as far as the system does. Returns for how many there is room.
 ///
 /// The limit is raised no further than that: programs inherit it, and some look at every descriptor that there may be.
 #[cfg(unix)]
-pub(super) fn for_connections(wanted: usize) -> usize {
-    let needed = wanted as u64 + OWN;
+pub(super) fn raise_descriptor_limit(wanted: usize) -> usize {
+    let needed = wanted as u64 + RESERVED_DESCRIPTORS;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < needed) {
         let raised = limit.maximum.map_or(needed, |most| most.min(needed));
@@ -20,11 +20,11 @@ pub(super) fn for_connections(wanted: usize) -> usize {
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let own = OWN.min(allowed / 2);
+    let own = RESERVED_DESCRIPTORS.min(allowed / 2);
     usize::try_from(allowed - own).unwrap_or(usize::MAX).min(wanted)
 }
 
 #[cfg(not(unix))]
-pub(super) fn for_connections(wanted: usize) -> usize {
+pub(super) fn raise_descriptor_limit(wanted: usize) -> usize {
     wanted
 }

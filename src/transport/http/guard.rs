@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, header, uri::Authority},
 };
 
-use crate::catalog::{Access, normal_origin};
+use crate::catalog::{HttpAccess, normalize_origin};
 
 /// Why somebody may not ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +25,17 @@ pub(super) enum Denied {
 
 /// Who may ask: what follows from the address. What the manifest says of it is handed to each check, for a reload may
 /// change it.
-pub(super) struct Guard {
+pub(super) struct AccessGuard {
     hosts: Vec<String>,
     /// Whether any number will do for a name. A page's own name is none.
-    any_address: bool,
+    allows_any_ip_host: bool,
     origins: Vec<String>,
     /// Whether nobody may ask without a token, though the manifest names none.
     needs_token: bool,
 }
 
-impl Guard {
-    pub(super) fn new(address: SocketAddr, needs_token: bool) -> Guard {
+impl AccessGuard {
+    pub(super) fn new(address: SocketAddr, needs_token: bool) -> AccessGuard {
         let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
         if !address.ip().is_unspecified() {
             hosts.push(match address.ip() {
@@ -43,12 +43,16 @@ impl Guard {
                 IpAddr::V6(ip) => format!("[{ip}]"),
             });
         }
-        let own = hosts.iter().map(|host| normal_origin(&format!("http://{host}:{}", address.port())));
-        Guard { origins: own.collect(), any_address: address.ip().is_unspecified(), hosts, needs_token }
+        let own = hosts.iter().map(|host| normalize_origin(&format!("http://{host}:{}", address.port())));
+        AccessGuard { origins: own.collect(), allows_any_ip_host: address.ip().is_unspecified(), hosts, needs_token }
     }
 
     /// Checks what a browser cannot forge. Returns the origin of the page that asks, where one does.
-    pub(super) fn check(&self, request: &Request, access: &Access) -> Result<Option<HeaderValue>, Denied> {
+    pub(super) fn check_host_and_origin(
+        &self,
+        request: &Request,
+        access: &HttpAccess,
+    ) -> Result<Option<HeaderValue>, Denied> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -57,18 +61,22 @@ impl Guard {
         if hosts.next().is_some() || host.as_str().contains('@') {
             return Err(Denied::Host);
         }
-        if !self.knows(&host, access) {
+        if !self.is_known_host(&host, access) {
             return Err(Denied::Host);
         }
         let Some(origin) = headers.get(header::ORIGIN) else {
-            return if is_of_another_site(headers) { Err(Denied::Origin) } else { Ok(None) };
+            return if is_cross_site(headers) { Err(Denied::Origin) } else { Ok(None) };
         };
         let text = origin.to_str().map_err(|_| Denied::Origin)?;
-        if self.trusts(&normal_origin(text), access) { Ok(Some(origin.clone())) } else { Err(Denied::Origin) }
+        if self.is_trusted_origin(&normalize_origin(text), access) {
+            Ok(Some(origin.clone()))
+        } else {
+            Err(Denied::Origin)
+        }
     }
 
     /// Checks the `Authorization` that is shown, in a time that does not tell how much of it was right.
-    pub(super) fn identify(&self, shown: Option<&HeaderValue>, access: &Access) -> Result<(), Denied> {
+    pub(super) fn check_token(&self, shown: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), Denied> {
         let Some(token) = &access.token else {
             return if self.needs_token { Err(Denied::Token) } else { Ok(()) };
         };
@@ -77,12 +85,12 @@ impl Guard {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"bearer ") => rest.trim_ascii(),
             _ => return Err(Denied::Token),
         };
-        if token.is(shown) { Ok(()) } else { Err(Denied::Token) }
+        if token.matches(shown) { Ok(()) } else { Err(Denied::Token) }
     }
 
-    fn knows(&self, host: &Authority, access: &Access) -> bool {
+    fn is_known_host(&self, host: &Authority, access: &HttpAccess) -> bool {
         let name = host.host().trim_end_matches('.').to_ascii_lowercase();
-        if self.any_address && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
+        if self.allows_any_ip_host && name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok() {
             return true;
         }
         let whole = host.port_u16().map(|port| format!("{name}:{port}"));
@@ -90,7 +98,7 @@ impl Guard {
         known.any(|host| *host == name || Some(host) == whole.as_ref() || host == "*")
     }
 
-    fn trusts(&self, origin: &str, access: &Access) -> bool {
+    fn is_trusted_origin(&self, origin: &str, access: &HttpAccess) -> bool {
         self.origins.iter().chain(&access.origins).any(|trusted| match trusted.strip_suffix(":*") {
             Some(any_port) => match origin.strip_prefix(any_port) {
                 Some(port) => port.is_empty() || port.strip_prefix(':').is_some_and(is_number),
@@ -103,7 +111,7 @@ impl Guard {
 
 /// Whether a browser sends it for a page of another origin. Where that page's request must be readable to it the browser
 /// says `Origin` too; an image, a link or a form of an old browser it does not.
-fn is_of_another_site(headers: &HeaderMap) -> bool {
+fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
 }
 
@@ -116,31 +124,31 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::catalog::Token;
+    use crate::catalog::TokenDigest;
     use axum::body::Body;
 
-    fn guard(address: &str) -> Guard {
-        Guard::new(address.parse().unwrap(), true)
+    fn guard(address: &str) -> AccessGuard {
+        AccessGuard::new(address.parse().unwrap(), true)
     }
 
-    fn access() -> Access {
-        Access {
+    fn access() -> HttpAccess {
+        HttpAccess {
             origins: vec!["https://desk.example".into(), "http://near.example:*".into()],
             hosts: vec!["desk.example".into(), "port.example:81".into()],
-            token: Some(Token::new("secret")),
+            token: Some(TokenDigest::new("secret")),
         }
     }
 
-    fn check(guard: &Guard, host: &str, origin: Option<&str>) -> Result<bool, Denied> {
+    fn check(guard: &AccessGuard, host: &str, origin: Option<&str>) -> Result<bool, Denied> {
         let mut request = Request::builder().uri("/mcp").header("host", host);
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }
-        guard.check(&request.body(Body::empty()).unwrap(), &access()).map(|origin| origin.is_some())
+        guard.check_host_and_origin(&request.body(Body::empty()).unwrap(), &access()).map(|origin| origin.is_some())
     }
 
     #[test]
-    fn only_known_names_are_answered_to() {
+    fn only_known_hosts_are_accepted() {
         let guard = guard("127.0.0.1:8080");
         for host in [
             "localhost:8080",
@@ -167,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_will_do_where_every_address_is_listened_on() {
+    fn any_ip_host_is_accepted_on_unspecified_address() {
         let guard = guard("0.0.0.0:8080");
         assert_eq!(check(&guard, "10.0.0.1:8080", None), Ok(false));
         assert_eq!(check(&guard, "[fe80::1]", None), Ok(false));
@@ -175,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_pages_are_answered() {
+    fn only_known_origins_are_accepted() {
         let guard = guard("127.0.0.1:8080");
         for origin in [
             "http://localhost:8080",
@@ -201,12 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_fetches_for_another_site_is_refused_unless_its_origin_is_trusted() {
+    fn cross_site_fetch_is_refused_without_trusted_origin() {
         let guard = guard("127.0.0.1:8080");
         let check = |site: &str, origin: Option<&str>| {
             let request = Request::builder().uri("/sse").header("host", "localhost").header("sec-fetch-site", site);
             let request = origin.into_iter().fold(request, |request, origin| request.header("origin", origin));
-            guard.check(&request.body(Body::empty()).unwrap(), &access()).map(|_| ())
+            guard.check_host_and_origin(&request.body(Body::empty()).unwrap(), &access()).map(|_| ())
         };
         for site in ["cross-site", "same-site", "nonsense"] {
             assert_eq!(check(site, None), Err(Denied::Origin), "{site}");
@@ -216,28 +224,31 @@ mod tests {
     }
 
     #[test]
-    fn the_token_must_be_shown_whole() {
+    fn token_must_match_exactly() {
         let guard = guard("127.0.0.1:8080");
         let identify = |shown: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, shown.parse().unwrap());
-            guard.identify(headers.get(header::AUTHORIZATION), &access())
+            guard.check_token(headers.get(header::AUTHORIZATION), &access())
         };
         assert_eq!((identify("Bearer secret"), identify("bearer secret")), (Ok(()), Ok(())));
         for shown in ["Bearer secre", "Bearer secrets", "Bearer Secret", "Bearer ", "Bearer", "Basic secret", "secret"]
         {
             assert_eq!(identify(shown), Err(Denied::Token), "{shown}");
         }
-        assert_eq!(guard.identify(None, &access()), Err(Denied::Token));
-        assert_eq!(guard.identify(None, &Access::default()), Err(Denied::Token), "nobody, where one is needed");
+        assert_eq!(guard.check_token(None, &access()), Err(Denied::Token));
+        assert_eq!(guard.check_token(None, &HttpAccess::default()), Err(Denied::Token), "nobody, where one is needed");
     }
 
     #[test]
-    fn a_second_host_is_refused_and_the_host_of_the_target_is_the_one_that_counts() {
+    fn duplicate_host_is_refused_and_target_host_wins() {
         let guard = guard("127.0.0.1:8080");
         let two = Request::builder().uri("/mcp").header("host", "127.0.0.1").header("host", "evil.example");
-        assert_eq!(guard.check(&two.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
+        assert_eq!(guard.check_host_and_origin(&two.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
         let whole = Request::builder().uri("http://evil.example/mcp").header("host", "127.0.0.1");
-        assert_eq!(guard.check(&whole.body(Body::empty()).unwrap(), &access()).err(), Some(Denied::Host));
+        assert_eq!(
+            guard.check_host_and_origin(&whole.body(Body::empty()).unwrap(), &access()).err(),
+            Some(Denied::Host)
+        );
     }
 }

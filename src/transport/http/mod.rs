@@ -7,11 +7,11 @@
 
 mod batches;
 mod body;
-mod channel;
+mod event_channel;
 mod connection;
 mod connections;
 mod descriptors;
-mod events;
+mod event_stream;
 mod guard;
 mod large;
 mod presence;
@@ -44,27 +44,27 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
-use crate::catalog::Endpoint;
-use crate::server::{Live, Reservation, Server, complaint, is_of_sessions};
+use crate::catalog::HttpUsage;
+use crate::server::{ConnectionHandler, LiveCatalog, Reservation, is_session_method, params_error};
 
 use self::{
-    connection::Connection,
+    connection::HttpConnection,
     connections::Connections,
-    guard::{Denied, Guard},
+    guard::{AccessGuard, Denied},
     large::Large,
     sessions::Sessions,
-    sse::Paths,
+    sse::SsePaths,
 };
 use super::{
     batch, exchange,
-    message::{self, Fault, Incoming, Kind},
+    message::{self, Incoming, MessageFault, MessageKind},
 };
 
 /// How long streams may take to end with their result when the server stops.
-const PARTING: Duration = Duration::from_millis(150);
+const STREAM_END_GRACE: Duration = Duration::from_millis(150);
 
 /// How long calls may take to end when they are cancelled because the server stops.
-const CLEANING: Duration = Duration::from_millis(400);
+const CANCEL_GRACE: Duration = Duration::from_millis(400);
 
 /// How a server listens, as far as that is settled when it starts. Who may ask, the catalog says that is served at the
 /// moment; and where it says how many sessions there may be, for how long, that comes before what stands here.
@@ -108,31 +108,31 @@ impl Default for HttpOptions {
 pub enum HttpError {
     /// What should be an address is none.
     #[error("`{listen}` is no address to listen on: write `host:port`, such as `127.0.0.1:8080`")]
-    Address {
+    InvalidAddress {
         /// What was given.
         listen: String,
     },
     /// Two things would be served at one path.
     #[error("`{path}` is where HTTP+SSE is served: give the endpoint another `path`, or leave `sse` out")]
-    Path {
+    PathConflict {
         /// The path of the endpoint.
         path: String,
     },
     /// Somebody else listens there.
     #[error("`{address}` is in use by another program; port 0 takes a free one")]
-    InUse {
+    AddressInUse {
         /// Where it would have listened.
         address: SocketAddr,
     },
     /// The system does not allow it.
     #[error("this user may not listen on `{address}`")]
-    Forbidden {
+    PermissionDenied {
         /// Where it would have listened.
         address: SocketAddr,
     },
     /// Something else is wrong with the address.
     #[error("cannot listen on `{address}`")]
-    Listen {
+    ListenFailed {
         /// Where it would have listened.
         address: SocketAddr,
         /// What the system says.
@@ -142,7 +142,7 @@ pub enum HttpError {
 
 /// An address that is taken, before anything is served there.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundServer {
     listener: TcpListener,
     address: SocketAddr,
     options: HttpOptions,
@@ -151,26 +151,26 @@ pub struct Bound {
 /// The address that `listen` means.
 pub async fn resolve(listen: &str) -> Result<SocketAddr, HttpError> {
     let found = tokio::net::lookup_host(listen).await.ok().and_then(|mut addresses| addresses.next());
-    found.ok_or_else(|| HttpError::Address { listen: listen.to_owned() })
+    found.ok_or_else(|| HttpError::InvalidAddress { listen: listen.to_owned() })
 }
 
 /// Takes the address.
-pub async fn bind(mut options: HttpOptions) -> Result<Bound, HttpError> {
+pub async fn bind(mut options: HttpOptions) -> Result<BoundServer, HttpError> {
     options.path = format!("/{}", options.path.trim_matches('/'));
-    if options.sse && Paths::beside(&options.path).collide(&options.path) {
-        return Err(HttpError::Path { path: options.path });
+    if options.sse && SsePaths::for_endpoint(&options.path).conflicts_with(&options.path) {
+        return Err(HttpError::PathConflict { path: options.path });
     }
     let address = resolve(&options.listen).await?;
     let listener = TcpListener::bind(address).await.map_err(|source| match source.kind() {
-        io::ErrorKind::AddrInUse => HttpError::InUse { address },
-        io::ErrorKind::PermissionDenied => HttpError::Forbidden { address },
-        _ => HttpError::Listen { address, source },
+        io::ErrorKind::AddrInUse => HttpError::AddressInUse { address },
+        io::ErrorKind::PermissionDenied => HttpError::PermissionDenied { address },
+        _ => HttpError::ListenFailed { address, source },
     })?;
-    let address = listener.local_addr().map_err(|source| HttpError::Listen { address, source })?;
-    Ok(Bound { listener, address, options })
+    let address = listener.local_addr().map_err(|source| HttpError::ListenFailed { address, source })?;
+    Ok(BoundServer { listener, address, options })
 }
 
-impl Bound {
+impl BoundServer {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -183,7 +183,7 @@ impl Bound {
 
     /// The same for HTTP+SSE, where that is served.
     pub fn sse_url(&self) -> Option<String> {
-        self.options.sse.then(|| format!("{}{}", self.origin(), Paths::beside(&self.options.path).stream()))
+        self.options.sse.then(|| format!("{}{}", self.origin(), SsePaths::for_endpoint(&self.options.path).stream()))
     }
 
     fn origin(&self) -> String {
@@ -197,67 +197,67 @@ impl Bound {
 
     /// Whether nobody is answered without a token.
     fn needs_token(&self) -> bool {
-        Endpoint { address: self.address, insecure: self.options.insecure, started: None }.needs_token()
+        HttpUsage { address: self.address, insecure: self.options.insecure, settings_at_start: None }.needs_token()
     }
 
     /// Serves until `stop` is cancelled; then ends streams with their result, cancels what is running, and returns
     /// within a second.
-    pub async fn serve(self, live: &Live, stop: CancellationToken) {
-        let ending = CancellationToken::new();
-        let desk = Arc::new(Desk::new(&self, live, ending.clone()));
+    pub async fn serve(self, live: &LiveCatalog, stop: CancellationToken) {
+        let shutdown = CancellationToken::new();
+        let http_server = Arc::new(HttpServer::new(&self, live, shutdown.clone()));
         let connections = Connections::new(live.clone());
         let serving = connections.serve(self.listener, stop.clone(), {
-            let desk = desk.clone();
-            move |connection, request| answer(desk.clone(), connection, request)
+            let http_server = http_server.clone();
+            move |connection, request| handle_request(http_server.clone(), connection, request)
         });
         let end = async {
             stop.cancelled().await;
-            live.close();
-            tokio::time::sleep(PARTING).await;
-            ending.cancel();
-            let _ = tokio::time::timeout(CLEANING, live.idle()).await;
+            live.end_streams();
+            tokio::time::sleep(STREAM_END_GRACE).await;
+            shutdown.cancel();
+            let _ = tokio::time::timeout(CANCEL_GRACE, live.wait_until_idle()).await;
         };
         tokio::select! {
             () = serving => {}
             () = end => {}
-            () = desk.sessions.sweep() => {}
-            () = desk.sessions.ping() => {}
+            () = http_server.sessions.end_idle_sessions() => {}
+            () = http_server.sessions.ping_clients() => {}
         }
-        ending.cancel();
+        shutdown.cancel();
     }
 }
 
 /// What every request is answered with.
-struct Desk {
+struct HttpServer {
     path: String,
-    sse: Option<Paths>,
-    live: Live,
-    guard: Guard,
+    sse: Option<SsePaths>,
+    live: LiveCatalog,
+    guard: AccessGuard,
     sessions: Arc<Sessions>,
-    service: StreamableHttpService<Server, Sessions>,
+    service: StreamableHttpService<ConnectionHandler, Sessions>,
     keep_alive: Duration,
 }
 
-impl Desk {
-    fn new(bound: &Bound, live: &Live, ending: CancellationToken) -> Desk {
+impl HttpServer {
+    fn new(bound: &BoundServer, live: &LiveCatalog, shutdown: CancellationToken) -> HttpServer {
         let options = &bound.options;
-        let sessions = Arc::new(Sessions::new(live.clone(), options, ending.clone()));
+        let sessions = Arc::new(Sessions::new(live.clone(), options, shutdown.clone()));
         // Hosts and origins are checked for every path, before anything else.
         let config = StreamableHttpServerConfig::default()
             .with_json_response(true)
             .with_legacy_session_mode(true)
             .with_sse_keep_alive(Some(options.keep_alive))
             .with_sse_retry(None)
-            .with_max_request_body_bytes(body::LARGEST)
-            .with_cancellation_token(ending)
+            .with_max_request_body_bytes(body::MAX_BODY_BYTES)
+            .with_cancellation_token(shutdown)
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let connecting = live.clone();
         let connect = move || Ok(connecting.connect());
-        Desk {
+        HttpServer {
             path: options.path.clone(),
-            sse: options.sse.then(|| Paths::beside(&options.path)),
-            guard: Guard::new(bound.address, bound.needs_token()),
+            sse: options.sse.then(|| SsePaths::for_endpoint(&options.path)),
+            guard: AccessGuard::new(bound.address, bound.needs_token()),
             live: live.clone(),
             service: StreamableHttpService::new(connect, sessions.clone(), config),
             sessions,
@@ -266,55 +266,57 @@ impl Desk {
     }
 }
 
-async fn answer(desk: Arc<Desk>, connection: Arc<Connection>, request: Request) -> Response {
+async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnection>, request: Request) -> Response {
     if request.body().is_end_stream() {
-        connection.arrived();
+        connection.request_arrived();
     }
-    let catalog = desk.live.catalog();
-    let access = &catalog.listening().access;
-    let origin = match desk.guard.check(&request, access) {
+    let catalog = http_server.live.catalog();
+    let access = &catalog.http_settings().access;
+    let origin = match http_server.guard.check_host_and_origin(&request, access) {
         Ok(origin) => origin,
         // Its words are constant: there is nothing to hide in them.
-        Err(denied) => return refusal(&denied),
+        Err(denied) => return denied_response(&denied),
     };
     let shown = request.headers().get(header::AUTHORIZATION).cloned();
     let path = request.uri().path();
-    let sse = desk.sse.as_ref().filter(|paths| paths.have(path));
+    let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
-        plain(StatusCode::NO_CONTENT, "")
-    } else if sse.is_none() && path.trim_end_matches('/') != desk.path.trim_end_matches('/') {
-        elsewhere(&desk.path, path)
-    } else if let Err(denied) = desk.guard.identify(shown.as_ref(), access) {
-        refusal(&denied)
+        text_response(StatusCode::NO_CONTENT, "")
+    } else if sse.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
+        other_path_response(&http_server.path, path)
+    } else if let Err(denied) = http_server.guard.check_token(shown.as_ref(), access) {
+        denied_response(&denied)
     } else if let Some(paths) = sse {
-        sse::answer(&desk, paths, &connection, request).await
+        sse::handle_sse(&http_server, paths, &connection, request).await
     } else {
-        endpoint(&desk, &connection, request).await
+        handle_mcp(&http_server, &connection, request).await
     };
-    response = revoked::until_denied(response, &desk, shown);
-    response = redact::response(response, desk.sessions.live().redactors()).await;
+    response = revoked::until_denied(response, &http_server, shown);
+    response = redact::redact_response(response, http_server.sessions.live().redactors()).await;
     if let Some(origin) = origin {
-        share(response.headers_mut(), origin);
+        add_cors_headers(response.headers_mut(), origin);
     }
     response
 }
 
-async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Response {
+async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let ends = parts.method == Method::DELETE;
     let mut reserved = None;
     let body = if parts.method == Method::POST {
-        let (bytes, reservation) = match read(desk, connection, &parts.headers, body).await {
+        let (bytes, reservation) = match read_message(http_server, connection, &parts.headers, body).await {
             Ok(read) => read,
             Err(response) => return response,
         };
         if is_json(&parts.headers) {
-            if batch::is_list(&bytes) {
+            if batch::is_batch(&bytes) {
                 // Each message in it has a reservation of its own.
                 drop(reservation);
-                return batches::answer(desk, &parts.headers, &bytes).await;
+                return batches::answer_batch(http_server, &parts.headers, &bytes).await;
             }
-            if let Err(refused) = block_if_large(bytes.len() as u64, || inspect(desk, &parts.headers, &bytes)) {
+            if let Err(refused) =
+                block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))
+            {
                 return refused.response();
             }
         }
@@ -324,7 +326,7 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
     } else {
         Body::empty()
     };
-    let handled = desk.service.handle(Request::from_parts(parts, body));
+    let handled = http_server.service.handle(Request::from_parts(parts, body));
     let mut response = match &reserved {
         Some(reservation) => Large::new(Box::pin(handled), reservation.clone()).await.map(Body::new),
         None => handled.await.map(Body::new),
@@ -341,31 +343,37 @@ async fn endpoint(desk: &Desk, connection: &Connection, request: Request) -> Res
 }
 
 /// Reads a body, and reserves for whoever has sent it what the message in it takes.
-async fn read(
-    desk: &Desk,
-    connection: &Connection,
+async fn read_message(
+    http_server: &HttpServer,
+    connection: &HttpConnection,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<(Bytes, Arc<Reservation>), Response> {
-    let session = headers.get(SESSION).and_then(|session| desk.sessions.find(session.to_str().ok()?, false));
+    let session =
+        headers.get(SESSION_ID_HEADER).and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
     let reservation = Arc::new(peer.reserve(0));
-    let bytes = whole(body, connection, &reservation).await?;
-    let weight = block_if_large(bytes.len() as u64, || exchange::weight(&bytes, peer.account()));
-    let too_large = |words: String| error(StatusCode::PAYLOAD_TOO_LARGE, &Fault::request(None, words));
+    let bytes = read_whole_body(body, connection, &reservation).await?;
+    let weight = block_if_large(bytes.len() as u64, || exchange::checked_weight(&bytes, peer.total()));
+    let too_large =
+        |words: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageFault::invalid_request(None, words));
     reservation.resize(weight.map_err(too_large)?);
     Ok((bytes, reservation))
 }
 
 /// Reads a body to its end.
-async fn whole(body: Body, connection: &Connection, reservation: &Reservation) -> Result<Bytes, Response> {
-    let bytes = body::read(body, connection.limits().body_timeout, reservation).await;
+async fn read_whole_body(
+    body: Body,
+    connection: &HttpConnection,
+    reservation: &Reservation,
+) -> Result<Bytes, Response> {
+    let bytes = body::read_body(body, connection.limits().body_timeout, reservation).await;
     let bytes = bytes.map_err(|unread| unread.response())?;
-    connection.arrived();
+    connection.request_arrived();
     Ok(bytes)
 }
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 fn is_json(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -373,27 +381,27 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a request is of a version in which each stands for itself.
-fn is_without_session(headers: &HeaderMap) -> bool {
-    version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
+fn is_sessionless(headers: &HeaderMap) -> bool {
+    protocol_version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-fn version(headers: &HeaderMap) -> Option<&str> {
+fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
 }
 
 /// Whether a request is by a method of sessions, and without one: rmcp would begin one, or ask for a header that nobody
 /// sends with it. That nobody knows a version, rmcp says itself.
-fn is_gone(method: &str, headers: &HeaderMap) -> bool {
-    let known = version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
-    known && is_of_sessions(method) || method == "initialize" && is_without_session(headers)
+fn is_removed(method: &str, headers: &HeaderMap) -> bool {
+    let known = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
+    known && is_session_method(method) || method == "initialize" && is_sessionless(headers)
 }
 
 /// Why a message is refused, and with which status.
-struct Refused(StatusCode, Fault);
+struct RefusedMessage(StatusCode, MessageFault);
 
-impl Refused {
+impl RefusedMessage {
     fn response(&self) -> Response {
-        let mut response = error(self.0, &self.1);
+        let mut response = error_response(self.0, &self.1);
         if self.0 == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
         }
@@ -402,37 +410,40 @@ impl Refused {
 }
 
 /// Refuses what rmcp would refuse without a word that a client could show.
-fn inspect(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Result<(), Refused> {
-    let bad = |fault: Fault| Refused(StatusCode::BAD_REQUEST, fault);
-    let envelope = message::open(bytes).map_err(bad)?;
-    let Kind::Request { id, method } = &envelope.kind else { return Ok(()) };
+fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Result<(), RefusedMessage> {
+    let bad = |fault: MessageFault| RefusedMessage(StatusCode::BAD_REQUEST, fault);
+    let envelope = message::parse_envelope(bytes).map_err(bad)?;
+    let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
-    if is_gone(method, headers) {
-        let words = format!("unknown method `{}`", crate::diagnostic::cut(method, 64));
-        return Err(Refused(StatusCode::NOT_FOUND, Fault::method(id, words)));
+    if is_removed(method, headers) {
+        let words = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
+        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageFault::method_not_found(id, words)));
     }
-    if let Some(JsonRpcMessage::Request(request)) = envelope.read(bytes).map_err(bad)?
+    if let Some(JsonRpcMessage::Request(request)) = envelope.parse(bytes).map_err(bad)?
         && let ClientRequest::CustomRequest(custom) = &request.request
         && (initialize || !is_custom(bytes))
     {
-        let complaint = complaint(&custom.method, custom.params.as_ref());
-        return Err(bad(Fault::params(id, complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()))));
+        let complaint = params_error(&custom.method, custom.params.as_ref());
+        return Err(bad(MessageFault::invalid_params(
+            id,
+            complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()),
+        )));
     }
-    let session = headers.get(SESSION).filter(|_| !is_without_session(headers));
-    let session = session.and_then(|session| desk.sessions.find(session.to_str().ok()?, false));
-    if session.is_some_and(|session| session.is_asked(&id)) {
-        return Err(bad(exchange::in_use(&id)));
+    let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
+    let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
+    if session.is_some_and(|session| session.has_pending(&id)) {
+        return Err(bad(exchange::id_in_use(&id)));
     }
-    if initialize && !headers.contains_key(SESSION) && desk.sessions.is_full() {
-        return Err(full(Some(id)));
+    if initialize && !headers.contains_key(SESSION_ID_HEADER) && http_server.sessions.is_full() {
+        return Err(too_many_sessions(Some(id)));
     }
     Ok(())
 }
 
 /// Says that there can be no more sessions for now.
-fn full(id: Option<RequestId>) -> Refused {
-    let fault = Fault::busy(id, "there are as many sessions as the server allows; try again later");
-    Refused(StatusCode::SERVICE_UNAVAILABLE, fault)
+fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
+    let fault = MessageFault::busy(id, "there are as many sessions as the server allows; try again later");
+    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
 }
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
@@ -444,39 +455,40 @@ fn is_custom(bytes: &[u8]) -> bool {
     }
 }
 
-fn refusal(denied: &Denied) -> Response {
+fn denied_response(denied: &Denied) -> Response {
     match denied {
-        Denied::Host => plain(
+        Denied::Host => text_response(
             StatusCode::FORBIDDEN,
             "this server is not known by the `Host` of the request; see `allowedHosts` in the manifest\n",
         ),
-        Denied::Origin => plain(
+        Denied::Origin => text_response(
             StatusCode::FORBIDDEN,
             "web pages of that `Origin` may not use this server; see `allowedOrigins` in the manifest\n",
         ),
         Denied::Token => {
-            let mut response = plain(StatusCode::UNAUTHORIZED, "send the server's token: `Authorization: Bearer …`\n");
+            let mut response =
+                text_response(StatusCode::UNAUTHORIZED, "send the server's token: `Authorization: Bearer …`\n");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response
         }
     }
 }
 
-fn elsewhere(path: &str, asked: &str) -> Response {
+fn other_path_response(path: &str, asked: &str) -> Response {
     let status = if asked == "/" { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    plain(status, format!("this is an MCP server; its endpoint is {path}\n"))
+    text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
 }
 
-fn error(status: StatusCode, fault: &Fault) -> Response {
+fn error_response(status: StatusCode, fault: &MessageFault) -> Response {
     let body = serde_json::to_vec(fault).unwrap_or_default();
-    respond(status, "application/json", Body::from(body))
+    build_response(status, "application/json", Body::from(body))
 }
 
-fn plain(status: StatusCode, text: impl Into<String>) -> Response {
-    respond(status, "text/plain; charset=utf-8", Body::from(text.into()))
+fn text_response(status: StatusCode, text: impl Into<String>) -> Response {
+    build_response(status, "text/plain; charset=utf-8", Body::from(text.into()))
 }
 
-fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+fn build_response(status: StatusCode, content_type: &'static str, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -484,7 +496,7 @@ fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Respon
 }
 
 /// Lets a page of an allowed origin read the response: its browser asks for that.
-fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     for (name, value) in [

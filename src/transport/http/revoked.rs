@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::{body::Body, http::HeaderValue, response::Response};
 use futures_util::StreamExt;
 
-use super::{Desk, redact};
+use super::{HttpServer, redact};
 
 /// Ends a stream as soon as what was shown for it is not the token any more.
-pub(super) fn until_denied(response: Response, desk: &Arc<Desk>, shown: Option<HeaderValue>) -> Response {
-    if !redact::is_stream(response.headers()) {
+pub(super) fn until_denied(response: Response, desk: &Arc<HttpServer>, shown: Option<HeaderValue>) -> Response {
+    if !redact::is_event_stream(response.headers()) {
         return response;
     }
     let denied = denied(desk.clone(), shown);
@@ -17,13 +17,13 @@ pub(super) fn until_denied(response: Response, desk: &Arc<Desk>, shown: Option<H
 }
 
 /// Returns when what is shown is not the token.
-async fn denied(desk: Arc<Desk>, shown: Option<HeaderValue>) {
-    let mut catalogs = desk.live.watch();
+async fn denied(desk: Arc<HttpServer>, shown: Option<HeaderValue>) {
+    let mut catalogs = desk.live.subscribe();
     loop {
         // What is changed from here on is noticed below.
         catalogs.mark_unchanged();
         let catalog = desk.live.catalog();
-        if desk.guard.identify(shown.as_ref(), &catalog.listening().access).is_err() {
+        if desk.guard.check_token(shown.as_ref(), &catalog.http_settings().access).is_err() {
             return;
         }
         drop(catalog);

@@ -25,78 +25,83 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::{Live, PeerAccount, Reservation},
+    server::{LiveCatalog, PeerBytes, Reservation},
     transport::{
-        batch::{self, Answered},
-        exchange::{Exchange, Sent},
-        message::{self, Fault, Incoming},
+        batch::{self, AnswerRoute},
+        exchange::{Exchange, SentRequest},
+        message::{self, Incoming, MessageFault},
     },
 };
 
 use super::{
-    channel::{Channel, Reader, Said},
+    event_channel::{EventChannel, EventPayload, EventReader},
     presence::Presence,
-    streams::Streams,
+    streams::SessionStreams,
 };
 
 /// How long a session may do nothing but begin.
-const BEGINNING: Duration = Duration::from_secs(30);
+const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A session.
-pub(super) struct Session {
+pub(super) struct HttpSession {
     /// What the handler takes at once. How much waits there, the bytes that its client may have under way say.
     inbox: mpsc::UnboundedSender<Incoming>,
-    over: CancellationToken,
-    bytes: PeerAccount,
-    since: Instant,
-    state: Mutex<State>,
+    end_token: CancellationToken,
+    bytes: PeerBytes,
+    created_at: Instant,
+    state: Mutex<HttpSessionState>,
 }
 
 /// The session is over.
 #[derive(Debug, thiserror::Error)]
 #[error("the session is over")]
-pub(super) struct Over;
+pub(super) struct SessionEnded;
 
-struct State {
+struct HttpSessionState {
     exchange: Exchange,
-    streams: Streams,
+    streams: SessionStreams,
     last_used: Instant,
     presence: Presence,
     /// Whether its client has said anything since `initialize`.
-    begun: bool,
+    is_initialized: bool,
 }
 
-impl Session {
+impl HttpSession {
     /// A session, and what the handler takes for its transport.
-    pub(super) fn new(live: &Live, single: bool, over: CancellationToken) -> (Arc<Session>, Wire) {
+    pub(super) fn new(
+        live: &LiveCatalog,
+        single: bool,
+        over: CancellationToken,
+    ) -> (Arc<HttpSession>, SessionTransport) {
         let (inbox, waiting) = mpsc::unbounded_channel();
         let exchange = Exchange::new(live.clone());
         let bytes = exchange.bytes().clone();
         let since = Instant::now();
-        let state = State {
+        let state = HttpSessionState {
             exchange,
-            streams: Streams::new(single, over.clone(), bytes.clone()),
+            streams: SessionStreams::new(single, over.clone(), bytes.clone()),
             last_used: since,
             presence: Presence::default(),
-            begun: false,
+            is_initialized: false,
         };
-        let session = Arc::new(Session { inbox, over, bytes, since, state: Mutex::new(state) });
-        let wire = Wire { session: session.clone(), inbox: waiting };
-        (session, wire)
+        let session =
+            Arc::new(HttpSession { inbox, end_token: over, bytes, created_at: since, state: Mutex::new(state) });
+        let transport = SessionTransport { session: session.clone(), inbox: waiting };
+        (session, transport)
     }
 
-    pub(super) fn is_single(&self) -> bool {
+    pub(super) fn has_single_stream(&self) -> bool {
         self.state().streams.is_single()
     }
 
     /// What its client has under way.
-    pub(super) fn bytes(&self) -> &PeerAccount {
+    pub(super) fn bytes(&self) -> &PeerBytes {
         &self.bytes
     }
 
     /// When it began, where its client has said nothing since.
-    pub(super) fn begins_since(&self) -> Option<Instant> {
-        (!self.state().begun).then_some(self.since)
+    pub(super) fn uninitialized_since(&self) -> Option<Instant> {
+        (!self.state().is_initialized).then_some(self.created_at)
     }
 
     /// The version that was agreed on.
@@ -105,29 +110,29 @@ impl Session {
     }
 
     /// Whether a request of that id is not answered yet.
-    pub(super) fn is_asked(&self, id: &RequestId) -> bool {
-        self.state().exchange.pending().is_asked(id)
+    pub(super) fn has_pending(&self, id: &RequestId) -> bool {
+        self.state().exchange.pending().contains(id)
     }
 
     /// Ends it, and with it all that is running.
     pub(super) fn end(&self) {
-        self.over.cancel();
+        self.end_token.cancel();
     }
 
     /// Cancelled when it is over; whoever cancels it ends it.
-    pub(super) fn over(&self) -> &CancellationToken {
-        &self.over
+    pub(super) fn end_token(&self) -> &CancellationToken {
+        &self.end_token
     }
 
     /// Whether nobody has used it for so long.
-    pub(super) fn is_unused(&self, idle: Duration) -> bool {
+    pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let mut state = self.state();
-        state.streams.forget_finished();
+        state.streams.remove_expired();
         state.exchange.forget_ended();
-        if !state.begun && self.since.elapsed() >= BEGINNING {
+        if !state.is_initialized && self.created_at.elapsed() >= INITIALIZED_TIMEOUT {
             return true;
         }
-        if !state.exchange.pending().is_empty() || state.streams.is_read() {
+        if !state.exchange.pending().is_empty() || state.streams.has_reader() {
             state.last_used = Instant::now();
         }
         state.last_used.elapsed() >= idle
@@ -137,35 +142,35 @@ impl Session {
     /// not been heard of since.
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
-        if !state.streams.common().is_read() {
-            let likely = state.presence.without_stream();
+        if !state.streams.standalone().has_reader() {
+            let likely = state.presence.note_no_stream();
             return likely || !state.exchange.pending().is_empty();
         }
-        state.presence.listens();
+        state.presence.note_stream();
         if state.exchange.version().is_none() {
             return true;
         }
-        let Some(ping) = state.presence.ask() else { return false };
-        state.streams.common().push(Said::message(ping), Vec::new());
+        let Some(ping) = state.presence.next_ping() else { return false };
+        state.streams.standalone().push(EventPayload::message(ping), Vec::new());
         true
     }
 
     /// Takes a request, and returns the stream on which it is answered.
     ///
     /// The handler gets it before anything can be waited for: a request that is noted is always answered or cancelled.
-    pub(super) fn ask(&self, mut request: Incoming) -> Result<Reader, Over> {
-        let reservation = self.reserved(&request);
+    pub(super) fn submit_request(&self, mut request: Incoming) -> Result<EventReader, SessionEnded> {
+        let reservation = self.message_reservation(&request);
         let mut state = self.state();
-        state.touch(&request);
+        state.note_message(&request);
         let (number, channel) = state.streams.open();
-        let reader = channel.read(None).ok_or(Over)?;
-        match state.exchange.admit(&mut request, reservation) {
+        let reader = channel.open_reader(None).ok_or(SessionEnded)?;
+        match state.exchange.receive_parsed(&mut request, reservation) {
             Ok(_) => {
                 state.streams.register(&request, number);
                 self.deliver(&mut state, request)?;
             }
             Err(fault) => {
-                channel.push(Said::message(fault.into_message()), Vec::new());
+                channel.push(EventPayload::message(fault.into_message()), Vec::new());
                 state.streams.finish(number);
             }
         }
@@ -173,7 +178,7 @@ impl Session {
     }
 
     /// What was reserved for a message when it was read.
-    fn reserved(&self, message: &Incoming) -> Arc<Reservation> {
+    fn message_reservation(&self, message: &Incoming) -> Arc<Reservation> {
         let head = match message {
             JsonRpcMessage::Request(request) => request.request.extensions().get::<http::request::Parts>(),
             _ => None,
@@ -183,12 +188,12 @@ impl Session {
     }
 
     /// Takes a message that wants no answer.
-    pub(super) fn accept(&self, mut message: Incoming) -> Result<(), Over> {
-        let reservation = self.reserved(&message);
+    pub(super) fn submit_message(&self, mut message: Incoming) -> Result<(), SessionEnded> {
+        let reservation = self.message_reservation(&message);
         let mut state = self.state();
-        state.touch(&message);
-        if let Ok(taken) = state.exchange.admit(&mut message, reservation) {
-            state.streams.settle(taken.whole);
+        state.note_message(&message);
+        if let Ok(taken) = state.exchange.receive_parsed(&mut message, reservation) {
+            state.streams.push_batches(taken.finished_batches);
         }
         state.release_cancelled(&message);
         self.deliver(&mut state, message)
@@ -196,23 +201,23 @@ impl Session {
 
     /// Takes what a client has sent, a message or a batch. Returns the stream with the answers to a batch, where they
     /// have one of their own.
-    pub(super) fn take(&self, bytes: &[u8]) -> Result<Option<Reader>, Fault> {
-        let sent = Sent::read(bytes, &self.bytes)?;
+    pub(super) fn receive(&self, bytes: &[u8]) -> Result<Option<EventReader>, MessageFault> {
+        let sent = SentRequest::receive_one(bytes, &self.bytes)?;
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
-        let taken = state.exchange.take(sent, &mut messages)?;
+        let taken = state.exchange.receive(sent, &mut messages)?;
         let reader = match taken.batch {
             Some(batch) if !state.streams.is_single() => {
                 let (number, channel) = state.streams.open();
                 state.streams.register_batch(batch, &messages, number);
-                channel.read(None)
+                channel.open_reader(None)
             }
             _ => None,
         };
-        state.streams.settle(taken.whole);
+        state.streams.push_batches(taken.finished_batches);
         for message in messages {
-            state.touch(&message);
+            state.note_message(&message);
             state.release_cancelled(&message);
             // Where it is over, the stream says so.
             let _ = self.deliver(&mut state, message);
@@ -221,68 +226,68 @@ impl Session {
     }
 
     /// Begins to read what belongs to no request.
-    pub(super) fn listen(&self) -> Option<Reader> {
+    pub(super) fn listen(&self) -> Option<EventReader> {
         let mut state = self.state();
-        state.hear();
-        state.streams.common().read(None)
+        state.note_activity();
+        state.streams.standalone().open_reader(None)
     }
 
     /// Goes on to read behind an event.
-    pub(super) fn resume(&self, channel: u64, after: u64) -> Option<Reader> {
+    pub(super) fn resume(&self, channel: u64, after: u64) -> Option<EventReader> {
         let mut state = self.state();
-        state.hear();
-        state.streams.get(channel)?.read(Some(after))
+        state.note_activity();
+        state.streams.get(channel)?.open_reader(Some(after))
     }
 
-    fn deliver(&self, state: &mut State, message: Incoming) -> Result<(), Over> {
-        if state.is_pong(&message) {
+    fn deliver(&self, state: &mut HttpSessionState, message: Incoming) -> Result<(), SessionEnded> {
+        if state.take_pong(&message) {
             return Ok(());
         }
-        self.inbox.send(message).map_err(|_| Over)
+        self.inbox.send(message).map_err(|_| SessionEnded)
     }
 
     /// Says what the handler says. Returns what has to wait until the client has read.
-    fn say(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<Late> {
-        if batch::answered(&message).is_some() {
+    fn send(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<DelayedEvent> {
+        if batch::answered_request(&message).is_some() {
             let mut state = self.state();
             let channel = state.streams.route(&message);
             state.answer(message, &channel);
             return None;
         }
-        let held = vec![Arc::new(self.bytes.reserve(json_length(&message)))];
+        let held = vec![Arc::new(self.bytes.reserve(json_bytes(&message)))];
         let channel = self.state().streams.route(&message);
         let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
-        let said = Said::message(message);
+        let said = EventPayload::message(message);
         if is_full {
-            return Some(Late { channel, said, held });
+            return Some(DelayedEvent { channel, payload: said, reservations: held });
         }
         channel.push(said, held);
         None
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HttpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is said when its reader has read.
-struct Late {
-    channel: Arc<Channel>,
-    said: Said,
-    held: Vec<Arc<Reservation>>,
+struct DelayedEvent {
+    channel: Arc<EventChannel>,
+    payload: EventPayload,
+    reservations: Vec<Arc<Reservation>>,
 }
 
 /// How long a message is when it is written.
-fn json_length(message: &TxJsonRpcMessage<RoleServer>) -> u64 {
-    let mut counter = Counter(0);
+fn json_bytes(message: &TxJsonRpcMessage<RoleServer>) -> u64 {
+    let mut counter = ByteCounter(0);
     let _ = serde_json::to_writer(&mut counter, message);
     counter.0
 }
 
 /// Counts what is written.
-struct Counter(u64);
+struct ByteCounter(u64);
 
-impl io::Write for Counter {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -293,42 +298,42 @@ impl io::Write for Counter {
     }
 }
 
-impl State {
+impl HttpSessionState {
     /// Notes that its client is there.
-    fn hear(&mut self) {
+    fn note_activity(&mut self) {
         self.last_used = Instant::now();
-        self.presence.heard();
+        self.presence.note_message();
     }
 
     /// The same for one that has said something. With `initialize` alone a session has not begun yet.
-    fn touch(&mut self, message: &Incoming) {
-        self.hear();
+    fn note_message(&mut self, message: &Incoming) {
+        self.note_activity();
         let first = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
-        self.begun |= !first;
+        self.is_initialized |= !first;
     }
 
-    fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &Channel) {
-        let answered = batch::answered(&message).cloned();
-        match self.exchange.tell(message) {
-            Answered::Alone(answer) => {
-                channel.push(Said::message(answer.message), answer.reservation.into_iter().collect());
+    fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &EventChannel) {
+        let answered = batch::answered_request(&message).cloned();
+        match self.exchange.route_answer(message) {
+            AnswerRoute::Single(answer) => {
+                channel.push(EventPayload::message(answer.message), answer.reservation.into_iter().collect());
             }
-            Answered::Whole(whole) => self.streams.settle(vec![whole]),
-            Answered::Waits => {}
+            AnswerRoute::BatchFinished(whole) => self.streams.push_batches(vec![whole]),
+            AnswerRoute::Queued => {}
         }
         if let Some(id) = answered {
-            self.streams.release(&id);
+            self.streams.release_request(&id);
         }
     }
 
     fn release_cancelled(&mut self, message: &Incoming) {
-        if let Some(id) = message::cancelled(message) {
-            self.streams.release(id);
+        if let Some(id) = message::cancelled_request(message) {
+            self.streams.release_request(id);
         }
     }
 
     /// Whether a message answers a ping of ours, which is no business of the handler's.
-    fn is_pong(&mut self, message: &Incoming) -> bool {
+    fn take_pong(&mut self, message: &Incoming) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
@@ -336,28 +341,28 @@ impl State {
         };
         let Some(id) = id else { return false };
         self.streams.forget_question(id);
-        self.presence.is_answer(id)
+        self.presence.take_pong(id)
     }
 }
 
 /// A session as the handler's side sees it.
-pub(super) struct Wire {
-    session: Arc<Session>,
+pub(super) struct SessionTransport {
+    session: Arc<HttpSession>,
     inbox: mpsc::UnboundedReceiver<Incoming>,
 }
 
-impl Transport<RoleServer> for Wire {
+impl Transport<RoleServer> for SessionTransport {
     type Error = Infallible;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        let late = self.session.say(message);
+        let delayed = self.session.send(message);
         async move {
-            if let Some(late) = late {
-                late.channel.room().await;
-                late.channel.push(late.said, late.held);
+            if let Some(delayed) = delayed {
+                delayed.channel.wait_for_room().await;
+                delayed.channel.push(delayed.payload, delayed.reservations);
             }
             Ok(())
         }
@@ -365,14 +370,14 @@ impl Transport<RoleServer> for Wire {
 
     /// When the session is over, every request that is under way is cancelled: rmcp would wait for their answers.
     async fn receive(&mut self) -> Option<Incoming> {
-        if !self.session.over.is_cancelled() {
+        if !self.session.end_token.is_cancelled() {
             tokio::select! {
                 biased;
-                () = self.session.over.cancelled() => {}
+                () = self.session.end_token.cancelled() => {}
                 message = self.inbox.recv() => return message,
             }
         }
-        let given_up = self.session.state().exchange.give_up();
+        let given_up = self.session.state().exchange.take_any_pending();
         given_up.map(|id| {
             let params = CancelledNotificationParam::new(Some(id), Some("the session is over".to_owned()));
             let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(params));
@@ -386,7 +391,7 @@ impl Transport<RoleServer> for Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for SessionTransport {
     fn drop(&mut self) {
         self.session.end();
     }
@@ -400,8 +405,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        server::testing::{DESK, live},
-        transport::http::streams::FINISHED,
+        server::testing::{TEST_MANIFEST, live_catalog},
+        transport::http::streams::MAX_FINISHED_STREAMS,
     };
     use futures_util::FutureExt;
     use serde_json::{Value, json};
@@ -442,24 +447,25 @@ mod tests {
     }
 
     /// What a reader reads without waiting: methods, and the ids of answers.
-    fn read(reader: &mut Reader) -> Vec<String> {
+    fn read(reader: &mut EventReader) -> Vec<String> {
         let mut read = Vec::new();
         while let Some(Some(event)) = reader.next().now_or_never() {
-            let message = serde_json::to_value(&event.said).unwrap();
+            let message = serde_json::to_value(&event.payload).unwrap();
             read.push(message["method"].as_str().map_or_else(|| message["id"].to_string(), str::to_owned));
         }
         read
     }
 
     #[tokio::test]
-    async fn what_belongs_to_a_request_goes_down_its_stream_and_all_else_down_the_other() {
+    async fn messages_are_routed_to_request_or_standalone_stream() {
         for (single, own) in [(false, true), (true, false)] {
-            let (session, mut wire) = Session::new(&live(DESK), single, CancellationToken::new());
+            let (session, mut transport) =
+                HttpSession::new(&live_catalog(TEST_MANIFEST), single, CancellationToken::new());
             let mut common = session.listen().unwrap();
-            let mut stream = session.ask(call(7, "p")).unwrap();
+            let mut stream = session.submit_request(call(7, "p")).unwrap();
             for message in [progress("p"), question(1), cancelled(1), progress("q"), log("x"), cancelled(7), answer(7)]
             {
-                wire.send(message).await.unwrap();
+                transport.send(message).await.unwrap();
             }
             let of_request = ["notifications/progress", "roots/list", "notifications/cancelled", "7"];
             let rest = ["notifications/progress", "notifications/message", "notifications/cancelled"];
@@ -474,32 +480,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_session_cancels_what_is_under_way_and_nothing_else() {
-        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
-        let _streams = [session.ask(call(7, "p")).unwrap(), session.ask(call(8, "q")).unwrap()];
-        wire.send(answer(8)).await.unwrap();
+    async fn session_end_cancels_pending_requests_only() {
+        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
+        let _streams = [session.submit_request(call(7, "p")).unwrap(), session.submit_request(call(8, "q")).unwrap()];
+        transport.send(answer(8)).await.unwrap();
         session.end();
-        let told = wire.receive().await.unwrap();
-        assert_eq!(message::cancelled(&told), Some(&RequestId::Number(7)), "{told:?}");
-        assert!(wire.receive().await.is_none());
-        assert!(session.ask(call(9, "r")).is_ok(), "it is taken, and its stream ends");
+        let told = transport.receive().await.unwrap();
+        assert_eq!(message::cancelled_request(&told), Some(&RequestId::Number(7)), "{told:?}");
+        assert!(transport.receive().await.is_none());
+        assert!(session.submit_request(call(9, "r")).is_ok(), "it is taken, and its stream ends");
     }
 
     #[tokio::test]
-    async fn who_does_not_read_is_told_so_much_and_then_waited_for_and_gets_answers_all_the_same() {
-        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
+    async fn full_channel_delays_notifications_not_answers() {
+        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
         let mut common = session.listen().unwrap();
         let mut said = 0;
         let waiting = loop {
-            let mut saying = Box::pin(wire.send(log("x")));
+            let mut saying = Box::pin(transport.send(log("x")));
             if saying.as_mut().now_or_never().is_none() {
                 break saying;
             }
             said += 1;
             assert!(said < 1000, "it is told on and on");
         };
-        let mut stream = session.ask(call(7, "p")).unwrap();
-        wire.send(answer(7)).await.unwrap();
+        let mut stream = session.submit_request(call(7, "p")).unwrap();
+        transport.send(answer(7)).await.unwrap();
         assert_eq!(read(&mut stream), ["7"]);
         assert_eq!(read(&mut common).len(), said);
         waiting.await.unwrap();
@@ -507,15 +513,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_last_answers_are_kept_for_those_who_lost_them() {
-        let (session, mut wire) = Session::new(&live(DESK), false, CancellationToken::new());
+    async fn only_last_finished_streams_are_kept() {
+        let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
         for id in 1..=20 {
-            drop(session.ask(call(id, "p")).unwrap());
-            wire.receive().await.unwrap();
-            wire.send(answer(id)).await.unwrap();
+            drop(session.submit_request(call(id, "p")).unwrap());
+            transport.receive().await.unwrap();
+            transport.send(answer(id)).await.unwrap();
         }
         let kept = (1..=20).filter(|channel| session.resume(*channel, 0).is_some()).count();
         let state = session.state();
-        assert_eq!((kept, state.streams.under_way()), (FINISHED, (0, 0)));
+        assert_eq!((kept, state.streams.under_way()), (MAX_FINISHED_STREAMS, (0, 0)));
     }
 }

@@ -20,97 +20,98 @@ use rmcp::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Live;
+use crate::server::LiveCatalog;
 
 use super::{
     HttpOptions,
-    channel::{self, Event, Reader, Said},
-    session::{Over, Session, Wire},
+    event_channel::{self, Event, EventPayload, EventReader},
+    session::{HttpSession, SessionEnded, SessionTransport},
 };
 
 /// After how long a client may come again whose stream broke off.
-const RETRY: Duration = Duration::from_secs(3);
+const RECONNECT_DELAY: Duration = Duration::from_secs(3);
 
 /// The sessions of one server.
 pub(super) struct Sessions {
-    live: Live,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
-    most: usize,
+    live: LiveCatalog,
+    open: Mutex<HashMap<SessionId, Arc<HttpSession>>>,
+    max_sessions: usize,
     idle: Duration,
     ping: Option<Duration>,
-    ending: CancellationToken,
+    shutdown: CancellationToken,
 }
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
+pub(super) enum SessionError {
     #[error("there are as many sessions as the server allows")]
-    Full,
+    TooManySessions,
     #[error("there is no such session")]
-    Unknown,
+    UnknownSession,
     #[error(transparent)]
-    Over(#[from] Over),
+    Ended(#[from] SessionEnded),
     #[error("there is no such event")]
-    NoEvent,
+    UnknownEvent,
 }
 
 impl Sessions {
     /// No sessions yet; `ending` ends them all.
-    pub(super) fn new(live: Live, options: &HttpOptions, ending: CancellationToken) -> Sessions {
+    pub(super) fn new(live: LiveCatalog, options: &HttpOptions, ending: CancellationToken) -> Sessions {
         Sessions {
             live,
             open: Mutex::default(),
-            most: options.max_sessions,
+            max_sessions: options.max_sessions,
             idle: options.session_idle,
             ping: options.ping,
-            ending,
+            shutdown: ending,
         }
     }
 
-    pub(super) fn live(&self) -> &Live {
+    pub(super) fn live(&self) -> &LiveCatalog {
         &self.live
     }
 
     /// Cancelled when all of them end.
-    pub(super) fn ending(&self) -> &CancellationToken {
-        &self.ending
+    pub(super) fn shutdown(&self) -> &CancellationToken {
+        &self.shutdown
     }
 
-    fn most(&self) -> usize {
-        self.live.catalog().listening().max_sessions.unwrap_or(self.most)
+    fn max_sessions(&self) -> usize {
+        self.live.catalog().http_settings().max_sessions.unwrap_or(self.max_sessions)
     }
 
     fn idle(&self) -> Duration {
-        self.live.catalog().listening().session_idle.unwrap_or(self.idle)
+        self.live.catalog().http_settings().session_idle.unwrap_or(self.idle)
     }
 
     fn ping_interval(&self) -> Option<Duration> {
-        self.live.catalog().listening().ping.or(self.ping)
+        self.live.catalog().http_settings().ping.or(self.ping)
     }
 
     /// Begins one, unless there are too many. One that has not begun for longest makes room.
-    pub(super) fn begin(&self, single: bool) -> Option<(SessionId, Arc<Session>, Wire)> {
-        let most = self.most();
+    pub(super) fn create(&self, single: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
+        let most = self.max_sessions();
         let mut open = self.open();
         if open.len() >= most {
-            let idle = beginning(&open)?;
+            let idle = evictable_session(&open)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
             }
         }
         let id = session_id();
-        let (session, wire) = Session::new(&self.live, single, self.ending.child_token());
+        let (session, wire) = HttpSession::new(&self.live, single, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
         Some((id, session, wire))
     }
 
     pub(super) fn is_full(&self) -> bool {
         let open = self.open();
-        open.len() >= self.most() && beginning(&open).is_none()
+        open.len() >= self.max_sessions() && evictable_session(&open).is_none()
     }
 
-    pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<Session>> {
-        let usable = |session: &&Arc<Session>| session.is_single() == single && !session.over().is_cancelled();
+    pub(super) fn find(&self, id: &str, single: bool) -> Option<Arc<HttpSession>> {
+        let usable =
+            |session: &&Arc<HttpSession>| session.has_single_stream() == single && !session.end_token().is_cancelled();
         self.open().get(id).filter(usable).cloned()
     }
 
@@ -123,31 +124,31 @@ impl Sessions {
     }
 
     /// Ends sessions that nobody uses any more, for ever.
-    pub(super) async fn sweep(&self) {
+    pub(super) async fn end_idle_sessions(&self) {
         loop {
             let idle = self.idle();
             tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(5))).await;
-            self.end_unless("was not used", |session| !session.is_unused(idle));
+            self.retain("was not used", |session| !session.is_idle(idle));
         }
     }
 
     /// Asks clients whether they are there, and ends the sessions of those who are not, for ever.
-    pub(super) async fn ping(&self) {
-        let mut catalogs = self.live.watch();
+    pub(super) async fn ping_clients(&self) {
+        let mut catalogs = self.live.subscribe();
         let mut last = Instant::now();
         loop {
             let due = self.ping_interval().map(|every| last + every.max(Duration::from_millis(10)));
             tokio::select! {
-                () = until(due) => {
+                () = sleep_until_due(due) => {
                     last = Instant::now();
-                    self.end_unless("has lost its client", Session::ping);
+                    self.retain("has lost its client", HttpSession::ping);
                 }
                 Ok(()) = catalogs.changed() => {}
             }
         }
     }
 
-    fn end_unless(&self, why: &str, keep: impl Fn(&Session) -> bool) {
+    fn retain(&self, why: &str, keep: impl Fn(&HttpSession) -> bool) {
         let ended: Vec<SessionId> = {
             let open = self.open();
             open.iter().filter(|(_, session)| !keep(session)).map(|(id, _)| id.clone()).collect()
@@ -158,34 +159,35 @@ impl Sessions {
         }
     }
 
-    fn known(&self, id: &str) -> Result<Arc<Session>, Unusable> {
-        self.find(id, false).ok_or(Unusable::Unknown)
+    fn require(&self, id: &str) -> Result<Arc<HttpSession>, SessionError> {
+        self.find(id, false).ok_or(SessionError::UnknownSession)
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<HttpSession>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// How long a client may take to say that it is ready before its session makes room for another one.
-const READY: Duration = Duration::from_secs(1);
+const INITIALIZE_GRACE: Duration = Duration::from_secs(1);
 
 /// More than so many sessions that have not begun are no crowd of clients that are about to: the oldest makes room.
-const MOST_BEGINNING: usize = 64;
+const MAX_UNINITIALIZED: usize = 64;
 
 /// The session that has not begun for longest, where it may be ended for another one.
-fn beginning(open: &HashMap<SessionId, Arc<Session>>) -> Option<SessionId> {
-    let beginning: Vec<_> = open.iter().filter_map(|(id, session)| Some((session.begins_since()?, id))).collect();
+fn evictable_session(open: &HashMap<SessionId, Arc<HttpSession>>) -> Option<SessionId> {
+    let beginning: Vec<_> =
+        open.iter().filter_map(|(id, session)| Some((session.uninitialized_since()?, id))).collect();
     let (since, id) = beginning.iter().min_by_key(|(since, _)| *since)?;
-    (since.elapsed() >= READY || beginning.len() > MOST_BEGINNING).then(|| (*id).clone())
+    (since.elapsed() >= INITIALIZE_GRACE || beginning.len() > MAX_UNINITIALIZED).then(|| (*id).clone())
 }
 
 impl SessionManager for Sessions {
-    type Error = Unusable;
-    type Transport = Wire;
+    type Error = SessionError;
+    type Transport = SessionTransport;
 
-    async fn create_session(&self) -> Result<(SessionId, Wire), Unusable> {
-        let (id, _, wire) = self.begin(false).ok_or(Unusable::Full)?;
+    async fn create_session(&self) -> Result<(SessionId, SessionTransport), SessionError> {
+        let (id, _, wire) = self.create(false).ok_or(SessionError::TooManySessions)?;
         Ok((id, wire))
     }
 
@@ -193,19 +195,19 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Unusable> {
-        let answer = self.known(id)?.ask(message)?.next().await;
-        match answer.map(|event| event.said) {
-            Some(Said::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
-            _ => Err(Over.into()),
+    ) -> Result<ServerJsonRpcMessage, SessionError> {
+        let answer = self.require(id)?.submit_request(message)?.next().await;
+        match answer.map(|event| event.payload) {
+            Some(EventPayload::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
+            _ => Err(SessionEnded.into()),
         }
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Unusable> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionError> {
         Ok(self.find(id, false).is_some())
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), Unusable> {
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
         if self.find(id, false).is_some() {
             self.end(id);
         }
@@ -216,38 +218,38 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
-        let session = self.known(id)?;
-        Ok(events(&session, session.ask(message)?))
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.require(id)?;
+        Ok(sse_messages(&session, session.submit_request(message)?))
     }
 
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Unusable> {
-        Ok(self.known(id)?.accept(message)?)
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
+        Ok(self.require(id)?.submit_message(message)?)
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
-        let session = self.known(id)?;
-        let reader = session.listen().ok_or(Over)?;
-        Ok(events(&session, reader))
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.require(id)?;
+        let reader = session.listen().ok_or(SessionEnded)?;
+        Ok(sse_messages(&session, reader))
     }
 
     async fn resume(
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Unusable> {
-        let session = self.known(id)?;
-        let (channel, after) = channel::parse(&last_event_id).ok_or(Unusable::NoEvent)?;
-        let reader = session.resume(channel, after).ok_or(Unusable::NoEvent)?;
-        Ok(events(&session, reader))
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
+        let session = self.require(id)?;
+        let (channel, after) = event_channel::parse_event_id(&last_event_id).ok_or(SessionError::UnknownEvent)?;
+        let reader = session.resume(channel, after).ok_or(SessionError::UnknownEvent)?;
+        Ok(sse_messages(&session, reader))
     }
 }
 
 /// Waits until it is time; for ever where there is none.
-async fn until(due: Option<Instant>) {
+async fn sleep_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
@@ -256,21 +258,24 @@ async fn until(due: Option<Instant>) {
 
 /// What a reader reads, for rmcp to write. It begins with an empty event since 2025-11-25, so that a client knows
 /// where to go on; to one of an older version that is a message that cannot be read.
-fn events(session: &Session, reader: Reader) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static + use<> {
+fn sse_messages(
+    session: &HttpSession,
+    reader: EventReader,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static + use<> {
     let knows = session.version().is_some_and(|version| version >= ProtocolVersion::V_2025_11_25);
-    let priming = knows.then(|| ServerSseMessage::priming(reader.place(), RETRY));
+    let priming = knows.then(|| ServerSseMessage::priming(reader.last_event_id(), RECONNECT_DELAY));
     let rest = stream::unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
-        Some((stream::iter(messages(event)), reader))
+        Some((stream::iter(event_messages(event)), reader))
     });
     stream::iter(priming).chain(rest.flatten())
 }
 
 /// rmcp writes one message in an event.
-fn messages(Event { id, said, .. }: Event) -> Vec<ServerSseMessage> {
-    let messages = match said {
-        Said::Message(message) => vec![message],
-        Said::Batch(replies) => replies.iter().map(|reply| reply.message()).collect(),
+fn event_messages(Event { id, payload, .. }: Event) -> Vec<ServerSseMessage> {
+    let messages = match payload {
+        EventPayload::Message(message) => vec![message],
+        EventPayload::Batch(replies) => replies.iter().map(|reply| reply.message()).collect(),
     };
     let event = |message| {
         let mut event = ServerSseMessage::default();

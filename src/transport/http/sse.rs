@@ -12,19 +12,20 @@ use axum::{
 use crate::transport;
 
 use super::{
-    Desk, connection::Connection, error, events, full, is_json, plain, session::Wire, sessions::Sessions, whole,
+    HttpServer, connection::HttpConnection, error_response, event_stream, is_json, read_whole_body,
+    session::SessionTransport, sessions::Sessions, text_response, too_many_sessions,
 };
 
 /// Where the stream is, and where messages are posted to: beside the endpoint of Streamable HTTP.
-pub(super) struct Paths {
+pub(super) struct SsePaths {
     stream: String,
     messages: String,
 }
 
-impl Paths {
-    pub(super) fn beside(endpoint: &str) -> Paths {
+impl SsePaths {
+    pub(super) fn for_endpoint(endpoint: &str) -> SsePaths {
         let folder = endpoint.rfind('/').map_or("/", |end| endpoint.get(..=end).unwrap_or("/"));
-        Paths { stream: format!("{folder}sse"), messages: format!("{folder}messages") }
+        SsePaths { stream: format!("{folder}sse"), messages: format!("{folder}messages") }
     }
 
     pub(super) fn stream(&self) -> &str {
@@ -32,23 +33,28 @@ impl Paths {
     }
 
     /// Whether something else listens at one of them.
-    pub(super) fn collide(&self, endpoint: &str) -> bool {
+    pub(super) fn conflicts_with(&self, endpoint: &str) -> bool {
         endpoint == self.stream || endpoint == self.messages
     }
 
-    pub(super) fn have(&self, path: &str) -> bool {
+    pub(super) fn contains(&self, path: &str) -> bool {
         path == self.stream || path == self.messages
     }
 }
 
 /// Answers a request at one of the two paths.
-pub(super) async fn answer(desk: &Desk, paths: &Paths, connection: &Connection, request: Request) -> Response {
+pub(super) async fn handle_sse(
+    http_server: &HttpServer,
+    paths: &SsePaths,
+    connection: &HttpConnection,
+    request: Request,
+) -> Response {
     let is_stream = request.uri().path() == paths.stream;
     match *request.method() {
-        Method::GET if is_stream => open(desk, paths, request.headers()),
-        Method::POST if !is_stream => post(desk, connection, request).await,
+        Method::GET if is_stream => open_stream(http_server, paths, request.headers()),
+        Method::POST if !is_stream => handle_post(http_server, connection, request).await,
         _ => {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+            let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
             let allowed = HeaderValue::from_static(if is_stream { "GET" } else { "POST" });
             response.headers_mut().insert(header::ALLOW, allowed);
             response
@@ -57,18 +63,20 @@ pub(super) async fn answer(desk: &Desk, paths: &Paths, connection: &Connection, 
 }
 
 /// Begins a session, which lives as long as its stream.
-fn open(desk: &Desk, paths: &Paths, headers: &HeaderMap) -> Response {
-    let Some((id, session, wire)) = desk.sessions.begin(true) else { return full(None).response() };
-    tokio::spawn(serve(desk.sessions.clone(), id.to_string(), wire));
-    let Some(reader) = session.listen() else { return full(None).response() };
+fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) -> Response {
+    let Some((id, session, wire)) = http_server.sessions.create(true) else {
+        return too_many_sessions(None).response();
+    };
+    tokio::spawn(serve_session(http_server.sessions.clone(), id.to_string(), wire));
+    let Some(reader) = session.listen() else { return too_many_sessions(None).response() };
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
-    let held = session.over().clone().drop_guard();
-    events::response(Bytes::from(endpoint), reader, desk.keep_alive, held)
+    let held = session.end_token().clone().drop_guard();
+    event_stream::event_stream_response(Bytes::from(endpoint), reader, http_server.keep_alive, held)
 }
 
-async fn serve(sessions: Arc<Sessions>, id: String, wire: Wire) {
-    transport::serve(sessions.live(), wire, sessions.ending().child_token()).await;
+async fn serve_session(sessions: Arc<Sessions>, id: String, wire: SessionTransport) {
+    transport::serve(sessions.live(), wire, sessions.shutdown().child_token()).await;
     sessions.end(&id);
 }
 
@@ -80,27 +88,27 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
     if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(fine) { prefix } else { "" }
 }
 
-async fn post(desk: &Desk, connection: &Connection, request: Request) -> Response {
-    let session = session_id(request.uri().query().unwrap_or_default());
-    let Some(session) = session.and_then(|id| desk.sessions.find(id, true)) else {
-        return plain(StatusCode::NOT_FOUND, "there is no such session: its stream is closed\n");
+async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
+    let session = session_id_from_query(request.uri().query().unwrap_or_default());
+    let Some(session) = session.and_then(|id| http_server.sessions.find(id, true)) else {
+        return text_response(StatusCode::NOT_FOUND, "there is no such session: its stream is closed\n");
     };
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
-        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
+        return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
     }
-    let bytes = match whole(body, connection, &session.bytes().reserve(0)).await {
+    let bytes = match read_whole_body(body, connection, &session.bytes().reserve(0)).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
-    match session.take(&bytes) {
-        Ok(_) => plain(StatusCode::ACCEPTED, "Accepted"),
+    match session.receive(&bytes) {
+        Ok(_) => text_response(StatusCode::ACCEPTED, "Accepted"),
         // What is no message is told to whoever posted it.
-        Err(fault) => error(StatusCode::BAD_REQUEST, &fault),
+        Err(fault) => error_response(StatusCode::BAD_REQUEST, &fault),
     }
 }
 
-fn session_id(query: &str) -> Option<&str> {
+fn session_id_from_query(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
 }
 
@@ -111,22 +119,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_are_beside_the_endpoint() {
+    fn sse_paths_follow_the_endpoint() {
         for (endpoint, stream, messages) in [
             ("/mcp", "/sse", "/messages"),
             ("/x/mcp", "/x/sse", "/x/messages"),
             ("/", "/sse", "/messages"),
             ("/a/b/c", "/a/b/sse", "/a/b/messages"),
         ] {
-            let paths = Paths::beside(endpoint);
+            let paths = SsePaths::for_endpoint(endpoint);
             assert_eq!((paths.stream.as_str(), paths.messages.as_str()), (stream, messages));
-            assert!(!paths.collide(endpoint));
+            assert!(!paths.conflicts_with(endpoint));
         }
-        assert!(Paths::beside("/x/sse").collide("/x/sse"));
+        assert!(SsePaths::for_endpoint("/x/sse").conflicts_with("/x/sse"));
     }
 
     #[test]
-    fn only_a_prefix_that_is_a_path_is_believed() {
+    fn forwarded_prefix_must_be_a_path() {
         for (written, read) in [
             ("/a", "/a"),
             ("/a/b/", "/a/b"),

@@ -14,60 +14,60 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    server::PeerAccount,
+    server::PeerBytes,
     transport::{
-        batch::{self, Whole},
+        batch::{self, FinishedBatch},
         message::Incoming,
     },
 };
 
-use super::channel::{Channel, Said};
+use super::event_channel::{EventChannel, EventPayload};
 
 /// How many streams with an answer are kept for a client that lost them on the way.
-pub(super) const FINISHED: usize = 4;
+pub(super) const MAX_FINISHED_STREAMS: usize = 4;
 
 /// The streams of a session, by their numbers.
-pub(super) struct Streams {
+pub(super) struct SessionStreams {
     /// Whether all goes down one stream.
     single: bool,
     /// What the client has under way.
-    bytes: PeerAccount,
+    bytes: PeerBytes,
     /// The stream for all that belongs to no request: number 0.
-    common: Arc<Channel>,
+    standalone: Arc<EventChannel>,
     /// The streams of requests.
-    opened: HashMap<u64, Opened>,
+    opened: HashMap<u64, RequestStream>,
     /// Those of which nothing more will come, oldest first.
     finished: VecDeque<u64>,
-    last: u64,
-    of_request: HashMap<RequestId, u64>,
-    of_progress: HashMap<ProgressToken, u64>,
-    of_batch: HashMap<u64, u64>,
+    last_number: u64,
+    stream_of_request: HashMap<RequestId, u64>,
+    stream_of_progress: HashMap<ProgressToken, u64>,
+    stream_of_batch: HashMap<u64, u64>,
     /// Where the handler's own requests went.
-    of_question: HashMap<RequestId, u64>,
+    stream_of_question: HashMap<RequestId, u64>,
 }
 
 /// The stream of a request, or of several.
-struct Opened {
-    channel: Arc<Channel>,
+struct RequestStream {
+    channel: Arc<EventChannel>,
     /// How many answers are still to come.
     awaited: usize,
     tokens: Vec<ProgressToken>,
 }
 
-impl Streams {
+impl SessionStreams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(single: bool, over: CancellationToken, bytes: PeerAccount) -> Streams {
-        Streams {
+    pub(super) fn new(single: bool, over: CancellationToken, bytes: PeerBytes) -> SessionStreams {
+        SessionStreams {
             single,
-            common: Channel::new(0, over, bytes.clone()),
+            standalone: EventChannel::new(0, over, bytes.clone()),
             bytes,
             opened: HashMap::new(),
             finished: VecDeque::new(),
-            last: 0,
-            of_request: HashMap::new(),
-            of_progress: HashMap::new(),
-            of_batch: HashMap::new(),
-            of_question: HashMap::new(),
+            last_number: 0,
+            stream_of_request: HashMap::new(),
+            stream_of_progress: HashMap::new(),
+            stream_of_batch: HashMap::new(),
+            stream_of_question: HashMap::new(),
         }
     }
 
@@ -77,26 +77,27 @@ impl Streams {
     }
 
     /// The stream for all that belongs to no request.
-    pub(super) fn common(&self) -> &Arc<Channel> {
-        &self.common
+    pub(super) fn standalone(&self) -> &Arc<EventChannel> {
+        &self.standalone
     }
 
     /// Whether a client reads one of them.
-    pub(super) fn is_read(&self) -> bool {
-        self.common.is_read() || self.opened.values().any(|opened| opened.channel.is_read())
+    pub(super) fn has_reader(&self) -> bool {
+        self.standalone.has_reader() || self.opened.values().any(|opened| opened.channel.has_reader())
     }
 
     /// Opens a stream.
-    pub(super) fn open(&mut self) -> (u64, Arc<Channel>) {
-        self.last += 1;
-        let channel = Channel::new(self.last, self.common.over().clone(), self.bytes.clone());
-        self.opened.insert(self.last, Opened { channel: channel.clone(), awaited: 0, tokens: Vec::new() });
-        (self.last, channel)
+    pub(super) fn open(&mut self) -> (u64, Arc<EventChannel>) {
+        self.last_number += 1;
+        let channel = EventChannel::new(self.last_number, self.standalone.session_end().clone(), self.bytes.clone());
+        self.opened
+            .insert(self.last_number, RequestStream { channel: channel.clone(), awaited: 0, tokens: Vec::new() });
+        (self.last_number, channel)
     }
 
     /// The stream of a number, unless it is forgotten.
-    pub(super) fn get(&self, number: u64) -> Option<&Arc<Channel>> {
-        if number == 0 { Some(&self.common) } else { self.opened.get(&number).map(|opened| &opened.channel) }
+    pub(super) fn get(&self, number: u64) -> Option<&Arc<EventChannel>> {
+        if number == 0 { Some(&self.standalone) } else { self.opened.get(&number).map(|opened| &opened.channel) }
     }
 
     /// Notes that what belongs to a request goes down that stream.
@@ -104,66 +105,68 @@ impl Streams {
         let JsonRpcMessage::Request(request) = message else { return };
         let Some(opened) = self.opened.get_mut(&number) else { return };
         opened.awaited += 1;
-        self.of_request.insert(request.id.clone(), number);
+        self.stream_of_request.insert(request.id.clone(), number);
         if let Some(token) = request.request.get_meta().get_progress_token() {
             opened.tokens.push(token.clone());
-            self.of_progress.insert(token, number);
+            self.stream_of_progress.insert(token, number);
         }
     }
 
     /// Notes that what belongs to a batch goes down that stream.
     pub(super) fn register_batch(&mut self, batch: u64, messages: &VecDeque<Incoming>, number: u64) {
-        self.of_batch.insert(batch, number);
+        self.stream_of_batch.insert(batch, number);
         messages.iter().for_each(|message| self.register(message, number));
     }
 
     /// Where a message goes.
-    pub(super) fn route(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Arc<Channel> {
+    pub(super) fn route(&mut self, message: &TxJsonRpcMessage<RoleServer>) -> Arc<EventChannel> {
         use ServerNotification as N;
         let number = match message {
             _ if self.single => None,
             JsonRpcMessage::Request(request) => {
-                let number = self.origin(request.request.extensions().get());
-                self.of_question.insert(request.id.clone(), number.unwrap_or(0));
+                let number = self.stream_of_origin(request.request.extensions().get());
+                self.stream_of_question.insert(request.id.clone(), number.unwrap_or(0));
                 number
             }
-            JsonRpcMessage::Notification(told) => match &told.notification {
-                N::ProgressNotification(progress) => self.of_progress.get(&progress.params.progress_token).copied(),
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
+                N::ProgressNotification(progress) => {
+                    self.stream_of_progress.get(&progress.params.progress_token).copied()
+                }
                 // Where the request that asked was cancelled, its stream is over already.
                 N::CancelledNotification(cancelled) => {
-                    let number = cancelled.params.request_id.as_ref().and_then(|id| self.of_question.remove(id));
+                    let number = cancelled.params.request_id.as_ref().and_then(|id| self.stream_of_question.remove(id));
                     number.filter(|number| !self.finished.contains(number))
                 }
-                told => self.origin(told.extensions().get()),
+                notification => self.stream_of_origin(notification.extensions().get()),
             },
-            answer => batch::answered(answer).and_then(|id| self.of_request.get(id)).copied(),
+            answer => batch::answered_request(answer).and_then(|id| self.stream_of_request.get(id)).copied(),
         };
-        number.and_then(|number| self.get(number)).unwrap_or(&self.common).clone()
+        number.and_then(|number| self.get(number)).unwrap_or(&self.standalone).clone()
     }
 
-    fn origin(&self, origin: Option<&OriginatingRequestId>) -> Option<u64> {
-        origin.and_then(|origin| self.of_request.get(&origin.0)).copied()
+    fn stream_of_origin(&self, origin: Option<&OriginatingRequestId>) -> Option<u64> {
+        origin.and_then(|origin| self.stream_of_request.get(&origin.0)).copied()
     }
 
     /// A question of the handler's was answered: no word of it will come.
     pub(super) fn forget_question(&mut self, id: &RequestId) {
-        self.of_question.remove(id);
+        self.stream_of_question.remove(id);
     }
 
     /// Sends the answers of batches that are complete.
-    pub(super) fn settle(&mut self, whole: Vec<Whole>) {
-        for Whole { batch, replies, held } in whole {
-            let number = self.of_batch.remove(&batch).unwrap_or(0);
+    pub(super) fn push_batches(&mut self, whole: Vec<FinishedBatch>) {
+        for FinishedBatch { batch, replies, reservations } in whole {
+            let number = self.stream_of_batch.remove(&batch).unwrap_or(0);
             if let Some(channel) = self.get(number).filter(|_| !replies.is_empty()) {
-                channel.push(Said::Batch(Arc::new(replies)), held);
+                channel.push(EventPayload::Batch(Arc::new(replies)), reservations);
             }
             self.finish(number);
         }
     }
 
     /// Ends the stream of a request, unless others are answered there.
-    pub(super) fn release(&mut self, id: &RequestId) {
-        let Some(number) = self.of_request.remove(id) else { return };
+    pub(super) fn release_request(&mut self, id: &RequestId) {
+        let Some(number) = self.stream_of_request.remove(id) else { return };
         if let Some(opened) = self.opened.get_mut(&number) {
             opened.awaited -= 1;
             if opened.awaited == 0 {
@@ -177,16 +180,17 @@ impl Streams {
         let Some(opened) = self.opened.get_mut(&number).filter(|_| !self.finished.contains(&number)) else { return };
         opened.channel.finish();
         for token in std::mem::take(&mut opened.tokens) {
-            self.of_progress.remove(&token);
+            self.stream_of_progress.remove(&token);
         }
         self.finished.push_back(number);
-        self.forget_finished();
+        self.remove_expired();
     }
 
     /// Forgets those that have ended long enough ago, or before enough others.
-    pub(super) fn forget_finished(&mut self) {
+    pub(super) fn remove_expired(&mut self) {
         while let Some(number) = self.finished.front()
-            && (self.finished.len() > FINISHED || self.opened.get(number).is_none_or(|opened| opened.channel.is_done()))
+            && (self.finished.len() > MAX_FINISHED_STREAMS
+                || self.opened.get(number).is_none_or(|opened| opened.channel.is_expired()))
         {
             self.opened.remove(number);
             self.finished.pop_front();
@@ -196,6 +200,6 @@ impl Streams {
     /// How many requests and progress tokens there are whose answers are still to come.
     #[cfg(test)]
     pub(super) fn under_way(&self) -> (usize, usize) {
-        (self.of_request.len(), self.of_progress.len())
+        (self.stream_of_request.len(), self.stream_of_progress.len())
     }
 }

@@ -10,11 +10,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{SOON, modern};
+use super::{TEST_TIMEOUT, sessionless_params};
 use crate::{
     server::{
-        Live, Options,
-        testing::{Asleep, DESK, catalog, catalog_with, live},
+        LiveCatalog, ServeOptions,
+        testing::{SleepingWorld, TEST_MANIFEST, build_catalog, build_catalog_with, live_catalog},
     },
     transport::http::{HttpError, HttpOptions, bind},
 };
@@ -23,47 +23,48 @@ use crate::{
 const GUARDED: &str =
     "folio: 1\nserver: { name: s }\nenv: { TOKEN: { secret: true } }\nhttp: { token: \"{{env.TOKEN}}\" }\n";
 
-struct Site {
+struct TestHttpServer {
     address: SocketAddr,
-    live: Live,
+    live: LiveCatalog,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
-fn free() -> HttpOptions {
+fn any_port() -> HttpOptions {
     HttpOptions { listen: "127.0.0.1:0".into(), ..HttpOptions::default() }
 }
 
-async fn site() -> Site {
-    site_with(live(DESK), free()).await
+async fn start_server() -> TestHttpServer {
+    start_server_with(live_catalog(TEST_MANIFEST), any_port()).await
 }
 
-async fn site_with(live: Live, options: HttpOptions) -> Site {
+async fn start_server_with(live: LiveCatalog, options: HttpOptions) -> TestHttpServer {
     let bound = bind(options).await.unwrap();
     let (address, stop) = (bound.address(), CancellationToken::new());
     let serving = tokio::spawn({
         let (live, stop) = (live.clone(), stop.clone());
         async move { bound.serve(&live, stop).await }
     });
-    Site { address, live, stop, serving }
+    TestHttpServer { address, live, stop, serving }
 }
 
 /// A response of which the head is read.
-struct Reply {
+struct HttpReply {
     status: u16,
     head: String,
     rest: Vec<u8>,
     stream: TcpStream,
 }
 
-impl Reply {
+impl HttpReply {
     fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    async fn more(&mut self) -> bool {
-        let read = tokio::time::timeout(SOON, self.stream.read_buf(&mut self.rest)).await.expect("nothing comes");
+    async fn read_more(&mut self) -> bool {
+        let read =
+            tokio::time::timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.rest)).await.expect("nothing comes");
         read.is_ok_and(|read| read > 0)
     }
 
@@ -77,14 +78,14 @@ impl Reply {
                 self.rest.drain(..start + length);
                 return Some(serde_json::from_str(&text[start + 6..start + length]).unwrap());
             }
-            if !self.more().await {
+            if !self.read_more().await {
                 return None;
             }
         }
     }
 
     async fn text(mut self) -> String {
-        while self.more().await {}
+        while self.read_more().await {}
         String::from_utf8_lossy(&self.rest).into_owned()
     }
 
@@ -94,8 +95,8 @@ impl Reply {
     }
 }
 
-impl Site {
-    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+impl TestHttpServer {
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpReply {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         let usual = [
@@ -118,26 +119,28 @@ impl Site {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end;
             }
-            let read = tokio::time::timeout(SOON, stream.read_buf(&mut bytes)).await.expect("nothing comes").unwrap();
+            let read =
+                tokio::time::timeout(TEST_TIMEOUT, stream.read_buf(&mut bytes)).await.expect("nothing comes").unwrap();
             assert!(read > 0, "it ended without a word");
         };
         let rest = bytes.split_off(end + 4);
         let head = String::from_utf8(bytes).unwrap();
-        Reply { status: head[9..12].parse().unwrap(), head, rest, stream }
+        HttpReply { status: head[9..12].parse().unwrap(), head, rest, stream }
     }
 
-    async fn post(&self, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Reply {
+    async fn post(&self, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> HttpReply {
         self.send("POST", "/mcp", headers, body.as_ref()).await
     }
 
-    async fn modern(&self, method: &str, name: Option<&str>, params: Value) -> Reply {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": modern(params) }).to_string();
+    async fn post_sessionless(&self, method: &str, name: Option<&str>, params: Value) -> HttpReply {
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": sessionless_params(params) }).to_string();
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         headers.extend(name.map(|name| ("Mcp-Name", name)));
         self.post(&headers, body).await
     }
 
-    async fn initialize(&self) -> Reply {
+    async fn initialize(&self) -> HttpReply {
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
         let body = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         self.post(&[], body.to_string()).await
@@ -162,17 +165,19 @@ impl Site {
 
     async fn end(self) {
         self.stop.cancel();
-        tokio::time::timeout(SOON, self.serving).await.unwrap().unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, self.serving).await.unwrap().unwrap();
     }
 }
 
 #[tokio::test]
 async fn both_generations_are_served_at_one_endpoint() {
-    let site = site().await;
-    let reply = site.modern("server/discover", None, json!({})).await;
+    let site = start_server().await;
+    let reply = site.post_sessionless("server/discover", None, json!({})).await;
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
     assert_eq!(reply.json().await["result"]["supportedVersions"].as_array().unwrap().len(), 5);
-    let reply = site.modern("tools/call", Some("echo"), json!({ "name": "echo", "arguments": { "text": "x" } })).await;
+    let reply = site
+        .post_sessionless("tools/call", Some("echo"), json!({ "name": "echo", "arguments": { "text": "x" } }))
+        .await;
     assert_eq!(reply.json().await["result"]["content"][0]["text"], "x");
     let session = site.session().await;
     let list = site.ask(&session, "tools/list", json!({})).await;
@@ -186,8 +191,8 @@ async fn both_generations_are_served_at_one_endpoint() {
 }
 
 #[tokio::test]
-async fn strangers_are_turned_away_on_every_path() {
-    let site = site().await;
+async fn foreign_host_or_origin_is_refused_on_every_path() {
+    let site = start_server().await;
     for path in ["/mcp", "/", "/other"] {
         for (name, value) in [("Host", "evil.example"), ("Origin", "http://evil.example"), ("Origin", "null")] {
             let reply = site.send("POST", path, &[(name, value)], b"{}").await;
@@ -197,7 +202,8 @@ async fn strangers_are_turned_away_on_every_path() {
     let own = format!("http://localhost:{}", site.address.port());
     let host = format!("localhost:{}", site.address.port());
     let discover =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": modern(json!({})) }).to_string();
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": sessionless_params(json!({})) })
+            .to_string();
     let headers = [
         ("Host", host.as_str()),
         ("Origin", &own),
@@ -213,10 +219,13 @@ async fn strangers_are_turned_away_on_every_path() {
 }
 
 #[tokio::test]
-async fn the_token_is_asked_for() {
-    let live =
-        Live::new(catalog_with(GUARDED, &[("TOKEN", "secret")]), Arc::new(Asleep::default()), Options::default());
-    let site = site_with(live, free()).await;
+async fn token_is_required() {
+    let live = LiveCatalog::new(
+        build_catalog_with(GUARDED, &[("TOKEN", "secret")]),
+        Arc::new(SleepingWorld::default()),
+        ServeOptions::default(),
+    );
+    let site = start_server_with(live, any_port()).await;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let reply = site.post(&[], ping).await;
     assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some("Bearer")));
@@ -227,19 +236,19 @@ async fn the_token_is_asked_for() {
 }
 
 #[tokio::test]
-async fn nobody_is_answered_without_a_token_where_others_reach_the_server() {
-    let everywhere = || HttpOptions { listen: "0.0.0.0:0".into(), ..free() };
+async fn public_address_requires_token_unless_insecure() {
+    let everywhere = || HttpOptions { listen: "0.0.0.0:0".into(), ..any_port() };
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (options, status) in [(everywhere(), 401), (HttpOptions { insecure: true, ..everywhere() }, 400)] {
-        let site = site_with(live(DESK), options).await;
+        let site = start_server_with(live_catalog(TEST_MANIFEST), options).await;
         assert_eq!(site.post(&[], ping).await.status, status);
         site.end().await;
     }
 }
 
 #[tokio::test]
-async fn what_is_no_message_gets_its_error() {
-    let site = site().await;
+async fn invalid_body_gets_json_rpc_error() {
+    let site = start_server().await;
     for (body, expected) in [
         ("{", -32700),
         ("", -32700),
@@ -259,24 +268,24 @@ async fn what_is_no_message_gets_its_error() {
 }
 
 #[tokio::test]
-async fn errors_of_2026_have_their_http_status() {
-    let site = site().await;
-    let read = site.modern("resources/read", Some("desk://none"), json!({ "uri": "desk://none" })).await;
+async fn sessionless_errors_have_http_status() {
+    let site = start_server().await;
+    let read = site.post_sessionless("resources/read", Some("desk://none"), json!({ "uri": "desk://none" })).await;
     assert_eq!((read.status, read.json().await["error"]["code"].take()), (200, json!(-32602)));
-    let unknown = site.modern("tools/none", None, json!({})).await;
+    let unknown = site.post_sessionless("tools/none", None, json!({})).await;
     assert_eq!((unknown.status, unknown.json().await["error"]["code"].take()), (404, json!(-32601)));
     for removed in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
-        let reply = site.modern(removed, None, json!({})).await;
+        let reply = site.post_sessionless(removed, None, json!({})).await;
         assert_eq!((reply.status, reply.json().await["error"]["code"].take()), (404, json!(-32601)), "{removed}");
     }
-    let bad = site.modern("tools/call", Some("echo"), json!({ "name": "echo", "arguments": [1] })).await;
+    let bad = site.post_sessionless("tools/call", Some("echo"), json!({ "name": "echo", "arguments": [1] })).await;
     assert_eq!((bad.status, bad.json().await["error"]["code"].take()), (200, json!(-32602)));
     site.end().await;
 }
 
 #[tokio::test]
-async fn elsewhere_it_says_where_to_go() {
-    let site = site().await;
+async fn other_paths_name_the_endpoint() {
+    let site = start_server().await;
     for (path, status) in [("/", 200), ("/other", 404)] {
         let reply = site.send("GET", path, &[], b"").await;
         assert_eq!(reply.status, status);
@@ -286,16 +295,17 @@ async fn elsewhere_it_says_where_to_go() {
 }
 
 #[tokio::test]
-async fn sessions_and_streams_are_told_of_changes() {
-    let site = site().await;
+async fn sessions_and_listen_streams_are_notified() {
+    let site = start_server().await;
     let listen = json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["desk://notes"] } });
-    let mut stream = site.modern("subscriptions/listen", None, listen).await;
+    let mut stream = site.post_sessionless("subscriptions/listen", None, listen).await;
     assert_eq!(stream.event().await.unwrap()["method"], "notifications/subscriptions/acknowledged");
     let session = site.session().await;
     site.ask(&session, "resources/subscribe", json!({ "uri": "desk://notes" })).await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await;
     assert_eq!(get.status, 200);
-    site.live.replace(catalog(&DESK.replace("text: First", "text: Second").replace("  wait:", "  later:")));
+    site.live
+        .replace(build_catalog(&TEST_MANIFEST.replace("text: First", "text: Second").replace("  wait:", "  later:")));
     let mut told = Vec::new();
     for reply in [&mut stream, &mut get] {
         let two = [reply.event().await.unwrap(), reply.event().await.unwrap()];
@@ -311,8 +321,8 @@ async fn sessions_and_streams_are_told_of_changes() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
-    let site = site().await;
+async fn priming_event_only_since_2025_11_25() {
+    let site = start_server().await;
     for (version, primed) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
         let params =
             json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
@@ -326,9 +336,9 @@ async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
         assert_eq!(site.post(head, initialized).await.status, 202);
         let listed = site.post(head, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }).to_string()).await;
         let mut listening = site.send("GET", "/mcp", head, b"").await;
-        site.live.replace(catalog(&DESK.replace("  wait:", &format!("  since-{version}:"))));
+        site.live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", &format!("  since-{version}:"))));
         while !String::from_utf8_lossy(&listening.rest).contains("list_changed") {
-            assert!(listening.more().await, "the stream ended");
+            assert!(listening.read_more().await, "the stream ended");
         }
         assert!(site.send("DELETE", "/mcp", head, b"").await.status < 300);
         // The session begins with its answer: before, there is nothing to come back to.
@@ -342,20 +352,20 @@ async fn a_stream_begins_with_an_empty_event_only_for_those_who_know_it() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_all_within_a_second_and_streams_with_their_result() {
-    let mut took = [stopped().await, stopped().await, stopped().await];
+async fn stop_ends_everything_within_a_second() {
+    let mut took = [time_to_stop().await, time_to_stop().await, time_to_stop().await];
     took.sort();
     // The middle of three, so that one hiccup of the machine decides nothing.
     assert!(took[1] < Duration::from_secs(1), "{took:?}");
 }
 
 /// How long it takes until a server with two streams and a call under way has stopped.
-async fn stopped() -> Duration {
-    let world = Arc::new(Asleep::default());
-    let live = Live::new(catalog(DESK), world.clone(), Options::default());
-    let site = Arc::new(site_with(live, free()).await);
+async fn time_to_stop() -> Duration {
+    let world = Arc::new(SleepingWorld::default());
+    let live = LiveCatalog::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default());
+    let site = Arc::new(start_server_with(live, any_port()).await);
     let listen = json!({ "notifications": { "toolsListChanged": true } });
-    let mut stream = site.modern("subscriptions/listen", None, listen).await;
+    let mut stream = site.post_sessionless("subscriptions/listen", None, listen).await;
     stream.event().await.unwrap();
     let session = site.session().await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await;
@@ -366,14 +376,14 @@ async fn stopped() -> Duration {
             site.post(&[("Mcp-Session-Id", &session)], body.to_string()).await.text().await
         }
     });
-    tokio::time::timeout(SOON, world.asleep(1)).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, world.wait_for_programs(1)).await.unwrap();
     let before = std::time::Instant::now();
     site.stop.cancel();
     assert_eq!(stream.event().await.unwrap()["result"]["resultType"], "complete");
     assert_eq!(stream.event().await, None);
     while get.event().await.is_some() {}
     call.await.unwrap();
-    tokio::time::timeout(SOON, world.asleep(0)).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, world.wait_for_programs(0)).await.unwrap();
     while !site.serving.is_finished() {
         tokio::task::yield_now().await;
     }
@@ -381,12 +391,16 @@ async fn stopped() -> Duration {
 }
 
 #[tokio::test]
-async fn a_client_of_2026_that_goes_away_cancels_its_call() {
-    let world = Arc::new(Asleep::default());
-    let site = site_with(Live::new(catalog(DESK), world.clone(), Options::default()), free()).await;
+async fn sessionless_disconnect_cancels_call() {
+    let world = Arc::new(SleepingWorld::default());
+    let site = start_server_with(
+        LiveCatalog::new(build_catalog(TEST_MANIFEST), world.clone(), ServeOptions::default()),
+        any_port(),
+    )
+    .await;
     let mut stream = TcpStream::connect(site.address).await.unwrap();
     let body =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": modern(json!({ "name": "wait" })) })
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": sessionless_params(json!({ "name": "wait" })) })
             .to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
@@ -395,15 +409,15 @@ async fn a_client_of_2026_that_goes_away_cancels_its_call() {
         body.len()
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    tokio::time::timeout(SOON, world.asleep(1)).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, world.wait_for_programs(1)).await.unwrap();
     drop(stream);
-    tokio::time::timeout(SOON, world.asleep(0)).await.unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, world.wait_for_programs(0)).await.unwrap();
     site.end().await;
 }
 
 #[tokio::test]
-async fn there_are_so_many_sessions_and_no_more() {
-    let site = site_with(live(DESK), HttpOptions { max_sessions: 2, ..free() }).await;
+async fn max_sessions_is_enforced() {
+    let site = start_server_with(live_catalog(TEST_MANIFEST), HttpOptions { max_sessions: 2, ..any_port() }).await;
     let first = site.session().await;
     site.session().await;
     let reply = site.initialize().await;
@@ -415,8 +429,12 @@ async fn there_are_so_many_sessions_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_forgotten_session_ends_and_one_that_listens_does_not() {
-    let site = site_with(live(DESK), HttpOptions { session_idle: Duration::from_secs(2), ..free() }).await;
+async fn idle_session_ends_and_listening_one_stays() {
+    let site = start_server_with(
+        live_catalog(TEST_MANIFEST),
+        HttpOptions { session_idle: Duration::from_secs(2), ..any_port() },
+    )
+    .await;
     let listens = site.session().await;
     let mut get = site.send("GET", "/mcp", &[("Mcp-Session-Id", &listens)], b"").await;
     let forgotten = site.session().await;
@@ -427,35 +445,35 @@ async fn a_forgotten_session_ends_and_one_that_listens_does_not() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(site.post(&[("Mcp-Session-Id", &forgotten)], ping).await.status, 404);
-    site.live.replace(catalog(&DESK.replace("  wait:", "  later:")));
+    site.live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
     assert_eq!(get.event().await.unwrap()["method"], "notifications/tools/list_changed");
     site.end().await;
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_used_is_told_in_words() {
-    let taken = bind(free()).await.unwrap();
-    let again = bind(HttpOptions { listen: taken.address().to_string(), ..free() }).await.unwrap_err();
-    assert!(matches!(again, HttpError::InUse { .. }), "{again}");
-    let none = bind(HttpOptions { listen: "nonsense".into(), ..free() }).await.unwrap_err();
-    assert!(matches!(none, HttpError::Address { .. }), "{none}");
+async fn bind_errors_are_typed() {
+    let taken = bind(any_port()).await.unwrap();
+    let again = bind(HttpOptions { listen: taken.address().to_string(), ..any_port() }).await.unwrap_err();
+    assert!(matches!(again, HttpError::AddressInUse { .. }), "{again}");
+    let none = bind(HttpOptions { listen: "nonsense".into(), ..any_port() }).await.unwrap_err();
+    assert!(matches!(none, HttpError::InvalidAddress { .. }), "{none}");
     assert_eq!(taken.url(), format!("http://127.0.0.1:{}/mcp", taken.address().port()));
 }
 
 #[tokio::test]
-async fn a_silent_stream_shows_that_it_is_alive_and_is_not_to_be_held_back() {
-    let options = HttpOptions { sse: true, keep_alive: Duration::from_millis(50), ..free() };
-    let site = site_with(live(DESK), options).await;
+async fn silent_stream_sends_keep_alive_comments() {
+    let options = HttpOptions { sse: true, keep_alive: Duration::from_millis(50), ..any_port() };
+    let site = start_server_with(live_catalog(TEST_MANIFEST), options).await;
     let session = site.session().await;
     let listen = json!({ "notifications": { "toolsListChanged": true } });
     for mut reply in [
-        site.modern("subscriptions/listen", None, listen).await,
+        site.post_sessionless("subscriptions/listen", None, listen).await,
         site.send("GET", "/mcp", &[("Mcp-Session-Id", &session)], b"").await,
         site.send("GET", "/sse", &[], b"").await,
     ] {
         assert_eq!((reply.status, reply.header("x-accel-buffering")), (200, Some("no")));
         while !String::from_utf8_lossy(&reply.rest).lines().any(|line| line.starts_with(':')) {
-            assert!(reply.more().await, "the stream ended");
+            assert!(reply.read_more().await, "the stream ended");
         }
     }
     site.end().await;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Client, code, modern};
-use crate::server::testing::{DESK, live};
+use super::{PipeClient, error_code, sessionless_params};
+use crate::server::testing::{TEST_MANIFEST, live_catalog};
 
 #[tokio::test]
-async fn what_is_no_message_gets_its_error_and_the_pipe_goes_on() {
-    let mut client = Client::session(&live(DESK), "2025-11-25").await;
+async fn invalid_line_gets_error_and_pipe_continues() {
+    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let table: &[(&[u8], i64)] = &[
         (b"{", -32700),
@@ -31,42 +31,47 @@ async fn what_is_no_message_gets_its_error_and_the_pipe_goes_on() {
         (b"{\"jsonrpc\":\"2.0\",\"id\":1}", -32600),
     ];
     for (line, expected) in table {
-        client.raw(line).await;
-        let answer = client.hear().await;
-        assert_eq!(code(&answer), *expected, "{} gave {answer}", String::from_utf8_lossy(&line[..line.len().min(80)]));
+        client.send_line(line).await;
+        let answer = client.receive().await;
+        assert_eq!(
+            error_code(&answer),
+            *expected,
+            "{} gave {answer}",
+            String::from_utf8_lossy(&line[..line.len().min(80)])
+        );
         assert!(answer.get("id").is_some(), "{answer}");
         assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
     }
 }
 
 #[tokio::test]
-async fn an_error_names_the_request_where_it_can_be_told() {
-    let mut client = Client::new(&live(DESK));
-    client.raw(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#).await;
-    assert_eq!(client.hear().await["id"], "a");
-    client.raw("{").await;
-    assert_eq!(client.hear().await["id"], Value::Null);
+async fn error_has_request_id_when_known() {
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    client.send_line(r#"{"jsonrpc":"1.0","id":"a","method":"ping"}"#).await;
+    assert_eq!(client.receive().await["id"], "a");
+    client.send_line("{").await;
+    assert_eq!(client.receive().await["id"], Value::Null);
 }
 
 #[tokio::test]
-async fn blank_lines_and_carriage_returns_are_nothing() {
-    let mut client = Client::new(&live(DESK));
-    client.raw("\n\r\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r").await;
-    assert_eq!(client.hear().await["result"], json!({}));
+async fn blank_lines_are_ignored() {
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    client.send_line("\n\r\n  \n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r").await;
+    assert_eq!(client.receive().await["result"], json!({}));
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_refused_and_the_next_is_answered() {
-    let mut client = Client::new(&live(DESK));
+async fn overlong_line_is_refused_and_next_answered() {
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
     let long = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "x": "y".repeat(17 << 20) } });
-    client.raw(long.to_string()).await;
-    assert_eq!(code(&client.hear().await), -32600);
+    client.send_line(long.to_string()).await;
+    assert_eq!(error_code(&client.receive().await), -32600);
     assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
 }
 
 #[tokio::test]
-async fn parameters_that_do_not_fit_are_invalid_params_and_unknown_methods_are_unknown() {
-    let mut client = Client::session(&live(DESK), "2025-11-25").await;
+async fn bad_params_and_unknown_methods_have_their_codes() {
+    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
     for (method, params) in [
         ("tools/call", json!({ "name": "echo", "arguments": [1] })),
         ("tools/call", json!({})),
@@ -82,58 +87,58 @@ async fn parameters_that_do_not_fit_are_invalid_params_and_unknown_methods_are_u
         ("initialize", json!({})),
     ] {
         let answer = client.ask(method, params.clone()).await;
-        assert_eq!(code(&answer), -32602, "{method} {params}: {answer}");
+        assert_eq!(error_code(&answer), -32602, "{method} {params}: {answer}");
     }
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    client.raw(format!(r#"{{"jsonrpc":"2.0","id":"d","method":"tools/call","params":{{"name":"echo","arguments":{{"text":{deep}}}}}}}"#)).await;
-    assert_eq!(code(&client.hear().await), -32602);
+    client.send_line(format!(r#"{{"jsonrpc":"2.0","id":"d","method":"tools/call","params":{{"name":"echo","arguments":{{"text":{deep}}}}}}}"#)).await;
+    assert_eq!(error_code(&client.receive().await), -32602);
     for method in ["tools/none", "nothing", "logging/setLevel", "tasks/list"] {
         let answer = client.ask(method, json!({ "level": "debug" })).await;
-        assert_eq!(code(&answer), -32601, "{method}: {answer}");
+        assert_eq!(error_code(&answer), -32601, "{method}: {answer}");
     }
 }
 
 #[tokio::test]
-async fn an_id_that_is_under_way_cannot_be_used_again() {
-    let mut client = Client::session(&live(DESK), "2025-11-25").await;
+async fn id_in_use_is_refused() {
+    let mut client = PipeClient::session(&live_catalog(TEST_MANIFEST), "2025-11-25").await;
     let wait = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": { "name": "wait" } });
-    client.raw(wait.to_string()).await;
-    client.raw(r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#).await;
-    let answer = client.hear().await;
-    assert_eq!(code(&answer), -32600);
+    client.send_line(wait.to_string()).await;
+    client.send_line(r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#).await;
+    let answer = client.receive().await;
+    assert_eq!(error_code(&answer), -32600);
     assert_eq!(answer["id"], Value::Null);
-    client.raw(r#"{"jsonrpc":"2.0","id":"y","method":"ping"}"#).await;
-    assert_eq!(client.hear().await["id"], "y");
+    client.send_line(r#"{"jsonrpc":"2.0","id":"y","method":"ping"}"#).await;
+    assert_eq!(client.receive().await["id"], "y");
 }
 
 #[tokio::test]
-async fn nothing_that_comes_early_ends_the_connection() {
-    let mut client = Client::new(&live(DESK));
+async fn early_messages_do_not_end_connection() {
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
     client.notify("notifications/initialized", json!({})).await;
     client.notify("notifications/cancelled", json!({ "requestId": 1 })).await;
-    client.raw(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    client.send_line(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
     assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
-    assert_eq!(code(&client.ask("tools/list", json!({})).await), -32602);
-    client.ask_modern("server/discover", json!({})).await;
+    assert_eq!(error_code(&client.ask("tools/list", json!({})).await), -32602);
+    client.ask_sessionless("server/discover", json!({})).await;
     client.notify("notifications/initialized", json!({})).await;
     assert_eq!(client.initialize("2025-06-18").await["protocolVersion"], "2025-06-18");
 }
 
 #[tokio::test]
 async fn both_generations_share_a_pipe_in_any_order() {
-    let mut client = Client::new(&live(DESK));
-    assert_eq!(client.ask_modern("tools/list", json!({})).await["result"]["resultType"], "complete");
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    assert_eq!(client.ask_sessionless("tools/list", json!({})).await["result"]["resultType"], "complete");
     client.initialize("2025-11-25").await;
     let answer = client.ask("tools/list", json!({})).await;
     assert!(answer["result"].get("resultType").is_none(), "{answer}");
-    assert_eq!(client.ask_modern("tools/list", json!({})).await["result"]["resultType"], "complete");
+    assert_eq!(client.ask_sessionless("tools/list", json!({})).await["result"]["resultType"], "complete");
     let again = client.ask("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } })).await;
-    assert_eq!(code(&again), -32600);
+    assert_eq!(error_code(&again), -32600);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_one_write_with_initialize_find_the_session_begun() {
-    let live = live(DESK);
+async fn pipelined_requests_wait_for_initialize() {
+    let live = live_catalog(TEST_MANIFEST);
     let client_info = json!({ "name": "t", "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info });
     let first = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
@@ -141,21 +146,21 @@ async fn requests_in_one_write_with_initialize_find_the_session_begun() {
     let lines = format!("{first}\n{}\n{list}", r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     // Threads race here; one round would say little.
     for _ in 0..300 {
-        let mut client = Client::new(&live);
-        client.raw(&lines).await;
-        assert_eq!(client.hear().await["id"], 0);
-        assert_eq!(client.hear().await["result"]["tools"][0]["name"], "echo");
+        let mut client = PipeClient::new(&live);
+        client.send_line(&lines).await;
+        assert_eq!(client.receive().await["id"], 0);
+        assert_eq!(client.receive().await["result"]["tools"][0]["name"], "echo");
     }
 }
 
 #[tokio::test]
-async fn an_unknown_version_and_lacking_metadata_are_told_apart() {
-    let mut client = Client::new(&live(DESK));
-    let mut params = modern(json!({}));
+async fn unknown_version_and_missing_meta_have_distinct_codes() {
+    let mut client = PipeClient::new(&live_catalog(TEST_MANIFEST));
+    let mut params = sessionless_params(json!({}));
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
     let answer = client.ask("tools/list", params).await;
-    assert_eq!(code(&answer), -32022);
+    assert_eq!(error_code(&answer), -32022);
     assert_eq!(answer["error"]["data"]["requested"], "2099-01-01");
     let params = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } });
-    assert_eq!(code(&client.ask("tools/list", params).await), -32602);
+    assert_eq!(error_code(&client.ask("tools/list", params).await), -32602);
 }

@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::{SOON, modern};
+use super::{TEST_TIMEOUT, sessionless_params};
 use crate::{
-    server::testing::{DESK, catalog, live},
+    server::testing::{TEST_MANIFEST, build_catalog, live_catalog},
     transport::{self, Transport},
 };
 
-struct Memory {
+struct MemoryTransport {
     from_peer: UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     to_peer: UnboundedSender<TxJsonRpcMessage<RoleServer>>,
 }
 
-impl Transport<RoleServer> for Memory {
+impl Transport<RoleServer> for MemoryTransport {
     type Error = mpsc::error::SendError<TxJsonRpcMessage<RoleServer>>;
 
     fn send(
@@ -40,19 +40,19 @@ impl Transport<RoleServer> for Memory {
 }
 
 #[tokio::test]
-async fn a_transport_in_memory_serves_both_generations_and_tells_of_changes() {
-    let live = live(DESK);
+async fn memory_transport_serves_and_notifies() {
+    let live = live_catalog(TEST_MANIFEST);
     let ((say, from_peer), (to_peer, mut hear)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
     let serving = tokio::spawn({
         let live = live.clone();
-        async move { transport::serve(&live, Memory { from_peer, to_peer }, CancellationToken::new()).await }
+        async move { transport::serve(&live, MemoryTransport { from_peer, to_peer }, CancellationToken::new()).await }
     });
     let say_json = |message: Value| say.send(serde_json::from_value(message).unwrap()).unwrap();
     let mut hear_json = async || {
-        let heard = tokio::time::timeout(SOON, hear.recv()).await.unwrap();
+        let heard = tokio::time::timeout(TEST_TIMEOUT, hear.recv()).await.unwrap();
         heard.map(|message| serde_json::to_value(message).unwrap())
     };
-    let list = modern(json!({}));
+    let list = sessionless_params(json!({}));
     say_json(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": list }));
     assert_eq!(hear_json().await.unwrap()["result"]["tools"].as_array().unwrap().len(), 3);
     let begin =
@@ -62,9 +62,9 @@ async fn a_transport_in_memory_serves_both_generations_and_tells_of_changes() {
     say_json(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     say_json(json!({ "jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": { "name": "greet" } }));
     assert_eq!(hear_json().await.unwrap()["result"]["messages"][0]["content"]["text"], "Hello");
-    live.replace(catalog(&DESK.replace("  wait:", "  later:")));
+    live.replace(build_catalog(&TEST_MANIFEST.replace("  wait:", "  later:")));
     assert_eq!(hear_json().await.unwrap()["method"], "notifications/tools/list_changed");
     drop(say);
     assert_eq!(hear_json().await, None);
-    tokio::time::timeout(SOON, serving).await.unwrap().unwrap();
+    tokio::time::timeout(TEST_TIMEOUT, serving).await.unwrap().unwrap();
 }

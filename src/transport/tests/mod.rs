@@ -16,15 +16,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Live;
+use crate::server::LiveCatalog;
 
 use super::stdio;
 
 /// Nothing here takes as long; only a fault does.
-const SOON: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client at the other end of a pipe.
-struct Client {
+struct PipeClient {
     writer: Option<WriteHalf<DuplexStream>>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     stop: CancellationToken,
@@ -32,12 +32,12 @@ struct Client {
     next: i64,
 }
 
-impl Client {
-    fn new(live: &Live) -> Client {
-        Client::with_room(live, 1 << 20)
+impl PipeClient {
+    fn new(live: &LiveCatalog) -> PipeClient {
+        PipeClient::with_buffer(live, 1 << 20)
     }
 
-    fn with_room(live: &Live, room: usize) -> Client {
+    fn with_buffer(live: &LiveCatalog, room: usize) -> PipeClient {
         let (near, far) = tokio::io::duplex(room);
         let (stop, live) = (CancellationToken::new(), live.clone());
         let serving = tokio::spawn({
@@ -48,12 +48,12 @@ impl Client {
             }
         });
         let (reader, writer) = tokio::io::split(near);
-        Client { writer: Some(writer), lines: BufReader::new(reader).lines(), stop, serving, next: 1 }
+        PipeClient { writer: Some(writer), lines: BufReader::new(reader).lines(), stop, serving, next: 1 }
     }
 
     /// A client whose session has begun, in the version given.
-    async fn session(live: &Live, version: &str) -> Client {
-        let mut client = Client::new(live);
+    async fn session(live: &LiveCatalog, version: &str) -> PipeClient {
+        let mut client = PipeClient::new(live);
         client.initialize(version).await;
         client.notify("notifications/initialized", json!({})).await;
         client
@@ -65,7 +65,7 @@ impl Client {
         self.ask("initialize", params).await["result"].take()
     }
 
-    async fn raw(&mut self, text: impl AsRef<[u8]>) {
+    async fn send_line(&mut self, text: impl AsRef<[u8]>) {
         let writer = self.writer.as_mut().unwrap();
         writer.write_all(text.as_ref()).await.unwrap();
         writer.write_all(b"\n").await.unwrap();
@@ -74,45 +74,45 @@ impl Client {
     async fn send(&mut self, method: &str, params: Value) -> i64 {
         let id = self.next;
         self.next += 1;
-        self.raw(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
+        self.send_line(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
         id
     }
 
     async fn notify(&mut self, method: &str, params: Value) {
-        self.raw(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
+        self.send_line(json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
     }
 
-    async fn hear(&mut self) -> Value {
-        let line = tokio::time::timeout(SOON, self.lines.next_line()).await.expect("nothing comes");
+    async fn receive(&mut self) -> Value {
+        let line = tokio::time::timeout(TEST_TIMEOUT, self.lines.next_line()).await.expect("nothing comes");
         serde_json::from_str(&line.unwrap().expect("the pipe has ended")).unwrap()
     }
 
     /// Asks, and expects the very next message to be the answer.
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
-        let answer = self.hear().await;
+        let answer = self.receive().await;
         assert_eq!(answer["id"], id, "{answer}");
         answer
     }
 
     /// Asks in the words of 2026-07-28.
-    async fn ask_modern(&mut self, method: &str, params: Value) -> Value {
-        self.ask(method, modern(params)).await
+    async fn ask_sessionless(&mut self, method: &str, params: Value) -> Value {
+        self.ask(method, sessionless_params(params)).await
     }
 
     /// Ends the input, and returns what is still said.
     async fn end(mut self) -> Vec<Value> {
         self.writer.take().unwrap().shutdown().await.unwrap();
         let mut rest = Vec::new();
-        while let Some(line) = tokio::time::timeout(SOON, self.lines.next_line()).await.unwrap().unwrap() {
+        while let Some(line) = tokio::time::timeout(TEST_TIMEOUT, self.lines.next_line()).await.unwrap().unwrap() {
             rest.push(serde_json::from_str(&line).unwrap());
         }
-        tokio::time::timeout(SOON, self.serving).await.unwrap().unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, self.serving).await.unwrap().unwrap();
         rest
     }
 }
 
-fn modern(mut params: Value) -> Value {
+fn sessionless_params(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -120,6 +120,6 @@ fn modern(mut params: Value) -> Value {
     params
 }
 
-fn code(answer: &Value) -> i64 {
+fn error_code(answer: &Value) -> i64 {
     answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {answer}"))
 }

@@ -7,16 +7,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::world::{Header, HostPolicy, Real, Request, Response, World, WorldError};
+use crate::world::{HostPolicy, HttpHeader, HttpRequest, HttpResponse, RealWorld, World, WorldError};
 
 /// A server that gives fixed answers, one for each connection, and keeps what it was asked.
-struct Server {
+struct FixedServer {
     port: u16,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
-    async fn new<A: Into<Vec<u8>>>(answers: impl IntoIterator<Item = A>) -> Server {
+impl FixedServer {
+    async fn new<A: Into<Vec<u8>>>(answers: impl IntoIterator<Item = A>) -> FixedServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -29,18 +29,18 @@ impl Server {
                 let _ = stream.write_all(&answers.pop_front().unwrap_or_default()).await;
             }
         });
-        Server { port, asked }
+        FixedServer { port, asked }
     }
 
     fn url(&self, path: &str) -> Url {
         Url::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap()
     }
 
-    fn request(&self, path: &str) -> Request {
-        Request { allow: HostPolicy::new(["127.0.0.1"]).unwrap(), ..Request::new("GET", self.url(path)) }
+    fn request(&self, path: &str) -> HttpRequest {
+        HttpRequest { host_policy: HostPolicy::new(["127.0.0.1"]).unwrap(), ..HttpRequest::new("GET", self.url(path)) }
     }
 
-    fn asked(&self) -> Vec<String> {
+    fn requests(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -72,16 +72,16 @@ fn redirect(status: &str, location: impl std::fmt::Display) -> Vec<u8> {
     answer(status, &format!("location: {location}\r\n"), "")
 }
 
-async fn send(request: Request) -> Result<Response, WorldError> {
-    Real::new().send(request).await
+async fn send(request: HttpRequest) -> Result<HttpResponse, WorldError> {
+    RealWorld::new().send_request(request).await
 }
 
 #[tokio::test]
-async fn a_request_is_sent_as_it_is_and_its_answer_read() {
-    let server = Server::new([answer("404 Not Found", "X-One: a\r\nX-One: b\r\n", "gone")]).await;
-    let request = Request {
+async fn request_and_response_round_trip() {
+    let server = FixedServer::new([answer("404 Not Found", "X-One: a\r\nX-One: b\r\n", "gone")]).await;
+    let request = HttpRequest {
         method: "PATCH".into(),
-        headers: vec![Header::new("X-A", "1"), Header::secret("Authorization", "Bearer t")],
+        headers: vec![HttpHeader::new("X-A", "1"), HttpHeader::new_secret("Authorization", "Bearer t")],
         body: Some(b"{\"a\":1}".to_vec()),
         ..server.request("/p?q=a%20b")
     };
@@ -89,14 +89,14 @@ async fn a_request_is_sent_as_it_is_and_its_answer_read() {
     assert_eq!((response.status, response.body.text()), (404, Some("gone")));
     assert_eq!(response.header("X-ONE").as_deref(), Some("a, b"));
     assert!(response.headers.iter().all(|(name, _)| *name == name.to_lowercase()));
-    let asked = server.asked().remove(0);
+    let asked = server.requests().remove(0);
     assert!(asked.starts_with("PATCH /p?q=a%20b HTTP/1.1\r\n") && asked.ends_with("\r\n\r\n{\"a\":1}"), "{asked}");
     assert!(asked.contains("x-a: 1\r\n") && asked.contains("authorization: Bearer t\r\n"), "{asked}");
 }
 
 #[tokio::test]
 async fn a_private_host_is_refused_unless_it_is_allowed() {
-    let server = Server::new([answer("200 OK", "", "internal"), answer("200 OK", "", "internal")]).await;
+    let server = FixedServer::new([answer("200 OK", "", "internal"), answer("200 OK", "", "internal")]).await;
     for host in [
         "127.0.0.1",
         "localhost",
@@ -110,29 +110,30 @@ async fn a_private_host_is_refused_unless_it_is_allowed() {
         "[::]",
     ] {
         let url = Url::parse(&format!("http://{host}:{}/?token=s3cret", server.port)).unwrap();
-        let refused = send(Request::new("GET", url)).await.unwrap_err();
+        let refused = send(HttpRequest::new("GET", url)).await.unwrap_err();
         // Not every resolver knows `localhost` with a dot.
         let unknown = host.ends_with('.') && matches!(refused, WorldError::Dns { .. });
         assert!(unknown || matches!(refused, WorldError::PrivateAddress { .. }), "{host}: {refused}");
-        assert!(!refused.to_string().contains("s3cret") && refused.never_sent());
+        assert!(!refused.to_string().contains("s3cret") && refused.is_unsent());
     }
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
     for (host, entry) in [("127.0.0.1", format!("127.0.0.1:{}", server.port)), ("localhost", "localhost".to_owned())] {
         let url = Url::parse(&format!("http://{host}:{}/", server.port)).unwrap();
-        let request = Request { allow: HostPolicy::new([entry]).unwrap(), ..Request::new("GET", url) };
+        let request = HttpRequest { host_policy: HostPolicy::new([entry]).unwrap(), ..HttpRequest::new("GET", url) };
         assert_eq!(send(request).await.unwrap().body.text(), Some("internal"));
     }
 }
 
 #[tokio::test]
-async fn what_one_request_may_does_not_help_another() {
+async fn pooled_connection_does_not_bypass_the_policy() {
     let keep = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec();
-    let server = Server::new([keep]).await;
-    let world = Real::new();
+    let server = FixedServer::new([keep]).await;
+    let world = RealWorld::new();
     let url = Url::parse(&format!("http://localhost:{}/", server.port)).unwrap();
-    let allowed = Request { allow: HostPolicy::new(["localhost"]).unwrap(), ..Request::new("GET", url.clone()) };
-    assert_eq!(world.send(allowed).await.unwrap().status, 200);
-    assert!(matches!(world.send(Request::new("GET", url)).await, Err(WorldError::PrivateAddress { .. })));
+    let allowed =
+        HttpRequest { host_policy: HostPolicy::new(["localhost"]).unwrap(), ..HttpRequest::new("GET", url.clone()) };
+    assert_eq!(world.send_request(allowed).await.unwrap().status, 200);
+    assert!(matches!(world.send_request(HttpRequest::new("GET", url)).await, Err(WorldError::PrivateAddress { .. })));
 }
 
 #[tokio::test]
@@ -140,14 +141,14 @@ async fn a_redirect_to_a_private_host_is_refused() {
     for target in
         ["http://127.0.0.2/", "http://[::1]/", "http://localhost/", "//0x7f.2/x", "http://169.254.169.254/latest/"]
     {
-        let server = Server::new([redirect("302 Found", target)]).await;
+        let server = FixedServer::new([redirect("302 Found", target)]).await;
         let refused = send(server.request("/")).await.unwrap_err();
         assert!(matches!(refused, WorldError::PrivateAddress { .. }), "{target}: {refused}");
     }
 }
 
 #[tokio::test]
-async fn redirects_keep_or_change_the_method_as_their_status_says() {
+async fn redirect_status_decides_the_method() {
     for (status, method, sent) in [
         ("301 Moved", "POST", "GET"),
         ("302 Found", "POST", "GET"),
@@ -157,13 +158,13 @@ async fn redirects_keep_or_change_the_method_as_their_status_says() {
         ("307 Temporary", "POST", "POST"),
         ("308 Permanent", "PUT", "PUT"),
     ] {
-        let server = Server::new([redirect(status, "../two"), answer("200 OK", "", "")]).await;
+        let server = FixedServer::new([redirect(status, "../two"), answer("200 OK", "", "")]).await;
         let body = (method != "HEAD").then(|| b"body".to_vec());
-        let headers = vec![Header::new("content-type", "text/plain"), Header::secret("x-key", "k")];
-        let request = Request { method: method.into(), headers, body, ..server.request("/a/one") };
+        let headers = vec![HttpHeader::new("content-type", "text/plain"), HttpHeader::new_secret("x-key", "k")];
+        let request = HttpRequest { method: method.into(), headers, body, ..server.request("/a/one") };
         let response = send(request).await.unwrap();
         assert_eq!(response.url, server.url("/two"));
-        let second = &server.asked()[1];
+        let second = &server.requests()[1];
         assert!(second.starts_with(&format!("{sent} /two ")), "{status}: {second}");
         let kept = sent == method && sent != "HEAD";
         assert_eq!(
@@ -176,56 +177,56 @@ async fn redirects_keep_or_change_the_method_as_their_status_says() {
 }
 
 #[tokio::test]
-async fn credentials_do_not_follow_to_another_origin() {
-    let other = Server::new([answer("200 OK", "", "")]).await;
+async fn credentials_are_not_sent_to_another_origin() {
+    let other = FixedServer::new([answer("200 OK", "", "")]).await;
     let target = format!("http://made:up@127.0.0.1:{}/", other.port);
-    let first = Server::new([redirect("307 Temporary", target)]).await;
+    let first = FixedServer::new([redirect("307 Temporary", target)]).await;
     let headers = vec![
-        Header::new("authorization", "Bearer t"),
-        Header::new("Cookie", "c=1"),
-        Header::secret("x-key", "k"),
-        Header::new("x-plain", "p"),
+        HttpHeader::new("authorization", "Bearer t"),
+        HttpHeader::new("Cookie", "c=1"),
+        HttpHeader::new_secret("x-key", "k"),
+        HttpHeader::new("x-plain", "p"),
     ];
-    let request = Request { method: "POST".into(), headers, body: Some(b"body".to_vec()), ..first.request("/") };
+    let request = HttpRequest { method: "POST".into(), headers, body: Some(b"body".to_vec()), ..first.request("/") };
     send(request.clone()).await.unwrap();
-    let asked = other.asked().remove(0);
+    let asked = other.requests().remove(0);
     assert!(asked.contains("x-plain: p") && asked.ends_with("body"), "{asked}");
     for secret in ["authorization", "cookie", "x-key"] {
         assert!(!asked.contains(secret), "{asked}");
     }
-    let again = Server::new([redirect("307 Temporary", other.url("/"))]).await;
-    let sealed = Request { secret_body: true, url: again.url("/"), ..request };
-    assert!(matches!(send(sealed).await, Err(WorldError::CredentialsElsewhere { .. })));
-    assert_eq!(other.asked().len(), 1);
+    let again = FixedServer::new([redirect("307 Temporary", other.url("/"))]).await;
+    let sealed = HttpRequest { secret_body: true, url: again.url("/"), ..request };
+    assert!(matches!(send(sealed).await, Err(WorldError::CrossOriginCredentials { .. })));
+    assert_eq!(other.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn redirects_come_to_an_end() {
-    let server = Server::new((0..20).map(|_| redirect("302 Found", "/again"))).await;
+async fn redirects_are_limited() {
+    let server = FixedServer::new((0..20).map(|_| redirect("302 Found", "/again"))).await;
     assert!(matches!(send(server.request("/")).await, Err(WorldError::TooManyRedirects { limit: 10 })));
-    assert_eq!(server.asked().len(), 11);
-    let server = Server::new([redirect("302 Found", "file:///etc/passwd")]).await;
+    assert_eq!(server.requests().len(), 11);
+    let server = FixedServer::new([redirect("302 Found", "file:///etc/passwd")]).await;
     assert!(matches!(send(server.request("/")).await, Err(WorldError::InvalidUrl { .. })));
 }
 
 #[tokio::test]
-async fn a_body_is_kept_to_its_limit() {
+async fn body_is_truncated_at_its_limit() {
     let long = "é".repeat(50_000);
-    let server = Server::new([answer("200 OK", "", &long)]).await;
-    let response = send(Request { max_output: 101, ..server.request("/") }).await.unwrap();
-    assert_eq!((response.body.bytes.len(), response.body.missing), (100, 99_900));
+    let server = FixedServer::new([answer("200 OK", "", &long)]).await;
+    let response = send(HttpRequest { max_output: 101, ..server.request("/") }).await.unwrap();
+    assert_eq!((response.body.bytes.len(), response.body.missing_bytes), (100, 99_900));
     let endless = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{long}");
-    let server = Server::new([endless]).await;
-    let response = send(Request { max_output: 10, ..server.request("/") }).await.unwrap();
-    assert_eq!((response.body.bytes.len(), response.body.missing), (10, 99_990));
+    let server = FixedServer::new([endless]).await;
+    let response = send(HttpRequest { max_output: 10, ..server.request("/") }).await.unwrap();
+    assert_eq!((response.body.bytes.len(), response.body.missing_bytes), (10, 99_990));
 }
 
 #[tokio::test]
-async fn a_packed_body_is_limited_by_its_size_unpacked() {
-    let zeros = Real::new()
-        .run(crate::world::Command {
+async fn compressed_body_is_limited_by_decoded_size() {
+    let zeros = RealWorld::new()
+        .run_program(crate::world::ProgramCommand {
             args: vec!["-c".into(), "head -c 1000000 /dev/zero | gzip -9".into()],
-            ..crate::world::Command::new("sh", "/")
+            ..crate::world::ProgramCommand::new("sh", "/")
         })
         .await
         .unwrap();
@@ -235,16 +236,16 @@ async fn a_packed_body_is_limited_by_its_size_unpacked() {
     )
     .into_bytes();
     packed.extend(&zeros.stdout.bytes);
-    let server = Server::new([packed]).await;
-    let response = send(Request { max_output: 1000, ..server.request("/") }).await.unwrap();
-    assert_eq!((response.body.bytes.len(), response.body.missing), (1000, 999_000));
+    let server = FixedServer::new([packed]).await;
+    let response = send(HttpRequest { max_output: 1000, ..server.request("/") }).await.unwrap();
+    assert_eq!((response.body.bytes.len(), response.body.missing_bytes), (1000, 999_000));
 }
 
 #[tokio::test]
-async fn time_and_cancellation_end_a_request_at_any_point() {
+async fn timeout_and_cancellation_end_a_request() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
-    let begun = Server::new([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_vec()]).await;
+    let begun = FixedServer::new([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_vec()]).await;
     let hang = tokio::spawn(async move {
         let mut held = Vec::new();
         while let Ok(stream) = silent.accept().await {
@@ -252,26 +253,26 @@ async fn time_and_cancellation_end_a_request_at_any_point() {
         }
     });
     let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
-    let request = Request { url, timeout: Duration::from_millis(100), ..begun.request("/") };
+    let request = HttpRequest { url, timeout: Duration::from_millis(100), ..begun.request("/") };
     assert!(matches!(send(request.clone()).await, Err(WorldError::TimedOut { after, .. }) if after == request.timeout));
     let cancel = CancellationToken::new();
-    let late = Request { timeout: Duration::from_secs(600), cancel: cancel.clone(), ..request };
+    let late = HttpRequest { timeout: Duration::from_secs(600), cancel: cancel.clone(), ..request };
     let started = Instant::now();
     let (ended, ()) = tokio::join!(send(late), async { cancel.cancel() });
     assert!(matches!(ended, Err(WorldError::Cancelled)) && started.elapsed() < Duration::from_secs(60));
     hang.abort();
-    assert!(matches!(send(begun.request("/")).await, Err(WorldError::Broken { .. })));
+    assert!(matches!(send(begun.request("/")).await, Err(WorldError::InvalidResponse { .. })));
 }
 
 #[tokio::test]
-async fn faults_are_told_apart_without_secrets() {
+async fn errors_are_distinct_and_hold_no_secret() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = plain.local_addr().unwrap().port();
     tokio::spawn(async move { plain.accept().await.unwrap().0.write_all(b"this is no TLS").await });
     let allow = HostPolicy::new(["127.0.0.1", "nowhere.invalid"]).unwrap();
     let fault = async |url: String| {
-        let request = Request { allow: allow.clone(), ..Request::new("GET", Url::parse(&url).unwrap()) };
+        let request = HttpRequest { host_policy: allow.clone(), ..HttpRequest::new("GET", Url::parse(&url).unwrap()) };
         let fault = send(request).await.unwrap_err();
         assert!(!format!("{fault} {fault:?}").contains("s3cret"), "{fault:?}");
         fault
@@ -280,23 +281,23 @@ async fn faults_are_told_apart_without_secrets() {
     assert_eq!(refused.to_string(), "`127.0.0.1` could not be reached: connection refused");
     let unknown = fault("http://nowhere.invalid/?s3cret".into()).await;
     assert!(matches!(unknown, WorldError::Dns { .. }), "{unknown}");
-    let guarded = send(Request::new("GET", Url::parse("http://nowhere.invalid/").unwrap())).await.unwrap_err();
+    let guarded = send(HttpRequest::new("GET", Url::parse("http://nowhere.invalid/").unwrap())).await.unwrap_err();
     assert!(matches!(guarded, WorldError::Dns { .. }), "{guarded}");
     let tls = fault(format!("https://127.0.0.1:{port}/?s3cret")).await;
     assert!(matches!(tls, WorldError::Tls { .. }), "{tls:?}");
-    let odd = Server::new(["odd\r\n\r\n"]).await;
+    let odd = FixedServer::new(["odd\r\n\r\n"]).await;
     let odd = fault(odd.url("/s3cret").to_string()).await;
-    assert!(matches!(odd, WorldError::Broken { .. }), "{odd:?}");
+    assert!(matches!(odd, WorldError::InvalidResponse { .. }), "{odd:?}");
     assert!(matches!(fault("ftp://127.0.0.1/s3cret".into()).await, WorldError::InvalidUrl { .. }));
 }
 
 #[tokio::test]
-async fn malformed_parts_are_refused_by_name() {
-    let server = Server::new(["never"]).await;
-    let split = Request { headers: vec![Header::secret("x-a", "s3cret\r\nx-b: 2")], ..server.request("/") };
+async fn malformed_header_and_method_are_refused() {
+    let server = FixedServer::new(["never"]).await;
+    let split = HttpRequest { headers: vec![HttpHeader::new_secret("x-a", "s3cret\r\nx-b: 2")], ..server.request("/") };
     assert_eq!(send(split).await.unwrap_err().to_string(), "header `x-a` is malformed");
-    let method = Request { method: "GET /x".into(), ..server.request("/") };
+    let method = HttpRequest { method: "GET /x".into(), ..server.request("/") };
     assert!(matches!(send(method).await, Err(WorldError::InvalidMethod)));
-    assert!(server.asked().is_empty());
-    assert_eq!(format!("{:?}", Header::new("a", "s3cret")), "a: …");
+    assert!(server.requests().is_empty());
+    assert_eq!(format!("{:?}", HttpHeader::new("a", "s3cret")), "a: …");
 }

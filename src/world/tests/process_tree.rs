@@ -3,11 +3,11 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{Command, Real, World, WorldError};
+use crate::world::{ProgramCommand, RealWorld, World, WorldError};
 
 /// What leaves processes behind, each of which sleeps for `$T`: by a child, a pipeline, job control, a session of its
 /// own, a daemon that forked twice and closed everything, one without environment, and one that leads a tree.
-const WAYS: [(&str, &str); 7] = [
+const SPAWN_METHODS: [(&str, &str); 7] = [
     ("child", "sleep $T &"),
     ("pipeline", "sleep $T | sleep $T | sleep $T &"),
     ("jobs", "set -m; sleep $T & set +m"),
@@ -17,24 +17,24 @@ const WAYS: [(&str, &str); 7] = [
     ("tree", "setsid sh -c 'setsid sleep $T & setsid sh -c \"setsid sleep $T & sleep $T\" & sleep $T' &"),
 ];
 
-struct Scene {
+struct SleeperCase {
     time: String,
     count: usize,
-    command: Command,
+    command: ProgramCommand,
 }
 
 /// Leaves processes behind in one way; their sleeping time is found in no other process.
-fn scene(way: (&str, &str), case: u32, then: &str) -> Scene {
-    let kind = WAYS.iter().position(|(name, _)| *name == way.0).unwrap();
+fn sleeper_case(way: (&str, &str), case: u32, then: &str) -> SleeperCase {
+    let kind = SPAWN_METHODS.iter().position(|(name, _)| *name == way.0).unwrap();
     let time = format!("8{:07}{case}{kind}", std::process::id());
     let script = format!("{}\n{then}", way.1);
-    let command = Command {
+    let command = ProgramCommand {
         args: vec!["-c".into(), script.into()],
         env: vec![("T".into(), time.clone())],
         timeout: Duration::from_secs(60),
-        ..Command::new("bash", "/")
+        ..ProgramCommand::new("bash", "/")
     };
-    Scene { time, count: way.1.matches("sleep $T").count(), command }
+    SleeperCase { time, count: way.1.matches("sleep $T").count(), command }
 }
 
 /// The sleepers of a scene that are alive: a zombie has no command line.
@@ -44,7 +44,7 @@ fn sleepers(time: &str) -> usize {
     lines.filter(|line| line == format!("sleep\0{time}\0").as_bytes()).count()
 }
 
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < patience, "never came: {what}");
@@ -53,90 +53,91 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A script goes on only when all its sleepers are there.
-const SEEN: &str = "until [ \"$(grep -lzxs -- \"$T\" /proc/[0-9]*/cmdline | wc -l)\" -ge $N ]; do sleep 0.01; done";
+const WAIT_FOR_SLEEPERS: &str =
+    "until [ \"$(grep -lzxs -- \"$T\" /proc/[0-9]*/cmdline | wc -l)\" -ge $N ]; do sleep 0.01; done";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_when_a_program_ends() {
-    let world = Real::new();
-    for way in WAYS {
-        let mut scene = scene(way, 1, SEEN);
+async fn no_process_is_left_after_exit() {
+    let world = RealWorld::new();
+    for way in SPAWN_METHODS {
+        let mut scene = sleeper_case(way, 1, WAIT_FOR_SLEEPERS);
         scene.command.env.push(("N".into(), scene.count.to_string()));
-        let finished = world.run(scene.command).await.unwrap();
-        assert_eq!((finished.exit, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", way.0);
+        let finished = world.run_program(scene.command).await.unwrap();
+        assert_eq!((finished.exit_code, sleepers(&scene.time)), (Some(0), 0), "{}: {finished:?}", way.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_after_a_time_out() {
-    let world = Real::new();
-    for way in WAYS {
-        let mut scene = scene(way, 2, "sleep $T");
+async fn no_process_is_left_after_timeout() {
+    let world = RealWorld::new();
+    for way in SPAWN_METHODS {
+        let mut scene = sleeper_case(way, 2, "sleep $T");
         scene.command.timeout = Duration::from_millis(400);
-        let ended = world.run(scene.command).await;
+        let ended = world.run_program(scene.command).await;
         assert!(matches!(ended, Err(WorldError::TimedOut { .. })), "{}", way.0);
         assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_after_a_cancellation() {
-    let world = Real::new();
-    for way in WAYS {
-        let scene = scene(way, 3, "sleep $T");
+async fn no_process_is_left_after_cancellation() {
+    let world = RealWorld::new();
+    for way in SPAWN_METHODS {
+        let scene = sleeper_case(way, 3, "sleep $T");
         let (cancel, count) = (scene.command.cancel.clone(), scene.count + 1);
         let seen = async {
-            until(way.0, || sleepers(&scene.time) == count).await;
+            wait_until(way.0, || sleepers(&scene.time) == count).await;
             cancel.cancel();
         };
-        let (ended, ()) = tokio::join!(world.run(scene.command), seen);
+        let (ended, ()) = tokio::join!(world.run_program(scene.command), seen);
         assert!(matches!(ended, Err(WorldError::Cancelled)), "{}", way.0);
         assert_eq!(sleepers(&scene.time), 0, "{}", way.0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_when_the_call_is_dropped() {
-    let world = Real::new();
-    for way in WAYS {
-        let scene = scene(way, 4, "sleep $T");
-        let seen = until(way.0, || sleepers(&scene.time) == scene.count + 1);
+async fn no_process_is_left_after_drop() {
+    let world = RealWorld::new();
+    for way in SPAWN_METHODS {
+        let scene = sleeper_case(way, 4, "sleep $T");
+        let seen = wait_until(way.0, || sleepers(&scene.time) == scene.count + 1);
         tokio::select! {
-            ended = world.run(scene.command) => panic!("{ended:?}"),
+            ended = world.run_program(scene.command) => panic!("{ended:?}"),
             () = seen => {}
         }
-        until(&format!("the end of {}", way.0), || sleepers(&scene.time) == 0).await;
+        wait_until(&format!("the end of {}", way.0), || sleepers(&scene.time) == 0).await;
     }
 }
 
 #[test]
-fn nobody_is_left_when_the_runtime_is_dropped() {
-    let scene = scene(WAYS[4], 5, "sleep $T");
+fn no_process_is_left_after_runtime_drop() {
+    let scene = sleeper_case(SPAWN_METHODS[4], 5, "sleep $T");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.spawn(async move { Real::new().run(scene.command).await });
-    runtime.block_on(until("the daemon", || sleepers(&scene.time) == 2));
+    runtime.spawn(async move { RealWorld::new().run_program(scene.command).await });
+    runtime.block_on(wait_until("the daemon", || sleepers(&scene.time) == 2));
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    after.block_on(until("their end", || sleepers(&scene.time) == 0));
+    after.block_on(wait_until("their end", || sleepers(&scene.time) == 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_one_call_leaves_the_others_alone() {
-    let world = Real::new();
+async fn end_of_one_program_leaves_others_running() {
+    let world = RealWorld::new();
     let mut long = Vec::new();
     let stop = CancellationToken::new();
-    for way in WAYS {
-        let mut scene = scene(way, 6, "sleep $T");
+    for way in SPAWN_METHODS {
+        let mut scene = sleeper_case(way, 6, "sleep $T");
         scene.command.cancel = stop.clone();
         long.push(scene);
     }
     let expected: Vec<_> = long.iter().map(|scene| (scene.time.clone(), scene.count + 1)).collect();
-    let running = futures_util::future::join_all(long.into_iter().map(|scene| world.run(scene.command)));
+    let running = futures_util::future::join_all(long.into_iter().map(|scene| world.run_program(scene.command)));
     let beside = async {
         for (time, count) in &expected {
-            until("all sleepers", || sleepers(time) == *count).await;
+            wait_until("all sleepers", || sleepers(time) == *count).await;
         }
         for _ in 0..5 {
-            world.run(Command::new("true", "/")).await.unwrap();
+            world.run_program(ProgramCommand::new("true", "/")).await.unwrap();
         }
         for (time, count) in &expected {
             assert_eq!(sleepers(time), *count);
@@ -150,23 +151,23 @@ async fn the_end_of_one_call_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn an_escaped_process_that_holds_the_pipes_does_not_hold_the_call() {
+async fn escaped_process_does_not_block_the_call() {
     let started = Instant::now();
-    let scene = scene(WAYS[3], 7, "echo done");
-    let finished = Real::new().run(scene.command).await.unwrap();
+    let scene = sleeper_case(SPAWN_METHODS[3], 7, "echo done");
+    let finished = RealWorld::new().run_program(scene.command).await.unwrap();
     assert_eq!(finished.stdout.text(), Some("done\n"));
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
-async fn a_child_of_somebody_else_in_this_process_is_left_alone() {
-    let world = Real::new();
-    world.run(Command::new("true", "/")).await.unwrap();
+async fn foreign_child_is_not_killed() {
+    let world = RealWorld::new();
+    world.run_program(ProgramCommand::new("true", "/")).await.unwrap();
     // It comes when programs are supervised already, and something is left behind that is looked for.
     let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let scene = scene(WAYS[3], 8, SEEN);
+    let scene = sleeper_case(SPAWN_METHODS[3], 8, WAIT_FOR_SLEEPERS);
     let env = scene.command.env.iter().cloned().chain([("N".into(), "1".into())]).collect();
-    world.run(Command { env, ..scene.command }).await.unwrap();
+    world.run_program(ProgramCommand { env, ..scene.command }).await.unwrap();
     assert_eq!(sleepers(&scene.time), 0);
     assert!(matches!(other.try_wait(), Ok(None)));
     other.kill().unwrap();

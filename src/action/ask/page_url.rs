@@ -1,0 +1,105 @@
+//! Which pages a person may be sent to.
+
+use url::{Host, Url};
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::template::{RenderError, Scope, Template, Url as UrlSlot, UrlBase};
+use crate::yaml::Spanned;
+
+/// The page of the web, or of this machine, that a URL names, spelled as it was understood.
+///
+/// # Errors
+/// Why nobody is sent there.
+fn parse_page_url(url: &str) -> Result<Url, &'static str> {
+    let url = Url::parse(url).map_err(|_| "is no absolute URL, where a page must be")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("holds a user name, which hides where a page is");
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback(&url) => Ok(url),
+        _ => Err("must begin with `https://`, or with `http://` and this machine's own name, where a page must be"),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Reports a page whose own text says that nobody may be sent there.
+pub(super) fn check(
+    written: &Spanned<String>,
+    template: &Template<UrlSlot>,
+    compiler: &mut Compiler<'_>,
+) -> Option<()> {
+    let own = match template.url_base() {
+        UrlBase::Literal => template.source().split("{{").next().unwrap_or_default(),
+        UrlBase::Relative => "",
+        // Judged when it is known.
+        UrlBase::Env(_) | UrlBase::Value(_) => return Some(()),
+    };
+    let Err(reason) = parse_page_url(own) else { return Some(()) };
+    compiler
+        .error(Code::Unsafe, written.location, format!("the `url` {reason}"))
+        .help("such as `https://desk.example/connect`");
+    None
+}
+
+/// The page that a template makes.
+///
+/// # Errors
+/// It makes none that a person may be sent to.
+pub(super) fn render(template: &Template<UrlSlot>, scope: &Scope) -> Result<String, RenderError> {
+    let rendered = template.render(scope)?.text;
+    let refused = |reason| {
+        let variable = template.single_path().map_or_else(|| "url".to_owned(), |path| path.join("."));
+        RenderError::Refused { variable, reason }
+    };
+    parse_page_url(&rendered).map(String::from).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_page_url;
+
+    #[test]
+    fn only_https_and_loopback_pages_are_allowed() {
+        for fine in [
+            "https://desk.example/connect?x=1",
+            "HTTPS://desk.example",
+            "http://localhost:8080/a",
+            "http://127.0.0.1/",
+            "http://[::1]:1/",
+        ] {
+            assert!(parse_page_url(fine).is_ok(), "{fine}");
+        }
+        for wrong in [
+            "javascript:alert(1)",
+            "JavaScript://desk.example/%0aalert(1)",
+            " javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "vbscript:x",
+            "ftp://desk.example/",
+            "http://desk.example/",
+            "http://localhost.evil.example/",
+            "http://localhost@evil.example/",
+            "https://desk.example@evil.example/",
+            "//desk.example/",
+            "/connect",
+            "desk.example",
+            "https://",
+            "",
+        ] {
+            assert!(parse_page_url(wrong).is_err(), "{wrong}");
+        }
+        let odd = parse_page_url(" ht\ttps://desk.example").map(String::from);
+        assert_eq!(odd.as_deref(), Ok("https://desk.example/"), "what was judged is what is sent");
+    }
+}

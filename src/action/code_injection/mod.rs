@@ -1,0 +1,204 @@
+//! Programs that read code from their arguments or from stdin: no value may stand in it, or a caller could write code.
+//!
+//! A script hands values over as environment variables, and `bash -c 'text' name "{{x}}"` as `$1`: both are left alone.
+
+mod suggestion;
+mod scan;
+mod programs;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::exec::Element;
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::notation::{Scalar, TextOrFile};
+use crate::template::{OutputPiece, output_pieces};
+use crate::yaml::{Location, Spanned};
+use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
+
+/// What code is written in, which says how a script reads a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    /// For a shell of this machine.
+    Shell,
+    /// For a shell of another machine.
+    Remote,
+    /// The words of a command.
+    Command,
+    PowerShell,
+    Python,
+    Node,
+    Perl,
+    Ruby,
+    Php,
+    Lua,
+    R,
+    Awk,
+    Sed,
+    Jq,
+    /// One that has no environment to speak of.
+    Other,
+}
+
+/// How many elements that depend on arguments are gone through in every combination.
+const MAX_CHOICES: usize = 6;
+
+/// One element of argv.
+#[derive(Clone)]
+struct ArgvItem {
+    word: ArgvWord,
+    at: Location,
+    source: String,
+    values: Vec<TemplateValue>,
+}
+
+/// A value in an element.
+#[derive(Clone)]
+struct TemplateValue {
+    /// Where it stands in the word.
+    position: usize,
+    /// Where it stands in the element as it was written.
+    range: Range<usize>,
+    /// The path to it; empty for one that is computed.
+    path: Vec<String>,
+}
+
+impl TemplateValue {
+    /// The argument that it is, where it is one.
+    fn argument(&self) -> Option<&str> {
+        match self.path.as_slice() {
+            [name] => Some(name),
+            [head, name] if head == "arguments" => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Reports every value that stands in code, chooses an option of a program that takes code, or chooses a program.
+pub(super) fn check_argv(
+    elements: &[Spanned<Element>],
+    stdin: Option<&Spanned<TextOrFile>>,
+    compiler: &mut Compiler<'_>,
+) {
+    let stdin_at = stdin.filter(|stdin| stdin_has_value(stdin, compiler)).map(|stdin| stdin.location);
+    for argv in combinations(elements, compiler) {
+        let words = argv.iter().map(|item| item.word.clone()).collect();
+        for found in scan(words, stdin_at.is_some()).into_iter().filter(|found| found.holds_value) {
+            report_finding(&found, &argv, stdin_at, compiler);
+        }
+    }
+}
+
+/// The elements that are code, whether or not a value stands in them: what a shell would expand is no mistake there.
+pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Location> {
+    let argvs = combinations(elements, compiler);
+    let found = argvs.iter().flat_map(|argv| {
+        let words = argv.iter().map(|item| item.word.clone()).collect();
+        scan(words, false).into_iter().filter_map(|found| match found.role {
+            ArgRole::Code(_) => argv.get(found.word).map(|item| item.at),
+            _ => None,
+        })
+    });
+    found.collect()
+}
+
+fn stdin_has_value(stdin: &Spanned<TextOrFile>, compiler: &Compiler<'_>) -> bool {
+    match &stdin.value {
+        TextOrFile::Text(text) => compile_item(text, stdin.location, None, compiler).word.text.contains(VALUE_MARKER),
+        TextOrFile::File(_) => false,
+    }
+}
+
+/// Every argv that the elements may come to, less what is the same.
+fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+    let mut all: Vec<Vec<ArgvItem>> = vec![Vec::new()];
+    let mut choices = 0;
+    for element in elements {
+        let ways = expansions(element, compiler);
+        choices += usize::from(ways.len() > 1);
+        let ways = if choices > MAX_CHOICES { vec![ways.concat()] } else { ways };
+        all = all.iter().flat_map(|argv| ways.iter().map(|way| [argv.as_slice(), way].concat())).collect();
+    }
+    for argv in &mut all {
+        let mut behind = false;
+        for item in argv {
+            // Behind `--` a call takes any value for no option; what the program takes it for is another matter.
+            item.word.may_start_with_dash |= behind;
+            behind |= item.source == "--";
+        }
+    }
+    all
+}
+
+/// The words that one element may come to.
+fn expansions(element: &Spanned<Element>, compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
+    let choice = match &element.value {
+        Element::Template(Scalar(text)) => return vec![vec![compile_item(text, element.location, None, compiler)]],
+        Element::Choice(choice) => choice,
+    };
+    let each = choice.each.as_ref().map(|name| name.value.as_str());
+    let items = |list: &Option<Vec<Spanned<Scalar>>>| {
+        let list = list.as_deref().unwrap_or_default();
+        list.iter().map(|text| compile_item(&text.value.0, text.location, each, compiler)).collect::<Vec<ArgvItem>>()
+    };
+    vec![items(&choice.then), items(&choice.otherwise)]
+}
+
+/// One element as it is known at load: `{{env.NAME}}` is what it is now. `each` is the argument whose item `this` is.
+fn compile_item(source: &str, at: Location, each: Option<&str>, compiler: &Compiler<'_>) -> ArgvItem {
+    let mut item = ArgvItem {
+        word: ArgvWord { text: String::new(), may_start_with_dash: false },
+        at,
+        source: source.to_owned(),
+        values: Vec::new(),
+    };
+    for piece in output_pieces(source) {
+        match piece {
+            OutputPiece::Text(text) => item.word.text.push_str(text),
+            OutputPiece::Constant(path) => item.word.text.push_str(&env_value(&path, compiler)),
+            OutputPiece::Value(_, path) if path == ["now"] && compiler.scope_shape.get("now").is_none() => {}
+            OutputPiece::Value(range, path) => {
+                let path = if path.is_empty() { each.map(str::to_owned).into_iter().collect() } else { path };
+                item.values.push(TemplateValue { position: item.word.text.len(), range, path });
+                item.word.text.push(VALUE_MARKER);
+            }
+        }
+    }
+    let first = item.values.first().and_then(TemplateValue::argument);
+    item.word.may_start_with_dash = first.is_some_and(|name| compiler.allow_dash.contains(name));
+    item
+}
+
+fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
+    let variable = path.get(1).and_then(|name| compiler.pack.env.variables.get(name));
+    variable.and_then(|variable| variable.value.clone()).unwrap_or_default()
+}
+
+fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
+    let program = argv.get(found.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
+    let words = match found.role {
+        ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
+        ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
+        ArgRole::Program => "an argument may not choose the program".to_owned(),
+        ArgRole::Stdin => format!("a value in what `{program}` reads from stdin could become code"),
+    };
+    let from = if let ArgRole::Code(from) = found.role { from } else { 0 };
+    let item = argv.get(found.word).filter(|_| found.role != ArgRole::Stdin);
+    let value = item.and_then(|item| Some((item, item.values.iter().find(|value| value.position >= from)?)));
+    let (span, help) = match (value, stdin_at) {
+        (Some((item, value)), _) => {
+            (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(found, argv, value))
+        }
+        // What `xargs` hands on, or what the program reads itself.
+        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_by_language(found.syntax.language, None)),
+        (None, None) => return,
+    };
+    let fault = match found.syntax.language {
+        // Its code can do nothing but read.
+        Language::Jq => compiler.warning(Code::Unsafe, span, words),
+        _ => compiler.error(Code::Unsafe, span, words),
+    };
+    fault.help(help);
+}

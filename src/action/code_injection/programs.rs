@@ -1,0 +1,433 @@
+//! The programs that are known to run code from their arguments, and those that start another program.
+
+use super::Language;
+
+/// How a program reads its arguments.
+pub(super) struct ProgramSyntax {
+    /// What it is called, without the version.
+    pub(super) names: &'static [&'static str],
+    /// What its code is written in.
+    pub(super) language: Language,
+    /// Letters of short options that take code.
+    pub(super) code_letters: &'static str,
+    /// Names of options that take code: with `--` as they may be shortened, else the whole word.
+    pub(super) code_names: &'static [&'static str],
+    /// Letters of short options that take something else.
+    pub(super) operand_letters: &'static str,
+    /// Letters of short options that take the rest of their word.
+    pub(super) attached_letters: &'static str,
+    /// Names of long options that take something else.
+    pub(super) operand_names: &'static [&'static str],
+    /// Names of long options that take two words.
+    pub(super) pair_names: &'static [&'static str],
+    /// Letters of short options behind which no option comes.
+    pub(super) last_letters: &'static str,
+    /// What the words are that are no options.
+    pub(super) operands: Operands,
+}
+
+/// What a program makes of the words that are no options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operands {
+    /// Options may stand behind them.
+    Mixed,
+    /// A script's file, then what it is given; without one, code is read from stdin.
+    File,
+    /// A script's file, or code where `c` is among the options, then what it is given.
+    Shell,
+    /// Code, unless an option has given it.
+    Code,
+    /// So many words, and behind them code: all the rest, joined.
+    Joined(usize),
+    /// Code behind one of these words.
+    Subcommand(&'static [&'static str]),
+    /// So many words, and behind them another program. Words with `=` before it are variables.
+    Program(usize),
+    /// Another program, fed with words from stdin.
+    Xargs,
+    /// Another program behind options such as `-exec`, up to `;`.
+    Embedded(&'static [&'static str]),
+    /// Another program anywhere.
+    Anywhere,
+    /// As PowerShell reads them.
+    PowerShell,
+}
+
+const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
+    names: &[],
+    language: Language::Command,
+    code_letters: "",
+    code_names: &[],
+    operand_letters: "",
+    attached_letters: "",
+    operand_names: &[],
+    pair_names: &[],
+    last_letters: "",
+    operands: Operands::Mixed,
+};
+
+const SHELL_SYNTAX: ProgramSyntax = ProgramSyntax {
+    language: Language::Shell,
+    operand_letters: "oO",
+    operand_names: &["rcfile", "init-file", "emulate"],
+    operands: Operands::Shell,
+    ..DEFAULT_SYNTAX
+};
+
+/// A program that starts another one.
+const WRAPPER_SYNTAX: ProgramSyntax = ProgramSyntax { operands: Operands::Program(0), ..DEFAULT_SYNTAX };
+
+pub(super) const PROGRAMS: &[ProgramSyntax] = &[
+    ProgramSyntax {
+        names: &["sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "yash", "rbash", "csh", "tcsh"],
+        ..SHELL_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["fish", "nu", "elvish", "xonsh"],
+        language: Language::Shell,
+        code_letters: "cC",
+        code_names: &["--command", "--commands", "--init-command"],
+        operand_letters: "do",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["pwsh", "powershell"],
+        language: Language::PowerShell,
+        operands: Operands::PowerShell,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["python", "pypy", "micropython"],
+        language: Language::Python,
+        code_letters: "c",
+        operand_letters: "WXm",
+        operand_names: &["check-hash-based-pycs"],
+        last_letters: "cm",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["node", "nodejs", "bun", "tsx", "ts-node"],
+        language: Language::Node,
+        code_names: &["-e", "-p", "-pe", "--eval", "--print", "--import"],
+        operand_letters: "rC",
+        operand_names: &["require", "conditions", "loader", "env-file"],
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["deno"],
+        language: Language::Node,
+        operands: Operands::Subcommand(&["eval"]),
+        code_names: &["-p", "--print"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["perl"],
+        language: Language::Perl,
+        code_letters: "eEmMF",
+        operand_letters: "I",
+        attached_letters: "iCdDVx",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["ruby", "jruby"],
+        language: Language::Ruby,
+        code_letters: "e",
+        operand_letters: "ICEr",
+        attached_letters: "iFKTWx",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["php"],
+        language: Language::Php,
+        code_letters: "rBRE",
+        code_names: &["--run", "--process-begin", "--process-code", "--process-end"],
+        operand_letters: "cdfFStz",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["lua", "luajit"],
+        language: Language::Lua,
+        code_letters: "e",
+        operand_letters: "l",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["rscript", "r"],
+        language: Language::R,
+        code_letters: "e",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["osascript"],
+        language: Language::Other,
+        code_letters: "e",
+        operand_letters: "l",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["tclsh", "expect"],
+        language: Language::Other,
+        code_letters: "c",
+        operands: Operands::File,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["awk", "gawk", "mawk", "nawk"],
+        language: Language::Awk,
+        code_letters: "e",
+        code_names: &["--source"],
+        operand_letters: "FvfiElo",
+        operand_names: &["field-separator", "assign", "file", "include", "exec", "load"],
+        operands: Operands::Code,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["sed", "gsed", "ssed"],
+        language: Language::Sed,
+        code_letters: "e",
+        code_names: &["--expression"],
+        operand_letters: "fl",
+        attached_letters: "i",
+        operand_names: &["file", "line-length"],
+        operands: Operands::Code,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["jq", "gojq", "jaq"],
+        language: Language::Jq,
+        operand_letters: "fL",
+        operand_names: &["from-file", "indent", "library-path"],
+        pair_names: &["arg", "argjson", "slurpfile", "rawfile"],
+        operands: Operands::Code,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["ssh"],
+        language: Language::Remote,
+        operand_letters: "BbcDEeFIiJLlmOoPpQRSWw",
+        operands: Operands::Joined(1),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["watch"],
+        language: Language::Shell,
+        operand_letters: "nq",
+        operand_names: &["interval", "equexit"],
+        operands: Operands::Joined(0),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["eval"], language: Language::Shell, operands: Operands::Joined(0), ..DEFAULT_SYNTAX },
+    ProgramSyntax {
+        names: &["parallel"],
+        language: Language::Shell,
+        operand_letters: "jIdnNLa",
+        operands: Operands::Joined(0),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["su"],
+        language: Language::Shell,
+        code_letters: "c",
+        code_names: &["--command", "--session-command"],
+        operand_letters: "gGsw",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["script"],
+        language: Language::Shell,
+        code_letters: "c",
+        code_names: &["--command"],
+        operand_letters: "BEIOTm",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["tar", "gtar", "bsdtar"],
+        language: Language::Shell,
+        code_letters: "IF",
+        code_names: &[
+            "--to-command",
+            "--use-compress-program",
+            "--checkpoint-action",
+            "--info-script",
+            "--new-volume-script",
+            "--rsh-command",
+            "--rmt-command",
+        ],
+        operand_letters: "fCTXbgHKLNV",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["rsync"],
+        language: Language::Shell,
+        code_letters: "e",
+        code_names: &["--rsh", "--rsync-path"],
+        operand_letters: "fBTM",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["xargs", "gxargs"],
+        operand_letters: "adEILnPsJRS",
+        attached_letters: "eil",
+        operand_names: &[
+            "arg-file",
+            "delimiter",
+            "max-args",
+            "max-chars",
+            "max-procs",
+            "max-lines",
+            "process-slot-var",
+        ],
+        operands: Operands::Xargs,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["find", "gfind", "bfs"],
+        operands: Operands::Embedded(&["-exec", "-execdir", "-ok", "-okdir"]),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["fd", "fdfind"],
+        operands: Operands::Embedded(&["-x", "-X", "--exec", "--exec-batch"]),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["env", "genv"],
+        code_letters: "S",
+        code_names: &["--split-string"],
+        operand_letters: "uC",
+        operand_names: &["unset", "chdir"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["sudo"],
+        operand_letters: "CDghpRrtTUu",
+        operand_names: &[
+            "user",
+            "group",
+            "chdir",
+            "chroot",
+            "host",
+            "prompt",
+            "role",
+            "type",
+            "close-from",
+            "command-timeout",
+        ],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax { names: &["doas"], operand_letters: "Cu", ..WRAPPER_SYNTAX },
+    ProgramSyntax {
+        names: &["timeout", "gtimeout"],
+        operand_letters: "ks",
+        operand_names: &["kill-after", "signal"],
+        operands: Operands::Program(1),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["nice", "gnice"], operand_letters: "n", operand_names: &["adjustment"], ..WRAPPER_SYNTAX },
+    ProgramSyntax {
+        names: &["nohup", "setsid", "busybox", "toybox", "fakeroot", "unbuffer", "caffeinate"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["stdbuf", "gstdbuf"],
+        operand_letters: "ioe",
+        operand_names: &["input", "output", "error"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["time", "gtime"],
+        operand_letters: "fo",
+        operand_names: &["format", "output"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["ionice"],
+        operand_letters: "cnpPu",
+        operand_names: &["class", "classdata"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["chroot"],
+        operands: Operands::Program(1),
+        operand_names: &["userspec", "groups"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["taskset"], operands: Operands::Program(1), ..DEFAULT_SYNTAX },
+    ProgramSyntax { names: &["chrt"], operand_letters: "DPT", operands: Operands::Program(1), ..DEFAULT_SYNTAX },
+    ProgramSyntax {
+        names: &["unshare"],
+        operand_letters: "GRSw",
+        operand_names: &["setuid", "setgid", "root", "wd"],
+        ..WRAPPER_SYNTAX
+    },
+    ProgramSyntax { names: &["strace", "ltrace"], operand_letters: "abeEIoOpPsSuX", ..WRAPPER_SYNTAX },
+    ProgramSyntax {
+        names: &["flock"],
+        operand_letters: "wE",
+        operand_names: &["timeout", "wait", "conflict-exit-code"],
+        operands: Operands::Program(1),
+        ..DEFAULT_SYNTAX
+    },
+    // What stands behind the file of `flock` may be `-c` and code.
+    ProgramSyntax {
+        names: &["-c", "--command"],
+        language: Language::Shell,
+        operands: Operands::Joined(0),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &[
+            "docker",
+            "podman",
+            "nerdctl",
+            "kubectl",
+            "oc",
+            "nsenter",
+            "systemd-run",
+            "runuser",
+            "setpriv",
+            "bwrap",
+            "firejail",
+            "prlimit",
+            "numactl",
+            "xvfb-run",
+            "dbus-run-session",
+            "uv",
+            "poetry",
+            "pipenv",
+            "conda",
+            "npx",
+            "bundle",
+            "direnv",
+            "op",
+            "aws-vault",
+            "lxc-attach",
+            "lxc",
+            "machinectl",
+            "vagrant",
+            "gosu",
+            "su-exec",
+            "tini",
+        ],
+        operands: Operands::Anywhere,
+        ..DEFAULT_SYNTAX
+    },
+];
+
+/// The row of a program, by its name or path.
+pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
+    let name = program.rsplit('/').next()?.to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_end_matches('-');
+    let plain = if plain.is_empty() { name } else { plain };
+    PROGRAMS.iter().find(|row| row.names.contains(&plain) || row.names.contains(&name))
+}

@@ -1,0 +1,408 @@
+//! Which elements of an argv are code, and which program runs it.
+
+use std::ops::Range;
+
+use super::programs::{Operands, ProgramSyntax, syntax_of};
+
+/// What stands for a value in the text of a word. No text of a manifest can hold it.
+pub(super) const VALUE_MARKER: char = '\0';
+
+/// One element of argv, as far as it is known at load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArgvWord {
+    /// Its text, with a [`VALUE_MARKER`] for each value.
+    pub(super) text: String,
+    /// Whether a value that it begins with may begin with `-`.
+    pub(super) may_start_with_dash: bool,
+}
+
+/// What an element is to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArgRole {
+    /// Code, from this byte of the word on.
+    Code(usize),
+    /// An option that a value chooses.
+    Option,
+    /// A program that a value chooses.
+    Program,
+    /// The program reads code from stdin.
+    Stdin,
+}
+
+/// An element of argv that matters.
+pub(super) struct CodeFinding {
+    /// Its number.
+    pub(super) word: usize,
+    /// What it is.
+    pub(super) role: ArgRole,
+    /// The number of the program that runs it.
+    pub(super) program: usize,
+    /// What is known of that program.
+    pub(super) syntax: &'static ProgramSyntax,
+    /// Whether a value is part of it.
+    pub(super) holds_value: bool,
+}
+
+/// Finds what a program, and those that it starts, take for code. `fed` is whether values come through stdin.
+pub(super) fn scan(words: Vec<ArgvWord>, fed: bool) -> Vec<CodeFinding> {
+    let end = words.len();
+    let mut scan = ArgvScan { words, stdin_has_value: fed, found: Vec::new() };
+    scan.scan_program(0..end, None);
+    scan.found
+}
+
+struct ArgvScan {
+    words: Vec<ArgvWord>,
+    stdin_has_value: bool,
+    found: Vec<CodeFinding>,
+}
+
+/// What one option asks for.
+enum OptionOperand {
+    /// So many of the next words, none of which is code.
+    Skip(usize),
+    /// Code: from this byte of the word on, or the next word.
+    Code(Option<usize>),
+    /// A value says which option it is.
+    Unknown,
+}
+
+/// What is known of a program while its words are read.
+struct ProgramScan {
+    syntax: &'static ProgramSyntax,
+    program: usize,
+    /// Whether options may still come.
+    options: bool,
+    /// Whether an option has given code, or announced it.
+    has_code: bool,
+    /// Whether an option says that code comes through stdin.
+    stdin: bool,
+    /// How many words were no options.
+    operands: usize,
+}
+
+impl ArgvScan {
+    /// Reads a program and its words. `starter` is the row of the program that starts it.
+    fn scan_program(&mut self, range: Range<usize>, starter: Option<&'static ProgramSyntax>) {
+        if range.is_empty() {
+            return;
+        }
+        if self.text(range.start).contains(VALUE_MARKER) {
+            let (word, program) = (range.start, range.start.saturating_sub(1));
+            let chosen = starter.map(|row| CodeFinding {
+                word,
+                role: ArgRole::Program,
+                program,
+                syntax: row,
+                holds_value: true,
+            });
+            self.found.extend(chosen);
+            return;
+        }
+        let Some(row) = syntax_of(self.text(range.start)) else { return };
+        let reading = ProgramScan {
+            syntax: row,
+            program: range.start,
+            options: true,
+            has_code: false,
+            stdin: false,
+            operands: 0,
+        };
+        let words = range.start + 1..range.end;
+        match row.operands {
+            Operands::Embedded(flags) => self.scan_embedded(row, flags, words),
+            Operands::Anywhere => self.scan_anywhere(words),
+            Operands::PowerShell => self.scan_powershell(&reading, words),
+            _ => self.scan_words(reading, words),
+        }
+    }
+
+    fn text(&self, at: usize) -> &str {
+        self.words.get(at).map_or("", |word| &word.text)
+    }
+
+    fn push(&mut self, reading: &ProgramScan, word: usize, role: ArgRole) {
+        let from = if let ArgRole::Code(from) = role { from } else { 0 };
+        let holds_value = match role {
+            ArgRole::Stdin => self.stdin_has_value,
+            _ => self.text(word).get(from..).is_some_and(|text| text.contains(VALUE_MARKER)),
+        };
+        self.found.push(CodeFinding { word, role, program: reading.program, syntax: reading.syntax, holds_value });
+    }
+
+    fn push_code(&mut self, reading: &ProgramScan, words: Range<usize>) {
+        words.for_each(|word| self.push(reading, word, ArgRole::Code(0)));
+    }
+
+    /// Reads what stands behind a program, as most programs do.
+    fn scan_words(&mut self, mut reading: ProgramScan, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            if reading.options && self.text(at) == "--" {
+                reading.options = false;
+                at += 1;
+            } else if reading.options && is_option(self.text(at), reading.syntax) {
+                at = self.scan_option(&mut reading, at..range.end);
+            } else if let Some(next) = self.scan_operand(&mut reading, at..range.end) {
+                at = next;
+            } else {
+                return;
+            }
+        }
+        let reads_stdin = match reading.syntax.operands {
+            Operands::File | Operands::Shell => !reading.has_code && !reading.stdin && reading.operands == 0,
+            Operands::Joined(before) => reading.operands == before && before > 0,
+            _ => false,
+        };
+        if reads_stdin {
+            self.push(&reading, reading.program, ArgRole::Stdin);
+        }
+    }
+
+    /// Reads the option at the beginning of `rest`; gives the number of the word behind it.
+    fn scan_option(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> usize {
+        let (at, row, text) = (rest.start, reading.syntax, self.text(rest.start).to_owned());
+        reading.has_code |= row.operands == Operands::Shell && short_letters(&text).contains('c');
+        if operand_letter(row, &text).is_some_and(|letter| row.last_letters.contains(letter)) {
+            (reading.options, reading.has_code) = (false, true);
+        }
+        if row.operands == Operands::Shell && short_letters(&text).contains('s') {
+            self.push(reading, reading.program, ArgRole::Stdin);
+            reading.stdin = true;
+        }
+        match option_operand(row, &text) {
+            OptionOperand::Skip(count) => {
+                reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
+                at + 1 + count
+            }
+            OptionOperand::Unknown => {
+                self.push(reading, at, ArgRole::Option);
+                at + 1
+            }
+            OptionOperand::Code(from) => {
+                reading.has_code = true;
+                let word = if from.is_some() { at } else { at + 1 };
+                if word < rest.end {
+                    self.push(reading, word, ArgRole::Code(from.unwrap_or(0)));
+                }
+                word + 1
+            }
+        }
+    }
+
+    /// Reads the word at the beginning of `rest`, which is no option; gives the number of the next, if that matters.
+    fn scan_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) -> Option<usize> {
+        let at = rest.start;
+        let chooses =
+            self.words.get(at).is_some_and(|word| word.may_start_with_dash && word.text.starts_with(VALUE_MARKER));
+        let is_code = match reading.syntax.operands {
+            Operands::Shell => reading.has_code,
+            Operands::Code => !reading.has_code,
+            Operands::Program(before) => reading.operands >= before,
+            Operands::Xargs => true,
+            _ => false,
+        };
+        if chooses && reading.options && !is_code {
+            self.push(reading, at, ArgRole::Option);
+        }
+        reading.operands += 1;
+        match reading.syntax.operands {
+            Operands::Code if !reading.has_code => {
+                self.push(reading, at, ArgRole::Code(0));
+                reading.has_code = true;
+                Some(at + 1)
+            }
+            Operands::Joined(before) if reading.operands <= before => Some(at + 1),
+            Operands::Program(before) if reading.operands <= before => {
+                reading.options = false;
+                Some(at + 1)
+            }
+            Operands::Program(_) if is_assignment(self.text(at)) => {
+                reading.options = false;
+                Some(at + 1)
+            }
+            Operands::Mixed | Operands::Code => Some(at + 1),
+            // It may be absent, and the next word the first.
+            Operands::File | Operands::Shell if !reading.has_code && is_value(self.text(at)) => Some(at + 1),
+            _ => {
+                self.scan_last_operand(reading, rest);
+                None
+            }
+        }
+    }
+
+    /// Reads the first word that is no option, where no option can follow it.
+    fn scan_last_operand(&mut self, reading: &ProgramScan, rest: Range<usize>) {
+        match reading.syntax.operands {
+            Operands::Shell if reading.has_code => self.push(reading, rest.start, ArgRole::Code(0)),
+            Operands::File | Operands::Shell if self.text(rest.start) == "-" && !reading.has_code => {
+                self.push(reading, reading.program, ArgRole::Stdin);
+            }
+            Operands::Joined(_) => {
+                self.push_code(reading, rest.clone());
+                if !rest.clone().any(|word| self.text(word).contains(VALUE_MARKER)) {
+                    self.scan_program(rest, None);
+                }
+            }
+            Operands::Subcommand(names) if names.contains(&self.text(rest.start)) => {
+                self.push_code(reading, rest.start + 1..rest.end);
+            }
+            Operands::Program(_) => self.scan_program(rest, Some(reading.syntax)),
+            Operands::Xargs => {
+                let rest = self.insert_stdin_words(reading.program + 1..rest.start, rest);
+                self.scan_program(rest, Some(reading.syntax));
+            }
+            _ => {}
+        }
+    }
+
+    /// Puts what `xargs` reads from stdin where it will stand among the words of the program that it starts.
+    fn insert_stdin_words(&mut self, options: Range<usize>, rest: Range<usize>) -> Range<usize> {
+        if !self.stdin_has_value {
+            return rest;
+        }
+        let Some(replaced) = options.clone().find_map(|at| xargs_replacement(self.text(at), self.text(at + 1))) else {
+            self.words.truncate(rest.end);
+            self.words.push(ArgvWord { text: VALUE_MARKER.to_string(), may_start_with_dash: true });
+            return rest.start..self.words.len();
+        };
+        for word in self.words.iter_mut().take(rest.end).skip(rest.start) {
+            word.text = word.text.replace(&replaced, &VALUE_MARKER.to_string());
+        }
+        rest
+    }
+
+    /// Reads the programs between `-exec` and `;`.
+    fn scan_embedded(&mut self, row: &'static ProgramSyntax, flags: &[&str], range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            let start = at + 1;
+            if flags.contains(&self.text(at)) {
+                let ends = |at: usize| self.text(at) == ";" || self.text(at) == "+" && self.text(at - 1) == "{}";
+                at = (start..range.end).find(|&at| ends(at)).unwrap_or(range.end);
+                self.scan_program(start..at, Some(row));
+            }
+            at += 1;
+        }
+    }
+
+    /// Reads the first known program, wherever it stands.
+    fn scan_anywhere(&mut self, range: Range<usize>) {
+        let known = |at: &usize| !self.text(*at).starts_with('-') && syntax_of(self.text(*at)).is_some();
+        if let Some(at) = range.clone().find(known) {
+            self.scan_program(at..range.end, None);
+        }
+    }
+
+    /// Reads the words of PowerShell, whose options may be shortened and written in capitals.
+    fn scan_powershell(&mut self, reading: &ProgramScan, range: Range<usize>) {
+        for at in range.clone() {
+            let text = self.text(at).to_ascii_lowercase();
+            let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
+                if text.ends_with(".ps1") {
+                    return;
+                }
+                continue;
+            };
+            if name.starts_with(VALUE_MARKER) {
+                self.push(reading, at, ArgRole::Option);
+            } else if "file".starts_with(name) {
+                return;
+            } else if name == "cwa" || name.len() > 7 && "commandwithargs".starts_with(name) {
+                return self.push_code(reading, at + 1..range.end.min(at + 2));
+            } else if "command".starts_with(name) || "encodedcommand".starts_with(name) || name == "ec" {
+                return self.push_code(reading, at + 1..range.end);
+            }
+        }
+        self.push(reading, reading.program, ArgRole::Stdin);
+    }
+}
+
+/// Whether a word is exactly one value.
+fn is_value(text: &str) -> bool {
+    text.len() == VALUE_MARKER.len_utf8() && text.starts_with(VALUE_MARKER)
+}
+
+fn is_option(text: &str, row: &ProgramSyntax) -> bool {
+    let plus = row.operands == Operands::Shell && text.starts_with('+');
+    text.len() > 1 && (text.starts_with('-') || plus)
+}
+
+/// The letters of a short option, up to a value.
+fn short_letters(text: &str) -> &str {
+    let known = text.split(VALUE_MARKER).next().unwrap_or_default();
+    if known.starts_with("--") { "" } else { known }
+}
+
+/// The letter of a short option that takes what stands behind it.
+fn operand_letter(row: &ProgramSyntax, text: &str) -> Option<char> {
+    short_letters(text).chars().skip(1).find(|&letter| {
+        [row.code_letters, row.operand_letters, row.attached_letters].iter().any(|all| all.contains(letter))
+    })
+}
+
+fn option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
+    if row.code_names.contains(&text) {
+        return OptionOperand::Code(None);
+    }
+    match text.strip_prefix("--") {
+        Some(long) => long_option_operand(row, long),
+        None => short_option_operand(row, text),
+    }
+}
+
+fn long_option_operand(row: &ProgramSyntax, long: &str) -> OptionOperand {
+    let (name, given) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+    if name.contains(VALUE_MARKER) {
+        return OptionOperand::Unknown;
+    }
+    let is = |whole: &str| whole == name || name.len() > 2 && whole.starts_with(name);
+    if row.code_names.iter().filter_map(|whole| whole.strip_prefix("--")).any(is) {
+        return OptionOperand::Code(given.then_some(name.len() + 3));
+    }
+    match name {
+        _ if given => OptionOperand::Skip(0),
+        _ if row.operand_names.contains(&name) => OptionOperand::Skip(1),
+        _ if row.pair_names.contains(&name) => OptionOperand::Skip(2),
+        _ => OptionOperand::Skip(0),
+    }
+}
+
+fn short_option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
+    for (at, letter) in text.char_indices().skip(1) {
+        let rest = at + letter.len_utf8();
+        if letter == VALUE_MARKER {
+            return OptionOperand::Unknown;
+        }
+        if row.code_letters.contains(letter) {
+            return OptionOperand::Code((rest < text.len()).then_some(rest));
+        }
+        if row.operand_letters.contains(letter) {
+            return OptionOperand::Skip(usize::from(rest == text.len()));
+        }
+        if row.attached_letters.contains(letter) {
+            break;
+        }
+    }
+    OptionOperand::Skip(0)
+}
+
+/// Whether an option says which file holds the code.
+fn is_file_option(row: &ProgramSyntax, text: &str) -> bool {
+    text.starts_with("--file") || text.starts_with("--from-file") || operand_letter(row, text) == Some('f')
+}
+
+/// Whether a word gives a variable a value.
+fn is_assignment(text: &str) -> bool {
+    text.split(VALUE_MARKER).next().is_some_and(|known| known.contains('='))
+}
+
+/// What `xargs` replaces with what it reads, where this option says so.
+fn xargs_replacement(option: &str, next: &str) -> Option<String> {
+    let named = |text: &str| if text.is_empty() { "{}".to_owned() } else { text.to_owned() };
+    if option == "-I" || option == "-J" {
+        return Some(next.to_owned()).filter(|next| !next.is_empty());
+    }
+    let attached = ["--replace=", "--replace", "-I", "-i"].iter().find_map(|prefix| option.strip_prefix(prefix));
+    attached.map(named)
+}

@@ -1,0 +1,196 @@
+//! What to write instead of code with a value in it.
+
+use super::programs::{Operands, syntax_of};
+use super::scan::{ArgRole, CodeFinding};
+use super::{ArgvItem, Language, TemplateValue};
+use crate::notation::is_identifier;
+use crate::template::{OutputPiece, output_pieces};
+
+/// The programs that `script.shell` knows by name, and the option before their code.
+const SCRIPT_SHELLS: &[(&str, &str)] =
+    &[("sh", "-c"), ("bash", "-c"), ("zsh", "-c"), ("pwsh", "-Command"), ("python3", "-c"), ("node", "-e")];
+
+/// Programs that hand on no environment, or another one.
+const ENV_RESETTING_PROGRAMS: &[&str] = &["sudo", "doas", "su", "env", "ssh"];
+
+/// What to write instead: the script itself where that is plain to see.
+pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
+    let name = value.argument();
+    match found.role {
+        ArgRole::Program => "name the program".to_owned(),
+        ArgRole::Option => "put `--` before it, or leave `allowDash` out".to_owned(),
+        ArgRole::Code(from) => {
+            suggest_script(found, (argv, from)).unwrap_or_else(|| suggest_by_language(found.syntax.language, name))
+        }
+        ArgRole::Stdin => suggest_by_language(found.syntax.language, name),
+    }
+}
+
+/// How values reach code that is written in a language, in words.
+pub(super) fn suggest_by_language(language: Language, argument: Option<&str>) -> String {
+    let name = argument.unwrap_or("NAME");
+    match language {
+        Language::Shell => format!(
+            "write it as a `script`, where the value is \"${name}\", or hand the value over behind the code, as \"$1\": \
+             `-c 'TEXT' sh \"{{{{{name}}}}}\"`"
+        ),
+        Language::Remote => {
+            format!("quote it in a `script` with `shell: bash`: `ssh HOST COMMAND \"$(printf %q \"${name}\")\"`")
+        }
+        Language::Awk => {
+            format!("hand it over with `env: {{ {name}: \"{{{{{name}}}}}\" }}`, and read `ENVIRON[\"{name}\"]`")
+        }
+        Language::Jq => format!("write `${name}` there, and `--arg, {name}, \"{{{{{name}}}}}\"` before the filter"),
+        Language::Sed => "do it in a `script` of another language, where values are environment variables".to_owned(),
+        Language::Command => "write each word as an element of its own".to_owned(),
+        Language::Other => "hand the value over as an argument behind the code".to_owned(),
+        _ => format!("write it as a `script`, where the value is `{}`", variable_expression(language, name)),
+    }
+}
+
+/// An expression that reads an environment variable.
+fn variable_expression(language: Language, name: &str) -> String {
+    match language {
+        Language::PowerShell => format!("$env:{name}"),
+        Language::Python => format!("os.environ[\"{name}\"]"),
+        Language::Node => format!("process.env.{name}"),
+        Language::Perl => format!("$ENV{{{name}}}"),
+        Language::Ruby => format!("ENV[\"{name}\"]"),
+        Language::Php => format!("getenv(\"{name}\")"),
+        Language::Lua => format!("os.getenv(\"{name}\")"),
+        Language::R => format!("Sys.getenv(\"{name}\")"),
+        _ => format!("\"${name}\""),
+    }
+}
+
+/// The script that does the same, where the code is the last element and its values are arguments.
+fn suggest_script(found: &CodeFinding, (argv, from): (&[ArgvItem], usize)) -> Option<String> {
+    let (code, before) = argv.get(..=found.word)?.split_last()?;
+    let takes_script = !matches!(
+        found.syntax.language,
+        Language::Remote | Language::Awk | Language::Sed | Language::Jq | Language::Command | Language::Other
+    );
+    let last = found.word + 1 == argv.len() && !matches!(found.syntax.operands, Operands::Joined(_) | Operands::Mixed);
+    let literal = before.iter().all(|item| item.values.is_empty() && !item.source.contains("{{"));
+    let handed_on = before.iter().take(found.program).all(|item| {
+        let base = item.source.rsplit('/').next().unwrap_or_default();
+        !ENV_RESETTING_PROGRAMS.contains(&base) && syntax_of(base).is_none_or(|row| row.operands != Operands::Anywhere)
+    });
+    if !(takes_script && last && literal && handed_on) {
+        return None;
+    }
+    let text = rewrite_code(found.syntax.language, &code.source, from)?;
+    let text: Vec<String> = text.lines().map(|line| format!("      {line}")).collect();
+    let shell = script_shell(before, code.source.get(..from)?);
+    let head = "a script gets values as environment variables:\n  script:\n    shell: ";
+    Some(format!("{head}{shell}\n    text: |\n{}", text.join("\n")))
+}
+
+/// The `shell` of a script whose text comes behind these elements.
+fn script_shell(before: &[ArgvItem], attached: &str) -> String {
+    let mut words: Vec<&str> = before.iter().map(|item| item.source.as_str()).collect();
+    words.extend(Some(attached).filter(|attached| !attached.is_empty()));
+    if let [program, option] = words.as_slice()
+        && SCRIPT_SHELLS.contains(&(program, option))
+    {
+        return (*program).to_owned();
+    }
+    let plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./=:+".contains(letter));
+    let numeric = |word: &&str| word.parse::<f64>().is_ok();
+    let quoted: Vec<String> =
+        words
+            .iter()
+            .map(|word| {
+                if plain(word) && !numeric(word) {
+                    (*word).to_owned()
+                } else {
+                    format!("'{}'", word.replace('\'', "''"))
+                }
+            })
+            .collect();
+    format!("{{ command: [{}] }}", quoted.join(", "))
+}
+
+/// The code with environment variables in the place of values. `None` where that takes more than putting them there.
+fn rewrite_code(language: Language, source: &str, from: usize) -> Option<String> {
+    if ["{{#", "{{>", "\\{{"].iter().any(|tag| source.contains(tag)) {
+        return None;
+    }
+    let (mut code, mut quotes) = (String::new(), QuoteState::default());
+    for piece in output_pieces(source.get(from..)?) {
+        match piece {
+            OutputPiece::Text(text) => push_text(&mut code, &mut quotes, text)?,
+            OutputPiece::Value(range, path) => {
+                let value = TemplateValue { position: 0, range, path };
+                let name = value.argument().filter(|name| is_identifier(name))?;
+                match language {
+                    Language::Shell => code.push_str(&quotes.shell_variable(name)),
+                    _ => push_expression(&mut code, &mut quotes, &variable_expression(language, name))?,
+                }
+            }
+            OutputPiece::Constant(_) => return None,
+        }
+    }
+    if code.contains(CLOSING_QUOTE_MARKER) {
+        return None;
+    }
+    let imports = language == Language::Python && !code.contains("import os");
+    Some(if imports { format!("import os\n{code}") } else { code })
+}
+
+/// Puts text behind the code, less the quote that closes around an expression.
+fn push_text(code: &mut String, quotes: &mut QuoteState, text: &str) -> Option<()> {
+    let mut text = text;
+    if code.ends_with(CLOSING_QUOTE_MARKER) {
+        code.pop();
+        text = text.strip_prefix(['"', '\''])?;
+    }
+    quotes.read(text);
+    code.push_str(text);
+    Some(())
+}
+
+/// Stands behind an expression whose opening quote was taken away, until the closing one is.
+const CLOSING_QUOTE_MARKER: char = '\u{1}';
+
+/// Puts an expression in the place of a value, with the quotes that stand right around it.
+fn push_expression(code: &mut String, quotes: &mut QuoteState, expression: &str) -> Option<()> {
+    let Some(quote) = quotes.open.take() else {
+        code.push_str(expression);
+        return Some(());
+    };
+    code.strip_suffix(quote)?;
+    code.pop();
+    code.push_str(expression);
+    code.push(CLOSING_QUOTE_MARKER);
+    Some(())
+}
+
+/// Which quotes are open.
+#[derive(Default)]
+struct QuoteState {
+    open: Option<char>,
+}
+
+impl QuoteState {
+    fn read(&mut self, text: &str) {
+        let mut letters = text.chars();
+        while let Some(letter) = letters.next() {
+            match (self.open, letter) {
+                (None | Some('"'), '\\') => drop(letters.next()),
+                (None, '"' | '\'') => self.open = Some(letter),
+                (Some(open), letter) if open == letter => self.open = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// A variable as a shell reads it here, as one word.
+    fn shell_variable(&self, name: &str) -> String {
+        match self.open {
+            None => format!("\"${name}\""),
+            Some('"') => format!("${{{name}}}"),
+            Some(_) => format!("'\"${name}\"'"),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use super::scan::{ArgRole, ArgvWord, VALUE_MARKER, scan};
+
+/// What of a command holds a value that could become code. `@` stands for a value, `^@` for one that may begin with `-`.
+fn value_roles(words: &[&str], fed: bool) -> Vec<ArgRole> {
+    let word = |text: &&str| ArgvWord {
+        text: text.trim_start_matches('^').replace('@', &VALUE_MARKER.to_string()),
+        may_start_with_dash: text.starts_with('^'),
+    };
+    let found = scan(words.iter().map(word).collect(), fed);
+    found.into_iter().filter(|found| found.holds_value).map(|found| found.role).collect()
+}
+
+/// Splits at spaces; `_` stands for a space within a word.
+fn split(command: &str) -> Vec<String> {
+    command.split(' ').map(|word| word.replace('_', " ")).collect()
+}
+
+fn roles(command: &str, fed: bool) -> Vec<ArgRole> {
+    let words = split(command);
+    value_roles(&words.iter().map(String::as_str).collect::<Vec<_>>(), fed)
+}
+
+#[test]
+fn value_in_code_is_found() {
+    for command in [
+        "sh -c echo_@",
+        "bash -c echo_@",
+        "zsh -c echo_@",
+        "dash -c echo_@",
+        "ksh -c echo_@",
+        "fish -c echo_@",
+        "/bin/bash -c @",
+        "bash -ec echo_@",
+        "bash -euo pipefail -c echo_@",
+        "bash -o pipefail +e -c echo_@",
+        "bash -c -x echo_@",
+        "bash @ -c echo_@",
+        "python3 @ -c @",
+        "bash --norc -c echo_@",
+        "bash --rcfile f -c echo_@",
+        "bash -c echo_@ name arg",
+        "python3 -c print(@)",
+        "python3 -cprint(@)",
+        "python3.12 -c @",
+        "/usr/bin/python -I -c @",
+        "python3 -W error -uc @",
+        "node -e @",
+        "node --eval @",
+        "node --eval=@",
+        "node -p @",
+        "node -pe @",
+        "nodejs --print=@",
+        "node --import @",
+        "node -r x -e @",
+        "bun -e @",
+        "deno eval @",
+        "perl -e @",
+        "perl -E @",
+        "perl -ne @",
+        "perl -lane @",
+        "perl -0777ne @ file",
+        "perl -i.bak -pe @ file",
+        "perl -e 1 -e @",
+        "perl -M@ -e 1",
+        "perl -I lib -e @",
+        "ruby -e @",
+        "ruby -r json -ne @",
+        "php -r @",
+        "php -d a=b -r @",
+        "lua5.4 -e @",
+        "Rscript -e @",
+        "osascript -e @",
+        "pwsh -Command @",
+        "pwsh -NoProfile -c Get-Item @",
+        "pwsh -NonInteractive -Com a b @",
+        "pwsh -EncodedCommand @",
+        "powershell.exe -Command @",
+        "awk {print_@}",
+        "awk -F : {print_@} file",
+        "gawk -v a=b -e @",
+        "sed s/@/b/",
+        "sed -e s/a/b/ -e @ file",
+        "sed -i.bak -n @ file",
+        "sed file --expression=@",
+        "sed --expr=@",
+        "jq .@",
+        "jq --arg a b .@",
+        "ssh host ls @",
+        "ssh -p 22 host -- ls @",
+        "ssh -o A=b host @",
+        "watch -n 5 ls @",
+        "eval ls @",
+        "su -c @",
+        "su user -c @",
+        "su - user --command=@",
+        "tar -xf a --to-command=@",
+        "tar -cf a --checkpoint-action=exec=@ b",
+        "rsync -e ssh_@ a b",
+        "env bash -c @",
+        "env -i -u A B=c bash -c @",
+        "env A=@ bash -c @",
+        "env -S bash_@",
+        "sudo -u bob bash -c @",
+        "sudo -- bash -c @",
+        "timeout 10 bash -c @",
+        "timeout -k 5 -s KILL 10 python3 -c @",
+        "nice -n 5 bash -c @",
+        "nice -5 bash -c @",
+        "nohup setsid stdbuf -o L time bash -c @",
+        "sudo timeout 10 nice env A=b python3 -c @",
+        "flock file bash -c @",
+        "flock -w 5 file -c @",
+        "busybox sh -c @",
+        "strace -o out bash -c @",
+        "chroot /root bash -c @",
+        "taskset 1 bash -c @",
+        "docker exec -it web bash -c @",
+        "docker run --rm image sh -c @",
+        "kubectl exec pod -- sh -c @",
+        "xargs sh -c @",
+        "xargs -0 -n 1 sh -c echo_@",
+        "xargs -I {} bash -c @_{}",
+        "find . -exec sh -c @ ;",
+        "find . -name x -execdir bash -c echo_@ {} +",
+        "find . -ok rm {} ; -exec perl -e @ ;",
+        "fd x -x bash -c @",
+    ] {
+        let roles = roles(command, false);
+        assert!(matches!(roles.as_slice(), [ArgRole::Code(_), ..]), "{command}: {roles:?}");
+    }
+}
+
+#[test]
+fn value_outside_code_is_allowed() {
+    for command in [
+        "sh -c text @",
+        "bash -c text -- @",
+        "bash -c text name @ @",
+        "bash -ec text -- ^@",
+        "bash script.sh @",
+        "python3 @ @",
+        "bash -- script.sh -c @",
+        "bash script.sh -c @",
+        "bash --rcfile @ -c text",
+        "fish -c text @",
+        "python3 -c text @",
+        "python3 -c text ^@",
+        "python3 script.py -c @",
+        "python3 -m module -c @",
+        "python3 -W @ script.py",
+        "node -e text @",
+        "node script.js -e @",
+        "node --max-old-space-size=@ script.js",
+        "deno run script.ts -e @",
+        "perl -e text @",
+        "perl -pe text @",
+        "perl script.pl -e @",
+        "perl -I@ script.pl",
+        "ruby -e text @",
+        "php -r text @",
+        "php -d memory_limit=@ script.php",
+        "lua -e text script @",
+        "pwsh -File script.ps1 -Command @",
+        "pwsh -CommandWithArgs text @",
+        "awk {print} @",
+        "awk -v name=@ {print}",
+        "awk -F @ {print}",
+        "awk -f script.awk @",
+        "sed s/a/b/ @",
+        "sed -n -e p @",
+        "sed -f script.sed @",
+        "jq . @",
+        "jq --arg name @ .name",
+        "jq -r --argjson n @ --arg m @ .n",
+        "ssh @ ls",
+        "ssh -l @ host ls",
+        "env A=@ ls",
+        "env A=@ bash -c text name @",
+        "sudo -u @ ls",
+        "sudo ls @",
+        "timeout @ ls",
+        "timeout 10 bash -c text name @",
+        "nice -n @ ls",
+        "docker exec web ls @",
+        "docker exec web bash -c text name @",
+        "docker run -c 512 image ls @",
+        "xargs grep @",
+        "xargs -n @ ls",
+        "xargs sh -c text name @",
+        "find @ -name @",
+        "find . -name @ -exec grep @ {} ;",
+        "find . -exec sh -c text name {} ; -name @",
+        "tar -xf @ -C @",
+        "rg --json @ src",
+        "git commit -m @",
+        "curl @",
+        "make -C @",
+    ] {
+        assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
+    }
+}
+
+#[test]
+fn value_may_not_be_an_interpreter_option() {
+    for command in [
+        "python3 ^@",
+        "python3 -@ x",
+        "perl -e text ^@",
+        "bash ^@ text",
+        "bash -@ text",
+        "node --@=x",
+        "timeout -- 10 python3 ^@",
+        "sed -n -e p ^@",
+        "tar -xf a ^@",
+        "ssh ^@ ls",
+    ] {
+        assert!(roles(command, false).contains(&ArgRole::Option), "{command}: {:?}", roles(command, false));
+    }
+}
+
+#[test]
+fn value_may_not_be_the_wrapped_program() {
+    for command in [
+        "env @",
+        "env A=b @ x",
+        "env @=b ls",
+        "sudo -u bob @",
+        "timeout 10 @",
+        "nice @ x",
+        "xargs @",
+        "xargs -0 -n 1 @",
+        "find . -exec @ {} ;",
+        "flock file @",
+        "timeout 5 sudo env A=b bin/@",
+    ] {
+        assert_eq!(roles(command, false), [ArgRole::Program], "{command}");
+    }
+}
+
+#[test]
+fn code_from_stdin_is_found() {
+    for command in [
+        "bash",
+        "sh -s -- x",
+        "bash -e",
+        "python3",
+        "python3 -",
+        "python3 -u",
+        "node",
+        "perl",
+        "ruby -",
+        "ssh host",
+        "sudo bash",
+        "ssh host bash -s",
+        "xargs sh -c",
+        "pwsh",
+    ] {
+        assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
+        assert!(roles(command, false).is_empty(), "{command}");
+    }
+    for command in ["xargs -I% sh -c echo_%", "xargs -I {} bash -c rm_{}", "xargs env", "xargs perl -e"] {
+        assert_eq!(roles(command, true).len(), 1, "{command}: {:?}", roles(command, true));
+        assert!(roles(command, false).is_empty(), "{command}");
+    }
+    for command in [
+        "bash -c text",
+        "bash script.sh",
+        "python3 -m json.tool",
+        "python3 script.py",
+        "node script.js",
+        "perl -ne text",
+        "jq .",
+        "awk {print}",
+        "sort",
+        "xargs rm --",
+        "xargs sh -c text name",
+        "ssh host cat",
+    ] {
+        assert!(roles(command, true).is_empty(), "{command}: {:?}", roles(command, true));
+    }
+}

@@ -1,0 +1,351 @@
+//! A request as it was written, checked and made ready.
+
+use crate::action::{ActionNode, Selection, unsupported};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::{Auth, Connection, NameValue, NamedMap, OAuth2, OneOrMany, Scalar};
+use crate::template::{HeaderSlot, QueryValue, Slot, Template, Text, Url, UrlBase};
+use crate::world::HostPolicy;
+use crate::yaml::{Location, Spanned};
+
+use super::{HttpBody, HttpCredentials, HttpSpec, Method, Part};
+
+/// Reports keys that this version does not act on: errors where it would be senseless to go on, warnings elsewhere.
+pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
+    if let Some(connection) = &spec.connection {
+        if !compiler.pack.connections.contains_key(connection.value.as_str()) {
+            let known: Vec<String> = compiler.pack.connections.keys().map(|name| name.value.clone()).collect();
+            compiler
+                .error(
+                    Code::UnknownReference,
+                    connection.location,
+                    format!("there is no connection `{}`", connection.value),
+                )
+                .did_you_mean(connection, connection.location.span(), known.iter().map(String::as_str));
+        } else {
+            unsupported::report_unsupported(compiler, connection.location, "`use`");
+        }
+    }
+    if let Some(multipart) = &spec.multipart {
+        multipart.values().for_each(|part| check_part(part, multipart.location, compiler));
+        unsupported::report_unsupported(compiler, multipart.location, "`multipart`");
+    }
+    let retry = spec
+        .retry
+        .as_ref()
+        .map(|retry| (retry.location, "`retry` is checked, and not acted on yet: each request is sent once"));
+    let pages = spec
+        .paginate
+        .as_ref()
+        .map(|pages| (pages.location, "`paginate` is checked, and not acted on yet: only the first page is read"));
+    for (at, words) in [retry, pages].into_iter().flatten() {
+        compiler.warning(Code::Unimplemented, at, words);
+    }
+    check_paginate(spec, compiler);
+}
+
+pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>) {
+    match part {
+        Part::Text(text) => {
+            let text = Spanned::new(text.value.0.clone(), text.location);
+            let _: Option<Template<Text>> = compiler.template(&text, Exposure::Private);
+        }
+        Part::File(part) => match &part.file {
+            Some(file) => {
+                compiler.resolve_file(file, file.location);
+            }
+            None => {
+                compiler.error(Code::MissingKey, at, "a part is a text, or needs a `file`");
+            }
+        },
+    }
+}
+
+pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
+    let Some(pages) = &spec.paginate else { return };
+    let ways = [pages.next.is_some(), pages.cursor.is_some(), pages.page.is_some()];
+    if ways.into_iter().filter(|way| *way).count() != 1 {
+        compiler.error(Code::Conflict, pages.location, "`paginate` takes exactly one of `next`, `cursor`, `page`");
+    }
+    if pages.cursor.is_some() != pages.parameter.is_some() {
+        compiler.error(Code::Conflict, pages.location, "`cursor` and `parameter` go together");
+    }
+    let next = pages.next.as_ref().filter(|next| next.value != "link");
+    for expression in [next, pages.cursor.as_ref(), pages.items.as_ref()].into_iter().flatten() {
+        Selection::compile(expression, compiler);
+    }
+}
+
+pub(super) fn compile_url(written: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let spec = &written.spec.value;
+    if spec.connection.is_some() {
+        return None; // a base and its path are checked together, once connections are acted on
+    }
+    let Some(text) = &spec.url else {
+        compiler.error(Code::MissingKey, written.key, "`http` needs a `url`");
+        return None;
+    };
+    let template: Template<Url> = compiler.template(text, Exposure::Private)?;
+    let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
+    if own && !text.starts_with("http://") && !text.starts_with("https://") {
+        compiler.error(Code::Uri, text.location, "the URL of a request begins with `http://` or `https://`");
+        return None;
+    }
+    Some(template)
+}
+
+pub(super) fn check_expect(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
+    for status in spec.expect.iter().flatten().filter(|status| !(100..600).contains(&status.value)) {
+        compiler.error(Code::BadValue, status.location, format!("`{}` is no HTTP status", status.value));
+    }
+}
+
+pub(super) fn compile_parameters(
+    written: &NamedMap<OneOrMany>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Vec<(String, Vec<Template<QueryValue>>)>> {
+    let mut all = Some(Vec::new());
+    for (name, values) in written {
+        let compiled: Vec<_> = values
+            .items()
+            .iter()
+            .map(|value| compiler.template(&Spanned::new(value.value.0.clone(), value.location), Exposure::Private))
+            .collect();
+        let compiled: Option<Vec<_>> = compiled.into_iter().collect();
+        all = all.zip(compiled).map(|(mut all, compiled)| {
+            all.push((name.value.clone(), compiled));
+            all
+        });
+    }
+    all
+}
+
+pub(super) fn compile_headers(
+    written: &NamedMap<Spanned<Scalar>>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Vec<(String, Template<HeaderSlot>)>> {
+    let mut all = Some(Vec::new());
+    for (name, value) in written {
+        check_header_name(name, compiler);
+        let text = Spanned::new(value.value.0.clone(), value.location);
+        if text.chars().any(|letter| letter.is_control() && letter != '\t') {
+            compiler
+                .error(Code::BadValue, text.location, "a header is one line, without control characters")
+                .help("a block after `|` ends with a line feed: write `|-`");
+        }
+        let template = compiler.template(&text, Exposure::Private);
+        all = all.zip(template).map(|(mut all, template)| {
+            all.push((name.value.clone(), template));
+            all
+        });
+    }
+    all
+}
+
+pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        compiler.error(Code::BadName, name.location, format!("`{}` is no name of a header", name.value.escape_debug()));
+    }
+    if matches!(name.to_lowercase().as_str(), "host" | "content-length" | "transfer-encoding" | "connection") {
+        compiler.error(Code::BadName, name.location, format!("`{}` is set by folio itself", name.value));
+    }
+}
+
+pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<'_>) -> Option<HttpCredentials> {
+    let ways = [
+        auth.bearer.is_some(),
+        auth.basic.is_some(),
+        auth.header.is_some(),
+        auth.query.is_some(),
+        auth.oauth2.is_some(),
+    ];
+    if ways.into_iter().filter(|way| *way).count() != 1 {
+        compiler.error(
+            Code::Conflict,
+            auth.location,
+            "`auth` takes exactly one of `bearer`, `basic`, `header`, `query`, `oauth2`",
+        );
+        return None;
+    }
+    if let Some(token) = &auth.bearer {
+        return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
+    }
+    if let Some(basic) = &auth.basic {
+        let username = required_template(basic.username.as_ref(), basic.location, "`username`", compiler);
+        let password = required_template(basic.password.as_ref(), basic.location, "`password`", compiler);
+        return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
+    }
+    if let Some(own) = &auth.header {
+        own.name.iter().for_each(|name| check_header_name(name, compiler));
+        let name = required_name(own, compiler);
+        let value = required_template(own.value.value.as_ref(), own.location, "`value`", compiler);
+        return name.zip(value).map(|(name, value)| HttpCredentials::Header(name, value));
+    }
+    if let Some(own) = &auth.query {
+        let name = required_name(own, compiler);
+        let value = required_template(own.value.value.as_ref(), own.location, "`value`", compiler);
+        return name.zip(value).map(|(name, value)| HttpCredentials::Query(name, value));
+    }
+    auth.oauth2.iter().for_each(|oauth2| check_oauth2(oauth2, compiler));
+    unsupported::report_unsupported(compiler, auth.location, "`oauth2`");
+    None
+}
+
+pub(super) fn check_oauth2(written: &Spanned<OAuth2>, compiler: &mut Compiler<'_>) {
+    let _: Option<Template<Url>> =
+        required_template(written.token_url.as_ref(), written.location, "`tokenUrl`", compiler);
+    for (text, what) in [(&written.client_id, "`clientId`"), (&written.client_secret, "`clientSecret`")] {
+        let _: Option<Template<Text>> = required_template(text.as_ref(), written.location, what, compiler);
+    }
+}
+
+pub(super) fn required_name(own: &Spanned<NameValue>, compiler: &mut Compiler<'_>) -> Option<String> {
+    if own.name.is_none() {
+        compiler.error(Code::MissingKey, own.location, "this needs a `name`");
+    }
+    own.name.as_ref().map(|name| name.value.clone())
+}
+
+pub(super) fn required_template<S: Slot>(
+    text: Option<&Spanned<String>>,
+    at: Location,
+    what: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Template<S>> {
+    if text.is_none() {
+        compiler.error(Code::MissingKey, at, format!("this needs a {what}"));
+    }
+    compiler.optional_template(text, Exposure::Private)
+}
+
+pub(super) fn compile_body(written: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpBody> {
+    let spec = &written.spec.value;
+    let ways = [
+        ("json", spec.json.is_some()),
+        ("form", spec.form.is_some()),
+        ("multipart", spec.multipart.is_some()),
+        ("body", spec.body.is_some()),
+    ];
+    if let Some((second, _)) = ways.iter().filter(|(_, there)| *there).nth(1) {
+        let key = compiler.key_location(written.spec.location, second);
+        compiler.error(Code::Conflict, key, "`json`, `form`, `multipart` and `body` exclude each other");
+        return None;
+    }
+    if let Some(json) = &spec.json {
+        let placed = compiler.json_value(json)?;
+        return Some(HttpBody::Json(compiler.json_template(&placed.value, placed.location, Exposure::Private)));
+    }
+    if let Some(form) = &spec.form {
+        return compile_parameters(form, compiler).map(HttpBody::Form);
+    }
+    match &spec.body {
+        Some(body) => {
+            let text = compiler.resolve_text(body)?;
+            compiler.template(&text, Exposure::Private).map(HttpBody::Text)
+        }
+        None => Some(HttpBody::None),
+    }
+}
+
+pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<&'static str> {
+    let has_body = spec.json.is_some() || spec.form.is_some() || spec.multipart.is_some() || spec.body.is_some();
+    let Some(method) = &spec.method else { return Some(if has_body { "POST" } else { "GET" }) };
+    if has_body && matches!(method.value, Method::Get | Method::Head) {
+        compiler
+            .error(Code::Conflict, method.location, format!("a {} request has no body", method.value.as_str()))
+            .help("use `query`, or another method");
+        return None;
+    }
+    Some(method.value.as_str())
+}
+
+pub(super) fn compile_on_error(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Vec<(u16, Template<Text>)>> {
+    let mut all = Some(Vec::new());
+    for (status, words) in &spec.on_error {
+        let number = status.parse::<u16>().ok().filter(|number| (100..600).contains(number));
+        if number.is_none() {
+            compiler.error(Code::BadValue, status.location, format!("`{}` is no HTTP status", status.value));
+        }
+        let template = compiler.template(words, Exposure::Client);
+        all = all.zip(number.zip(template)).map(|(mut all, entry)| {
+            all.push(entry);
+            all
+        });
+    }
+    all
+}
+
+/// The hosts that may be private: those that stand literally in the manifest.
+pub(super) fn compile_host_policy(
+    spec: &HttpSpec,
+    url: Option<&Template<Url>>,
+    compiler: &mut Compiler<'_>,
+) -> Option<HostPolicy> {
+    let mut policy = HostPolicy::default();
+    for host in spec.allow.iter().flatten() {
+        match host.contains("{{") {
+            true => allow_variable(host, &mut policy, compiler),
+            false => allow_host(host, &mut policy, compiler),
+        }
+    }
+    let literal = match url.map(|url| (url.url_base(), url.source())) {
+        Some((UrlBase::Literal, text)) => url::Url::parse(text.split("{{").next().unwrap_or_default()).ok(),
+        Some((UrlBase::Env(name), _)) => {
+            let default = compiler.pack.env.variables.get(name).and_then(|variable| variable.default.as_deref());
+            default.and_then(|default| url::Url::parse(default).ok())
+        }
+        _ => None,
+    };
+    if let Some(literal) = literal {
+        policy.allow_url(&literal);
+    }
+    Some(policy)
+}
+
+fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
+    if policy.allow(host).is_err() {
+        compiler.error(Code::BadValue, host.location, format!("`{}` is neither a host nor `host:port`", host.value));
+    }
+}
+
+/// Allows the hosts that a variable names: whoever starts the server vouches for them.
+fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
+    let Some(template): Option<Template<Text>> = compiler.template(host, Exposure::Private) else { return };
+    let name = match template.single_path() {
+        Some([env, name]) if env == "env" => Some(name),
+        _ => None,
+    };
+    let Some(name) = name else {
+        compiler
+            .error(Code::Unsafe, host.location, "`allow` takes hosts, or exactly one `{{env.NAME}}`")
+            .help("an argument may not choose which private hosts are reached");
+        return;
+    };
+    let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
+    let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
+    // The value is not shown: it may be a secret.
+    if hosts.map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
+        compiler
+            .error(
+                Code::BadValue,
+                host.location,
+                format!("the value of `{name}` holds what is neither a host nor `host:port`"),
+            )
+            .help("several are separated by commas");
+    }
+}
+
+/// Checks a shared base of requests, which is not acted on yet.
+pub fn check_connection(name: &Spanned<String>, written: &Spanned<Connection>, compiler: &mut Compiler<'_>) {
+    match &written.url {
+        None => {
+            compiler.error(Code::MissingKey, name.location, format!("the connection `{}` needs a `url`", name.value));
+        }
+        Some(url) => {
+            let _: Option<Template<Url>> = compiler.template(url, Exposure::Private);
+        }
+    }
+    compile_headers(&written.headers, compiler);
+    let _ = written.auth.as_ref().map(|auth| compile_credentials(auth, compiler));
+}

@@ -1,0 +1,232 @@
+//! What `exec` and `script` have in common: where a program runs, what it reads, and what becomes of what it printed.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::arg_max::ArgSize;
+use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, parse_body};
+use super::step_keys::SiblingKeys;
+use super::unsupported;
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::template::{EnvValue, Shape, Template, Text};
+use crate::world::{ProgramCommand, ProgramOutput, WorldError, strip_escapes, tail};
+use crate::yaml::Spanned;
+
+/// The keys beside it.
+pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
+
+/// Where a program runs and with what.
+pub(super) struct ProgramOptions {
+    cwd: Cwd,
+    env: Vec<(String, Template<EnvValue>)>,
+    stdin: Option<Template<Text>>,
+    ok_exit: Vec<i32>,
+    wants_json: bool,
+}
+
+enum Cwd {
+    Folder(PathBuf),
+    Variable(String),
+}
+
+/// What templates may expect of a program's outcome.
+pub(super) fn program_outcome_shape() -> Shape {
+    Shape::object([("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)])
+}
+
+/// A command that holds no more than the system can carry.
+pub(super) struct PreparedCommand {
+    command: ProgramCommand,
+    arg_size: ArgSize,
+}
+
+impl PreparedCommand {
+    /// Adds an element to the command line; `longest` is the variable that has the greatest part in it.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn arg(&mut self, element: impl Into<OsString>, longest: Option<&str>) -> Result<(), ActionError> {
+        let element = element.into();
+        self.arg_size.add(element.len(), longest)?;
+        self.command.args.push(element);
+        Ok(())
+    }
+
+    /// Adds a variable to the environment; `longest` is the one of the template that has the greatest part in it.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn env(&mut self, name: &str, value: String, longest: Option<&str>) -> Result<(), ActionError> {
+        self.arg_size.add(name.len() + 1 + value.len(), longest)?;
+        self.command.env.push((name.to_owned(), value));
+        Ok(())
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// It did not come to its end.
+    pub(super) async fn run(self, doing: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
+        let PreparedCommand { command, arg_size } = self;
+        doing.world.run_program(command).await.map_err(|error| match error {
+            WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
+                arg_size.too_long_in_total()
+            }
+            other => other.into(),
+        })
+    }
+}
+
+impl ProgramOptions {
+    pub(super) fn compile(
+        beside: &SiblingKeys<'_>,
+        wants_json: bool,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<ProgramOptions> {
+        if let Some(sandbox) = beside.sandbox {
+            unsupported::report_unsupported(compiler, sandbox.location, "`sandbox`");
+        }
+        let cwd = compile_cwd(beside.cwd, compiler);
+        let env = compile_env(beside, compiler);
+        let stdin = match beside.stdin {
+            Some(stdin) => {
+                let text = compiler.resolve_text(stdin);
+                text.and_then(|text| compiler.template(&text, Exposure::Private)).map(Some)
+            }
+            None => Some(None),
+        };
+        let ok_exit = beside.ok_exit.map_or_else(|| vec![0], <[i32]>::to_vec);
+        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
+    }
+
+    /// The command, but for its program's arguments.
+    pub(super) fn prepare(&self, program: &str, doing: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
+        let mut prepared = PreparedCommand {
+            command: ProgramCommand::new(program, self.working_dir(doing)?),
+            arg_size: ArgSize::default(),
+        };
+        for (name, template) in &self.env {
+            let value = template.render(doing.scope)?;
+            let longest = value.longest_variable().map(str::to_owned);
+            prepared.env(name, value.text, longest.as_deref())?;
+        }
+        let command = &mut prepared.command;
+        if let Some(stdin) = &self.stdin {
+            command.stdin = Some(stdin.render(doing.scope)?.0.into_bytes());
+        }
+        command.timeout = doing.timeout;
+        command.max_output = doing.max_output;
+        command.cancel = doing.cancel.clone();
+        Ok(prepared)
+    }
+
+    fn working_dir(&self, doing: &ActionContext<'_>) -> Result<PathBuf, ActionError> {
+        match &self.cwd {
+            Cwd::Folder(folder) => Ok(folder.clone()),
+            Cwd::Variable(name) => {
+                let value = doing.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
+                let folder = doing.pack_folder.join(value);
+                if value.is_empty() || !folder.is_dir() {
+                    return Err(ActionError::NotAFolder { variable: name.clone() });
+                }
+                Ok(folder)
+            }
+        }
+    }
+
+    /// What the program's end means.
+    pub(super) fn to_outcome(
+        &self,
+        program: &str,
+        finished: ProgramOutput,
+        limit: u64,
+    ) -> Result<ActionOutcome, ActionError> {
+        let failed = match finished.exit_code {
+            Some(code) if self.ok_exit.contains(&code) => None,
+            _ => Some(exit_failure(program, &finished)),
+        };
+        let (json, body) = match failed {
+            None => parse_body(&finished.stdout, None, self.wants_json, limit)?,
+            Some(_) => (None, OutcomeBody::None),
+        };
+        let stdout = finished.stdout.to_display_text();
+        let value = json!({
+            "stdout": stdout.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&stdout),
+            "stderr": finished.stderr.to_display_text(),
+            "exit": finished.exit_code,
+            "json": json,
+        });
+        let body = match body {
+            OutcomeBody::Text(text) => OutcomeBody::Text(strip_escapes(&text)),
+            other => other,
+        };
+        Ok(ActionOutcome { value, body, failure: failed, status: None })
+    }
+}
+
+fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Cwd> {
+    let Some(written) = written else {
+        return Some(Cwd::Folder(compiler.pack.folder.path().join(compiler.base)));
+    };
+    if written.contains("{{") {
+        let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+        return match template.single_path() {
+            Some([env, name]) if env == "env" => {
+                compiler.check_folder_variable(name, written.location)?;
+                Some(Cwd::Variable(name.clone()))
+            }
+            _ => {
+                compiler
+                    .error(Code::Unsafe, written.location, "`cwd` is a path of the pack, or exactly one `{{env.NAME}}`")
+                    .help("an argument may not choose where a program runs");
+                None
+            }
+        };
+    }
+    let path = compiler.resolve_path(written, written.location)?;
+    let folder = compiler.pack.folder.path().join(&path);
+    match compiler.pack.folder.stat(&path) {
+        Ok(stat) if stat.is_dir => Some(Cwd::Folder(folder)),
+        _ => {
+            compiler.error(Code::NotFound, written.location, format!("there is no folder `{}`", written.value));
+            None
+        }
+    }
+}
+
+fn compile_env(beside: &SiblingKeys<'_>, compiler: &mut Compiler<'_>) -> Option<Vec<(String, Template<EnvValue>)>> {
+    let mut env = Some(Vec::new());
+    for (name, value) in beside.env {
+        if !crate::notation::is_identifier(name) {
+            compiler.error(
+                Code::BadName,
+                name.location,
+                format!("`{}` is no name of an environment variable", name.value),
+            );
+        }
+        let text = Spanned::new(value.value.0.clone(), value.location);
+        let template = compiler.template(&text, Exposure::Private);
+        env = env.zip(template).map(|(mut env, template)| {
+            env.push((name.value.clone(), template));
+            env
+        });
+    }
+    env
+}
+
+fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
+    let how = match (finished.exit_code, finished.signal) {
+        (Some(code), _) => format!("`{program}` ended with exit code {code}"),
+        (None, Some(signal)) => format!("`{program}` was ended by signal {signal}"),
+        (None, None) => format!("`{program}` did not end as it should"),
+    };
+    let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
+    match tail(&said.to_display_text()) {
+        said if said.is_empty() => how,
+        said => format!("{how}:\n{said}"),
+    }
+}

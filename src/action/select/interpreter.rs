@@ -1,0 +1,258 @@
+//! The interpreter: as that of `jmespath`, save that each value it makes is charged, and that its recursion ends.
+//!
+//! Values are shared and not copied, so that what is doubled is doubled in name only until it is written out.
+
+use std::collections::BTreeMap;
+
+use jmespath::ast::{Ast, Comparator, KeyValuePair};
+use jmespath::{Context, DEFAULT_RUNTIME, ErrorReason, Rcvar, RuntimeError, Variable};
+
+use super::SelectError;
+use crate::budget::{Budget, Exhausted};
+
+/// How deep evaluations may go, beyond what one expression can be nested: expressions that are values call one another.
+const MAX_EVALUATION_DEPTH: usize = 512;
+/// What a node costs beside what it holds.
+const NODE_BYTES: usize = 64;
+/// What an element of a list or an object costs beside its text.
+pub(super) const ELEMENT_BYTES: usize = 48;
+
+/// An expression that is being evaluated.
+pub(super) struct Interpreter<'a> {
+    pub(super) expression: &'a str,
+    pub(super) budget: &'a Budget,
+}
+
+/// What a value is charged as: as read, or as held.
+pub(super) type Charge = fn(&Budget, usize) -> Result<(), Exhausted>;
+
+pub(super) type EvalResult = Result<Rcvar, SelectError>;
+
+impl Interpreter<'_> {
+    /// What a node finds in a value, at some depth.
+    pub(super) fn eval(&self, data: &Rcvar, node: &Ast, depth: usize) -> EvalResult {
+        self.budget.charge_memory(NODE_BYTES)?;
+        if depth > MAX_EVALUATION_DEPTH {
+            return Err(SelectError::mismatch(format!(
+                "the evaluation nests deeper than {MAX_EVALUATION_DEPTH} levels"
+            )));
+        }
+        self.eval_node(data, node, depth + 1)
+    }
+
+    /// What a node finds; each kind has a function, so that little is on the stack for each level.
+    fn eval_node(&self, data: &Rcvar, node: &Ast, depth: usize) -> EvalResult {
+        match node {
+            Ast::Identity { .. } => Ok(data.clone()),
+            Ast::Literal { value, .. } => Ok(value.clone()),
+            Ast::Field { name, .. } => Ok(data.get_field(name)),
+            Ast::Index { idx, .. } => Ok(index(data, *idx)),
+            Ast::Subexpr { lhs, rhs, .. } => self.eval_subexpr(data, (lhs, rhs), depth),
+            Ast::Or { lhs, rhs, .. } => self.eval_or(data, (lhs, rhs), depth),
+            Ast::And { lhs, rhs, .. } => self.eval_and(data, (lhs, rhs), depth),
+            Ast::Not { node, .. } => self.eval(data, node, depth).map(|found| boolean(!found.is_truthy())),
+            Ast::Condition { predicate, then, .. } => self.eval_condition(data, (predicate, then), depth),
+            Ast::Comparison { comparator, lhs, rhs, .. } => self.eval_comparison(data, (lhs, comparator, rhs), depth),
+            Ast::ObjectValues { node, .. } => self.eval_object_values(&self.eval(data, node, depth)?),
+            Ast::Flatten { node, .. } => self.eval_flatten(&self.eval(data, node, depth)?),
+            Ast::Slice { start, stop, step, .. } => self.eval_slice(data, (*start, *stop), *step),
+            Ast::Projection { lhs, rhs, .. } => self.eval_projection(data, (lhs, rhs), depth),
+            Ast::MultiList { elements, .. } => self.eval_multi_list(data, elements, depth),
+            Ast::MultiHash { elements, .. } => self.eval_multi_hash(data, elements, depth),
+            Ast::Function { name, args, .. } => self.eval_function(data, (name, args), depth),
+            Ast::Expref { ast, .. } => self.eval_expref(ast),
+        }
+    }
+
+    fn eval_subexpr(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+        self.eval(&self.eval(data, left, depth)?, right, depth)
+    }
+
+    fn eval_or(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+        let found = self.eval(data, left, depth)?;
+        if found.is_truthy() { Ok(found) } else { self.eval(data, right, depth) }
+    }
+
+    fn eval_and(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+        let found = self.eval(data, left, depth)?;
+        if found.is_truthy() { self.eval(data, right, depth) } else { Ok(found) }
+    }
+
+    fn eval_condition(&self, data: &Rcvar, (predicate, then): (&Ast, &Ast), depth: usize) -> EvalResult {
+        if self.eval(data, predicate, depth)?.is_truthy() { self.eval(data, then, depth) } else { Ok(null()) }
+    }
+
+    fn eval_function(&self, data: &Rcvar, (name, arguments): (&str, &[Ast]), depth: usize) -> EvalResult {
+        let mut given = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            given.push(self.eval(data, argument, depth)?);
+        }
+        self.call(name, &given, depth)
+    }
+
+    /// An expression as a value.
+    fn eval_expref(&self, node: &Ast) -> EvalResult {
+        self.budget.charge_memory(self.expression.len() * ELEMENT_BYTES)?;
+        Ok(Rcvar::new(Variable::Expref(node.clone())))
+    }
+
+    fn eval_comparison(
+        &self,
+        data: &Rcvar,
+        (left, comparator, right): (&Ast, &Comparator, &Ast),
+        depth: usize,
+    ) -> EvalResult {
+        let (left, right) = (self.eval(data, left, depth)?, self.eval(data, right, depth)?);
+        if matches!(comparator, Comparator::Equal | Comparator::NotEqual) {
+            self.charge_comparison(&left, &right)?;
+        }
+        Ok(left.compare(comparator, &right).map_or_else(null, boolean))
+    }
+
+    fn eval_object_values(&self, subject: &Rcvar) -> EvalResult {
+        let Variable::Object(fields) = &**subject else { return Ok(null()) };
+        self.budget.charge_memory(fields.len() * ELEMENT_BYTES)?;
+        Ok(array(fields.values().cloned().collect()))
+    }
+
+    fn eval_flatten(&self, subject: &Rcvar) -> EvalResult {
+        let Variable::Array(items) = &**subject else { return Ok(null()) };
+        let mut flat = Vec::new();
+        for item in items {
+            match &**item {
+                Variable::Array(inner) => {
+                    self.budget.charge_memory(inner.len() * ELEMENT_BYTES)?;
+                    flat.extend(inner.iter().cloned());
+                }
+                _ => {
+                    self.budget.charge_memory(ELEMENT_BYTES)?;
+                    flat.push(item.clone());
+                }
+            }
+        }
+        Ok(array(flat))
+    }
+
+    fn eval_slice(&self, data: &Rcvar, (start, stop): (Option<i32>, Option<i32>), step: i32) -> EvalResult {
+        if step == 0 {
+            return Err(SelectError::from_reason(&ErrorReason::Runtime(RuntimeError::InvalidSlice)));
+        }
+        let Variable::Array(items) = &**data else { return Ok(null()) };
+        self.budget.charge_memory(items.len() * ELEMENT_BYTES)?;
+        let places = slice_indices(items.len(), (start, stop), step);
+        Ok(array(places.filter_map(|place| items.get(place).cloned()).collect()))
+    }
+
+    fn eval_projection(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+        let left = self.eval(data, left, depth)?;
+        let Variable::Array(items) = &*left else { return Ok(null()) };
+        let mut found = Vec::new();
+        for item in items {
+            let one = self.eval(item, right, depth)?;
+            if !one.is_null() {
+                found.push(one);
+            }
+        }
+        Ok(array(found))
+    }
+
+    fn eval_multi_list(&self, data: &Rcvar, elements: &[Ast], depth: usize) -> EvalResult {
+        if data.is_null() {
+            return Ok(null());
+        }
+        let mut found = Vec::with_capacity(elements.len());
+        for element in elements {
+            found.push(self.eval(data, element, depth)?);
+        }
+        Ok(array(found))
+    }
+
+    fn eval_multi_hash(&self, data: &Rcvar, elements: &[KeyValuePair], depth: usize) -> EvalResult {
+        if data.is_null() {
+            return Ok(null());
+        }
+        let mut found = BTreeMap::new();
+        for pair in elements {
+            self.budget.charge_memory(pair.key.len())?;
+            found.insert(pair.key.clone(), self.eval(data, &pair.value, depth)?);
+        }
+        Ok(Rcvar::new(Variable::Object(found)))
+    }
+
+    /// Calls a function of `jmespath` itself.
+    pub(super) fn call_builtin(&self, name: &str, given: &[Rcvar]) -> EvalResult {
+        let failed = |error: jmespath::JmespathError| SelectError::from_reason(&error.reason);
+        let mut context = Context::new(self.expression, &DEFAULT_RUNTIME);
+        match DEFAULT_RUNTIME.get_function(name) {
+            Some(function) => function.evaluate(given, &mut context).map_err(failed),
+            None => Err(SelectError::mismatch(format!("there is no function `{name}`"))),
+        }
+    }
+
+    /// Charges all that is in a value, as often as it is named there. Gives how much that is.
+    pub(super) fn charge_value(&self, value: &Variable, charge: Charge) -> Result<usize, SelectError> {
+        let own = match value {
+            Variable::String(text) => ELEMENT_BYTES + text.len(),
+            _ => ELEMENT_BYTES,
+        };
+        charge(self.budget, own)?;
+        let below: usize = match value {
+            Variable::Array(items) => items.iter().map(|item| self.charge_value(item, charge)).sum::<Result<_, _>>()?,
+            Variable::Object(fields) => fields
+                .iter()
+                .map(|(key, field)| Ok(key.len() + self.charge_value(field, charge)?))
+                .sum::<Result<_, SelectError>>()?,
+            _ => 0,
+        };
+        Ok(own + below)
+    }
+
+    /// Charges the comparison of two values.
+    pub(super) fn charge_comparison(&self, one: &Variable, other: &Variable) -> Result<(), SelectError> {
+        match (one, other) {
+            (Variable::Array(_), Variable::Array(_)) | (Variable::Object(_), Variable::Object(_)) => {
+                self.charge_value(one, Budget::charge_work)?;
+                self.charge_value(other, Budget::charge_work)?;
+            }
+            (Variable::String(one), Variable::String(other)) => self.budget.charge_work(one.len().min(other.len()))?,
+            (Variable::Expref(_), Variable::Expref(_)) => self.budget.charge_work(self.expression.len())?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn null() -> Rcvar {
+    Rcvar::new(Variable::Null)
+}
+
+pub(super) fn array(items: Vec<Rcvar>) -> Rcvar {
+    Rcvar::new(Variable::Array(items))
+}
+
+fn boolean(holds: bool) -> Rcvar {
+    Rcvar::new(Variable::Bool(holds))
+}
+
+fn index(data: &Rcvar, at: i32) -> Rcvar {
+    let Variable::Array(items) = &**data else { return null() };
+    let from_end = || items.len().checked_sub(at.unsigned_abs() as usize);
+    let place = usize::try_from(at).ok().or_else(from_end);
+    place.and_then(|place| items.get(place).cloned()).unwrap_or_else(null)
+}
+
+/// The places of the elements that a slice takes of a list of this length.
+fn slice_indices(length: usize, (start, stop): (Option<i32>, Option<i32>), step: i32) -> impl Iterator<Item = usize> {
+    let (length, step) = (i64::try_from(length).unwrap_or(i64::MAX), i64::from(step));
+    let (least, most) = if step < 0 { (-1, length - 1) } else { (0, length) };
+    let place = |end: Option<i32>, otherwise: i64| {
+        let Some(end) = end.map(i64::from) else { return otherwise };
+        let from_start = if end < 0 { end + length } else { end };
+        from_start.clamp(least, most)
+    };
+    let (first, last) = if step < 0 { (length - 1, -1) } else { (0, length) };
+    let (first, last) = (place(start, first), place(stop, last));
+    let places = std::iter::successors(Some(first), move |place| Some(place + step));
+    let inside = move |place: &i64| if step < 0 { *place > last } else { *place < last };
+    places.take_while(inside).filter_map(|place| usize::try_from(place).ok())
+}

@@ -1,0 +1,64 @@
+//! What steps and tests give to entries that they name, held against what those take, as far as it is known at load.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::compile::Findings;
+use crate::diagnostic::Code;
+use crate::template::{OutputPiece, output_pieces};
+
+use super::inputs::Inputs;
+use super::listing::Object;
+use super::reference::DeclaredCall;
+
+/// Reports arguments that the entry does not take, that do not fit, or that are missing.
+pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {
+    let entry = call.node.name();
+    for name in call.arguments.keys().filter(|name| !inputs.contains(name)) {
+        let words = format!("`{entry}` takes no argument `{}`", name.value);
+        let fault = findings.report.error(Code::UnknownVariable, name.location.span(), words);
+        fault.did_you_mean(name, name.location.span(), inputs.names());
+        if fault.help.is_none() {
+            let names: Vec<&str> = inputs.names().collect();
+            fault.help(if names.is_empty() {
+                "it takes none".to_owned()
+            } else {
+                format!("it takes `{}`", names.join("`, `"))
+            });
+        }
+    }
+    let (mut known, mut templated) = (Object::new(), BTreeSet::new());
+    for (name, value) in call.arguments.iter().filter(|(name, _)| inputs.contains(name)) {
+        match call.has_templates && contains_template(&value.0) {
+            true => drop(templated.insert(name.value.clone())),
+            false => drop(known.insert(name.value.clone(), value.0.clone())),
+        }
+    }
+    for violation in inputs.known_violations(known, &templated, !call.node.is_tool()) {
+        let given = violation.name.as_deref().and_then(|name| call.arguments.get(name));
+        let at = given.map_or(call.at, |value| value.location);
+        findings.report.error(Code::BadValue, at.span(), format!("`{entry}`: {}", violation.message));
+    }
+}
+
+/// Reports an entry that its pack may not run, so that it is not there.
+pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut Findings) {
+    let words = format!("`{}` is left out: its pack may not do what it does", call.node.name());
+    findings
+        .report
+        .error(Code::NotGranted, call.at.span(), words)
+        .help("grant it with `allow` where the pack is taken in; `folio check` says what it needs");
+}
+
+/// Whether any of the strings in a value is more than text.
+fn contains_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            text.contains("{{") && output_pieces(text).iter().any(|piece| !matches!(piece, OutputPiece::Text(_)))
+        }
+        Value::Array(items) => items.iter().any(contains_template),
+        Value::Object(fields) => fields.values().any(contains_template),
+        _ => false,
+    }
+}

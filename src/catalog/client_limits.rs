@@ -1,0 +1,44 @@
+//! Warnings about what works, and what some client will not take well.
+
+use indexmap::IndexMap;
+
+use crate::compile::Findings;
+use crate::diagnostic::Code;
+use crate::yaml::Location;
+
+use super::listing::{Lists, ServerInfo};
+
+/// What clients make of a tool's name: `mcp__SERVER__TOOL`, which some cut at 64 letters and others at 60.
+const MAX_CLIENT_TOOL_NAME_CHARS: usize = 60;
+/// From how many tools on some clients choose badly.
+const MAX_CLIENT_TOOLS: usize = 40;
+
+/// Warns of names and numbers that some client will not take.
+pub(super) fn warn_of_client_limits(
+    server: &ServerInfo,
+    lists: &Lists,
+    (places, at): (&IndexMap<String, Location>, Location),
+    findings: &mut Findings,
+) {
+    for tool in &lists.tools {
+        let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
+        let place = places.get(&tool.name).copied().unwrap_or(at);
+        if whole > MAX_CLIENT_TOOL_NAME_CHARS {
+            let words = format!(
+                "`mcp__{}__{}` has {whole} letters, and some clients cut names at {MAX_CLIENT_TOOL_NAME_CHARS}",
+                server.name, tool.name
+            );
+            findings.report.warning(Code::Client, place.span(), words).help("shorten the server's name or the tool's");
+        }
+    }
+    if lists.tools.len() > MAX_CLIENT_TOOLS {
+        let words = format!(
+            "there are {} tools, and from {MAX_CLIENT_TOOLS} on some clients choose badly or drop the rest",
+            lists.tools.len()
+        );
+        findings
+            .report
+            .warning(Code::Client, at.span(), words)
+            .help("split the server, or turn tools into prompts or resources");
+    }
+}

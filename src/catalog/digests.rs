@@ -1,0 +1,70 @@
+//! What was written, in digests: what tells an entry that was edited, though no list shows it.
+
+use crate::compile::Findings;
+use crate::digest::Digest;
+use crate::load::LoadedPack;
+
+use super::Catalog;
+use super::entry::qualified_name;
+use super::resource::CompiledResource;
+
+/// The keys of a manifest that hold entries, which have digests of their own.
+const ENTRY_KEYS: &[&str] = &["prompts", "resources", "tools"];
+
+/// Digests of all that was written, each by the name that an author knows it by.
+pub struct EntryDigests<'a> {
+    /// The prompts, by name.
+    pub prompts: Vec<(&'a str, u64)>,
+    /// The tools, by name.
+    pub tools: Vec<(&'a str, u64)>,
+    /// The resources, by URI.
+    pub resources: Vec<(&'a str, u64)>,
+    /// The templates of resources, by URI template.
+    pub resource_templates: Vec<(&'a str, u64)>,
+    /// The partials, by name.
+    pub partials: Vec<(&'a str, u64)>,
+    /// What else the served manifest holds, by key.
+    pub keys: Vec<(&'a str, u64)>,
+}
+
+impl Catalog {
+    /// Digests of all that was written.
+    pub fn digests<'a>(&'a self) -> EntryDigests<'a> {
+        let all = self.resources.iter();
+        let (literal, templates): (Vec<_>, Vec<_>) = all.partition(|resource| resource.template.is_literal());
+        let by_uri = |resource: &&'a CompiledResource| (resource.template.as_str(), resource.digest);
+        EntryDigests {
+            prompts: self.prompts.iter().map(|prompt| (prompt.listing.name.as_str(), prompt.digest)).collect(),
+            tools: self.tools.iter().map(|tool| (tool.listing.name.as_str(), tool.digest)).collect(),
+            resources: literal.iter().map(by_uri).collect(),
+            resource_templates: templates.iter().map(by_uri).collect(),
+            partials: self.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),
+            keys: self.key_digests.iter().map(|(key, digest)| (key.as_str(), *digest)).collect(),
+        }
+    }
+}
+
+/// The digests of the keys of a manifest that hold no entries.
+pub(super) fn key_digests(pack: &LoadedPack, findings: &Findings) -> Vec<(String, u64)> {
+    let keys = findings.documents.keys_of(pack.at).into_iter();
+    let others = keys.map(|(key, _)| key).filter(|key| !ENTRY_KEYS.contains(&key.as_str()));
+    let digest = |key: &str| {
+        let mut digest = Digest::new("key");
+        findings.documents.digest(findings.documents.value_at(pack.at, &format!("/{key}")), &mut digest);
+        digest.finish_u64()
+    };
+    others.map(|key| (key.clone(), digest(&key))).collect()
+}
+
+/// The digests of the partials of all packs.
+pub(super) fn partial_digests(packs: &[LoadedPack], findings: &Findings) -> Vec<(String, u64)> {
+    let all = packs.iter().flat_map(|pack| pack.pack.partials.iter().map(move |(name, file)| (pack, name, file)));
+    let digest = |file| {
+        findings
+            .report
+            .sources
+            .get(file)
+            .map_or(0, |source| Digest::new("partial").chain_update(source.text().as_bytes()).finish_u64())
+    };
+    all.map(|(pack, name, file)| (qualified_name(&pack.prefix, name), digest(*file))).collect()
+}

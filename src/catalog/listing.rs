@@ -1,0 +1,335 @@
+//! What a client sees of a server: the server itself and the entries of its lists.
+//!
+//! These serialise in MCP's own JSON, and are compared by value to tell which lists a reload has changed.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// The server as a whole: what `initialize` and `server/discover` say, and how it lists.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerInfo {
+    /// The name that clients go by.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The version of the server, in the author's counting.
+    pub version: String,
+    /// What the server is, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What a model should know before it uses the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Pictures of the server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// Where to read about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub website_url: Option<String>,
+    /// Entries on one page of a list; 1000 where the author says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<usize>,
+    /// For how long a client may keep a list or a reading; 0 where the author says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may keep it; private where the author says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// Extensions to the protocol that the server declares, by their names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Object>,
+    /// Experimental capabilities that the server declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<Object>,
+}
+
+impl ServerInfo {
+    /// Describes a server of which no more than name and version is known.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> ServerInfo {
+        ServerInfo {
+            name: name.into(),
+            title: None,
+            version: version.into(),
+            description: None,
+            instructions: None,
+            icons: Vec::new(),
+            website_url: None,
+            page_size: None,
+            ttl_ms: None,
+            cache_scope: None,
+            extensions: None,
+            experimental: None,
+        }
+    }
+}
+
+/// Who may keep an answer for later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody, such as a proxy for many users.
+    Public,
+    /// The client that asked, for its user alone.
+    Private,
+}
+
+/// Every list that a client can ask for, in the order in which it is answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lists {
+    /// `tools/list`.
+    pub tools: Vec<ToolListing>,
+    /// `prompts/list`.
+    pub prompts: Vec<PromptListing>,
+    /// `resources/list`.
+    pub resources: Vec<ResourceListing>,
+    /// `resources/templates/list`.
+    pub resource_templates: Vec<ResourceTemplateListing>,
+    /// `skills/list`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillListing>,
+}
+
+impl Lists {
+    /// Every name and URI by which a client asks for something.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        let properties = |tool: &ToolListing| tool.input_schema.get("properties").and_then(Value::as_object).cloned();
+        let fields =
+            self.tools.iter().filter_map(properties).flat_map(|fields| fields.into_iter().map(|(name, _)| name));
+        let arguments = self.prompts.iter().flat_map(|prompt| &prompt.arguments).map(|argument| argument.name.clone());
+        let tools = self.tools.iter().map(|tool| tool.name.clone());
+        let prompts = self.prompts.iter().map(|prompt| prompt.name.clone());
+        let resources = self.resources.iter().flat_map(|resource| [resource.uri.clone(), resource.name.clone()]);
+        let templates = self.resource_templates.iter().map(|template| template.uri_template.clone());
+        fields.chain(arguments).chain(tools).chain(prompts).chain(resources).chain(templates)
+    }
+}
+
+/// A tool, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolListing {
+    /// The name that calls go by.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does, for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it takes. Its root is of type `object`.
+    pub input_schema: Arc<Object>,
+    /// What it gives, as the author wrote it: of any type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Arc<Object>>,
+    /// Hints about what it may do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<ListedToolAnnotations>,
+    /// Pictures of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// Hints about what a tool may do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedToolAnnotations {
+    /// An older place of the title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// It may destroy something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Twice is the same as once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// It reaches beyond what the server knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// A prompt, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptListing {
+    /// The name that clients go by.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<PromptArgumentListing>,
+    /// Pictures of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// An argument of a prompt, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptArgumentListing {
+    /// The name that clients go by.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether the prompt needs it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+/// A resource, as listed and as linked to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceListing {
+    /// What reads go by.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The type of what it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its length in bytes, before any base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Pictures of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// For whom it is, how much it matters, when it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// A skill, as listed: its front matter, and all of its files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SkillListing {
+    /// The URI of its SKILL.md.
+    pub uri: String,
+    /// The front matter of its SKILL.md, with whatever the author wrote there.
+    pub frontmatter: Object,
+    /// Its files, each once.
+    pub resources: Vec<SkillFileListing>,
+}
+
+/// A file of a skill, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SkillFileListing {
+    /// What reads go by.
+    pub uri: String,
+    /// `sha256:` and the digest of its bytes in 64 hexadecimal digits.
+    pub digest: String,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// A template of resources, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceTemplateListing {
+    /// The URIs that it answers, as RFC 6570 writes them.
+    pub uri_template: String,
+    /// Its name.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What its resources hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The type of what they hold, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Pictures of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// For whom they are, how much they matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// The author's own metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Object>,
+}
+
+/// Hints about a resource or a block of content.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// For whom it is meant; empty where the author says nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub audience: Vec<Role>,
+    /// How much it matters, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
+    /// When it changed, as RFC 3339 writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// Who speaks, or is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A picture of something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Icon {
+    /// Where it is: an `https:` or `data:` URI.
+    pub src: String,
+    /// Its type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its sizes, such as `48x48` or `any`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<String>,
+    /// The background that it is drawn for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theme: Option<Theme>,
+}
+
+/// The background that a picture is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// A light one.
+    Light,
+    /// A dark one.
+    Dark,
+}

@@ -1,0 +1,144 @@
+//! `x-mcp-header`: arguments that HTTP repeats in headers. A client drops a tool in which one stands wrongly.
+
+use serde_json::{Map, Value};
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::yaml::Location;
+
+const MCP_HEADER_KEYWORD: &str = "x-mcp-header";
+
+/// Something wrong with one, at its place in the schema.
+struct HeaderFault {
+    pointer: String,
+    message: String,
+    help: &'static str,
+}
+
+/// Reports whatever is wrong with the headers of a tool's schema; `place` finds the author's text for a pointer into it.
+pub(super) fn check(
+    schema: &Map<String, Value>,
+    place: impl Fn(&str, &Compiler<'_>) -> Location,
+    compiler: &mut Compiler<'_>,
+) {
+    if !has_mcp_headers(schema) {
+        return;
+    }
+    let mut headers = HeaderChecker::default();
+    headers.check_schema(schema, String::new(), SchemaPosition::Root);
+    for fault in headers.faults {
+        let at = place(&fault.pointer, compiler);
+        compiler.error(Code::BadValue, at, fault.message).help(fault.help);
+    }
+}
+
+/// Whether anything in a schema is to be repeated in a header, rightly or wrongly.
+pub(crate) fn has_mcp_headers(schema: &Map<String, Value>) -> bool {
+    schema.iter().any(|(key, value)| key == MCP_HEADER_KEYWORD || value_has_mcp_headers(value))
+}
+
+fn value_has_mcp_headers(value: &Value) -> bool {
+    match value {
+        Value::Object(schema) => has_mcp_headers(schema),
+        Value::Array(items) => items.iter().any(value_has_mcp_headers),
+        _ => false,
+    }
+}
+
+/// How a schema is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SchemaPosition {
+    Root,
+    /// From the root through `properties` alone.
+    Property,
+    Nested,
+}
+
+#[derive(Default)]
+struct HeaderChecker {
+    /// Those seen so far, in lower case.
+    seen: Vec<String>,
+    faults: Vec<HeaderFault>,
+}
+
+impl HeaderChecker {
+    fn check_schema(&mut self, schema: &Map<String, Value>, pointer: String, reached: SchemaPosition) {
+        if let Some(header) = schema.get(MCP_HEADER_KEYWORD) {
+            self.check_header(header, schema, format!("{pointer}/{MCP_HEADER_KEYWORD}"), reached);
+        }
+        for (key, value) in schema {
+            let pointer = format!("{pointer}/{}", escape_pointer(key));
+            match key.as_str() {
+                "properties" => {
+                    let inner = if reached == SchemaPosition::Nested {
+                        SchemaPosition::Nested
+                    } else {
+                        SchemaPosition::Property
+                    };
+                    self.check_each(value, &pointer, inner);
+                }
+                "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
+                    self.check_each(value, &pointer, SchemaPosition::Nested);
+                }
+                // Values, and no schemas.
+                "default" | "const" | "enum" | "examples" => {}
+                _ => self.check_value(value, pointer),
+            }
+        }
+    }
+
+    fn check_each(&mut self, schemas: &Value, pointer: &str, reached: SchemaPosition) {
+        for (name, schema) in schemas.as_object().into_iter().flatten() {
+            if let Value::Object(schema) = schema {
+                self.check_schema(schema, format!("{pointer}/{}", escape_pointer(name)), reached);
+            }
+        }
+    }
+
+    fn check_value(&mut self, value: &Value, pointer: String) {
+        match value {
+            Value::Object(schema) => self.check_schema(schema, pointer, SchemaPosition::Nested),
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(nth, item)| self.check_value(item, format!("{pointer}/{nth}")));
+            }
+            _ => {}
+        }
+    }
+
+    fn check_header(&mut self, header: &Value, schema: &Map<String, Value>, pointer: String, reached: SchemaPosition) {
+        let mut fault = |message: String, help| {
+            self.faults.push(HeaderFault { pointer: pointer.clone(), message, help });
+        };
+        if reached != SchemaPosition::Property {
+            return fault(
+                "only an argument, or a property of one, can be repeated in a header".to_owned(),
+                "put it at a property that is reached through `properties` alone",
+            );
+        }
+        let Some(name) = header.as_str().filter(|name| !name.is_empty() && name.chars().all(is_token)) else {
+            let words = format!("{header} is no name of a header");
+            return fault(words, "use letters, digits and `-`, such as `Region`: it is sent as `Mcp-Param-Region`");
+        };
+        if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            return fault(
+                "only a `string`, an `integer` or a `boolean` can be repeated in a header".to_owned(),
+                "give the argument one of these as its `type`",
+            );
+        }
+        let folded = name.to_ascii_lowercase();
+        if self.seen.contains(&folded) {
+            let words = format!("a second argument is repeated in `{name}`; case does not count");
+            return fault(words, "give each a header of its own");
+        }
+        self.seen.push(folded);
+    }
+}
+
+/// What the name of a header may hold (RFC 9110, 5.6.2).
+fn is_token(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
+}
+
+fn escape_pointer(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

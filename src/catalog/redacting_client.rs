@@ -1,0 +1,63 @@
+//! The client as steps see it: what they tell it holds not where on the machine the server is.
+
+use std::path::Path;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::action::{
+    AskError, ChangeNotification, ClientCapability, LogNotification, McpClient, ProgressUpdate, QuestionRound,
+};
+
+/// A client that is not told where the server is.
+pub(super) struct RedactingClient<'a> {
+    pub(super) client: &'a dyn McpClient,
+    /// The folder of the pack, which is `.` to the client.
+    pub(super) folder: &'a Path,
+}
+
+impl RedactingClient<'_> {
+    fn redact_text(&self, text: &mut String) {
+        let folder = self.folder.to_string_lossy();
+        if folder.len() > 1 && text.contains(&*folder) {
+            *text = text.replace(&*folder, ".");
+        }
+    }
+
+    fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact_text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_value(field)),
+            _ => {}
+        }
+    }
+}
+
+impl McpClient for RedactingClient<'_> {
+    fn can(&self, need: ClientCapability) -> bool {
+        self.client.can(need)
+    }
+
+    fn declared(&self) -> Option<Map<String, Value>> {
+        self.client.declared()
+    }
+
+    fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
+        self.client.ask(round)
+    }
+
+    fn log(&self, mut message: LogNotification) -> BoxFuture<'_, ()> {
+        self.redact_value(&mut message.data);
+        self.client.log(message)
+    }
+
+    fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
+        progressed.message.iter_mut().for_each(|message| self.redact_text(message));
+        self.client.progress(progressed)
+    }
+
+    fn notify(&self, notice: ChangeNotification) {
+        self.client.notify(notice);
+    }
+}

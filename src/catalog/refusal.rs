@@ -1,0 +1,95 @@
+//! What went wrong, in words for whoever called.
+
+use serde_json::Value;
+
+use crate::action::{ActionError, ClientCapability, PendingQuestions};
+use crate::budget::Exhausted;
+use crate::template::RenderError;
+use crate::world::{WorldError, tail};
+
+use super::answer::{Refusal, RefusalKind};
+
+/// A value that a template refuses is the caller's fault.
+pub(super) fn render_refusal(error: RenderError) -> Refusal {
+    match error {
+        RenderError::Exhausted(why) => exhausted_refusal(why),
+        error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
+    }
+}
+
+/// Why a call may do no more, as a refusal.
+pub(super) fn exhausted_refusal(why: Exhausted) -> Refusal {
+    let kind = match why {
+        Exhausted::Work | Exhausted::Memory => RefusalKind::BadArguments,
+        Exhausted::Time { .. } => RefusalKind::TimedOut,
+        Exhausted::Cancelled => RefusalKind::Cancelled,
+        Exhausted::Busy | Exhausted::NeedsBlockingThread => RefusalKind::Internal,
+    };
+    Refusal::new(kind, why.to_string())
+}
+
+/// Why an action gave nothing, as a refusal.
+pub(super) fn failure_refusal(failure: ActionError) -> Refusal {
+    if let ActionError::Exhausted(why) | ActionError::Render(RenderError::Exhausted(why)) = failure {
+        return exhausted_refusal(why);
+    }
+    let message = match &failure {
+        ActionError::World(WorldError::TimedOut { stderr, .. }) if !stderr.bytes.trim_ascii().is_empty() => {
+            format!("{failure}:\n{}", tail(&stderr.to_display_text()))
+        }
+        _ => failure.to_string(),
+    };
+    let kind = match &failure {
+        ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
+        ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
+        ActionError::Render(_)
+        | ActionError::LeadingDash { .. }
+        | ActionError::NulByte { .. }
+        | ActionError::ArgumentTooLong { .. } => RefusalKind::BadArguments,
+        ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
+        ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
+        ActionError::Asks(_) => RefusalKind::InputRequired,
+        ActionError::RunChanged => RefusalKind::EntryChanged,
+        ActionError::Detached(_) => RefusalKind::Detached,
+        _ => RefusalKind::Internal,
+    };
+    let refusal = Refusal::new(kind, message);
+    match failure {
+        ActionError::MissingCapabilities(needs) => {
+            refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
+        }
+        ActionError::Asks(asking) => Refusal { pending_questions: Some(asking), ..refusal },
+        ActionError::Detached(checkpoint) => {
+            let asking = PendingQuestions { questions: Vec::new(), checkpoint: *checkpoint };
+            Refusal { pending_questions: Some(Box::new(asking)), ..refusal }
+        }
+        _ => refusal,
+    }
+}
+
+/// Why an entry gave nothing, to the step that used it.
+pub(super) fn refusal_to_failure(refusal: Refusal) -> ActionError {
+    match (refusal.kind, refusal.pending_questions) {
+        (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
+        (RefusalKind::InputRequired, Some(asking)) => ActionError::Asks(asking),
+        (RefusalKind::EntryChanged, _) => ActionError::RunChanged,
+        (RefusalKind::MissingCapability, _) => {
+            ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))
+        }
+        (RefusalKind::CustomCode(code), _) => ActionError::Message { message: refusal.message, code: Some(code) },
+        _ => ActionError::Message { message: refusal.message, code: None },
+    }
+}
+
+/// Whether a tool tells its model what went wrong; the rest is the client's to know.
+pub(super) fn is_tool_error(kind: RefusalKind) -> bool {
+    !matches!(
+        kind,
+        RefusalKind::Cancelled
+            | RefusalKind::InputRequired
+            | RefusalKind::EntryChanged
+            | RefusalKind::Detached
+            | RefusalKind::MissingCapability
+            | RefusalKind::CustomCode(_)
+    )
+}

@@ -1,0 +1,176 @@
+//! The files that the path of a resource template can name: `docs/{{name}}.md` turned round, for completion.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::budget::Budget;
+use crate::catalog::complete::MAX_COMPLETED_FILES;
+use crate::files::{FileEntry, Folder, Globs};
+use crate::template::{FilePath, Template, TemplatePart, value_to_text};
+use crate::uri::Operator;
+
+use super::{CompiledResource, MAX_RESOURCE_BYTES};
+
+/// A path with variables, of a resource whose URI has them.
+pub(super) struct PathValues<'a> {
+    pub(super) folder: &'a Folder,
+    /// Where the folder stands in the pack.
+    pub(super) literal: &'a Path,
+    pub(super) path: &'a Template<FilePath>,
+    pub(super) resource: &'a CompiledResource,
+    pub(super) budget: &'a Budget,
+}
+
+/// What it costs to hold a file against each byte of the values that are given: a URI is made of them, and taken apart.
+const OF_BYTE: usize = 256;
+
+/// A piece of the path below the folder.
+enum PathPiece {
+    Text(String),
+    /// A variable of the URI whose value is open, and whether it may hold a `/`.
+    Variable {
+        name: String,
+        spans_segments: bool,
+    },
+}
+
+/// Whether a path is turned round so as to give the values of a variable.
+pub(super) fn has_variable(path: &Template<FilePath>, variable: &str) -> bool {
+    let is_variable =
+        |part: &TemplatePart<'_>| matches!(part, TemplatePart::Variable(path) if argument_name(path) == Some(variable));
+    path.parts().is_some_and(|parts| parts.iter().any(is_variable))
+}
+
+/// The argument that a path of a template reads.
+fn argument_name(path: &[String]) -> Option<&str> {
+    match path {
+        [name] => Some(name),
+        [all, name] if all == "arguments" => Some(name),
+        _ => None,
+    }
+}
+
+impl PathValues<'_> {
+    /// The values of a variable with which the path is that of a file that can be read, those of other variables being
+    /// given. `None` where the path is more than text and variables.
+    pub(super) fn values(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<String>> {
+        let mut given = given.clone();
+        given.remove(variable);
+        let pieces = self.pieces(variable, &given)?;
+        let globs = Globs::new(&[&glob(&pieces)], &[]).ok()?;
+        let (pattern, names) = pattern(&pieces)?;
+        let entries = self.folder.walk(&globs, MAX_COMPLETED_FILES).unwrap_or_default();
+        let value = |entry: &FileEntry| {
+            let mut values = capture_values(&pattern, &names, &entry.path)?;
+            values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+            self.reads_file(&values, entry).then(|| values.remove(variable)).flatten()
+        };
+        let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let affordable =
+            |entry: &FileEntry| self.budget.charge_work((bytes + entry.path.len()).saturating_mul(OF_BYTE)).ok();
+        Some(entries.iter().map_while(|entry| affordable(entry).map(|()| value(entry))).flatten().collect())
+    }
+
+    /// The pieces of the path, with the values of variables where they are known, or have a default.
+    fn pieces(&self, variable: &str, given: &BTreeMap<String, String>) -> Option<Vec<PathPiece>> {
+        let mut known = self.resource.inputs.bind_with_defaults(given, self.budget);
+        known.insert(variable.to_owned(), Value::Null);
+        let scope = self.resource.pack_context.scope(known, self.budget);
+        let mut pieces = Vec::new();
+        for part in self.path.parts()? {
+            pieces.push(match part {
+                TemplatePart::Text(text) => PathPiece::Text(text.to_owned()),
+                TemplatePart::Variable(path) => {
+                    match (scope.get(path), argument_name(path).and_then(|name| self.variable_piece(name))) {
+                        (None | Some(Value::Null), Some(open)) => open,
+                        (value, _) => PathPiece::Text(value_to_text(value.unwrap_or(&Value::Null)).into_owned()),
+                    }
+                }
+            });
+        }
+        if let Some(PathPiece::Text(first)) = pieces.first_mut() {
+            let below = first.strip_prefix(&*self.literal.to_string_lossy()).unwrap_or(first);
+            *first = below.trim_start_matches('/').to_owned();
+        }
+        Some(pieces)
+    }
+
+    /// A variable of the URI, as far as its value is not known. What a query names is encoded whole by every client, and
+    /// `{id}` is one segment to its author.
+    fn variable_piece(&self, name: &str) -> Option<PathPiece> {
+        let variable = self.resource.template.variables().iter().find(|variable| variable.name == name)?;
+        let one = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
+        Some(PathPiece::Variable { name: name.to_owned(), spans_segments: !one.contains(&variable.operator) })
+    }
+
+    /// Whether a URI of these values reads this file.
+    fn reads_file(&self, values: &BTreeMap<String, String>, entry: &FileEntry) -> bool {
+        let CompiledResource { template, inputs, pack_context, .. } = self.resource;
+        let whole = template
+            .variables()
+            .iter()
+            .all(|variable| values.contains_key(&variable.name) || !inputs.requires(&variable.name));
+        let found = whole.then(|| template.matches(&template.expand(&|name| values.get(name).cloned())));
+        let known = match found {
+            Some(Some(found)) => inputs.bind_with_defaults(&found.into_iter().collect(), self.budget),
+            Some(None) => return false,
+            // As far as it is known without the others.
+            None => inputs.bind_with_defaults(values, self.budget),
+        };
+        let Ok(rendered) = self.path.render(&pack_context.scope(known, self.budget)) else { return false };
+        let rendered = Path::new(&rendered.text);
+        let below = rendered.strip_prefix(self.literal).unwrap_or(rendered);
+        below == Path::new(&entry.path) && entry.size <= MAX_RESOURCE_BYTES
+    }
+}
+
+/// The glob of all files that the pieces can name.
+fn glob(pieces: &[PathPiece]) -> String {
+    let mut glob = String::new();
+    for piece in pieces {
+        match piece {
+            PathPiece::Text(text) => glob += &Globs::escape(text),
+            PathPiece::Variable { spans_segments: false, .. } => glob.push('*'),
+            PathPiece::Variable { spans_segments: true, .. } => {
+                glob.truncate(glob.rfind('/').map_or(0, |slash| slash + 1));
+                glob += "**/*";
+                break;
+            }
+        }
+    }
+    glob
+}
+
+/// The expression that a path matches, and the names of what it captures.
+fn pattern(pieces: &[PathPiece]) -> Option<(Regex, Vec<&str>)> {
+    let mut text = "^".to_owned();
+    let mut names = Vec::new();
+    for piece in pieces {
+        match piece {
+            PathPiece::Text(literal) => text += &regex::escape(literal),
+            PathPiece::Variable { name, spans_segments } => {
+                text += if *spans_segments { "(.+)" } else { "([^/]+)" };
+                names.push(name.as_str());
+            }
+        }
+    }
+    text.push('$');
+    Some((Regex::new(&text).ok()?, names))
+}
+
+/// The values that a path gives; a variable that stands twice has one.
+fn capture_values(pattern: &Regex, names: &[&str], path: &str) -> Option<BTreeMap<String, String>> {
+    let captures = pattern.captures(path)?;
+    let mut values = BTreeMap::new();
+    for (name, group) in names.iter().zip(captures.iter().skip(1)) {
+        let value = group?.as_str();
+        let before = values.insert((*name).to_owned(), value.to_owned());
+        if before.is_some_and(|before| before != value) {
+            return None;
+        }
+    }
+    Some(values)
+}

@@ -1,0 +1,159 @@
+//! Roots: folders of which every matching file is a resource.
+
+use std::path::{Path, PathBuf};
+
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::files::{FileEntry, FileError, Folder, Globs};
+use crate::manifest;
+use crate::template::{Template, Text};
+use crate::uri::{Operator, UriTemplate};
+use crate::yaml::Spanned;
+
+/// How many files a root may list.
+const MAX_ROOT_FILES: usize = 200_000;
+
+/// A folder, and which of its files are resources.
+pub(super) struct ResourceRoot {
+    folder: Folder,
+    globs: Globs,
+    entries: Vec<FileEntry>,
+}
+
+impl ResourceRoot {
+    /// Checks a root as it was written, and lists its files.
+    pub(super) fn build(
+        written: &Spanned<manifest::Resource>,
+        root: &Spanned<String>,
+        template: &UriTemplate,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<ResourceRoot> {
+        check_root_uri(written, template, compiler)?;
+        let globs = compile_globs(written, compiler);
+        let folder = resolve_folder(root, compiler)?;
+        let globs = globs?;
+        for watched in folder.folders_to_watch(&globs).unwrap_or_default() {
+            compiler.findings.dependencies.add_folder(watched);
+        }
+        let entries = match folder.walk(&globs, MAX_ROOT_FILES) {
+            Ok(entries) => entries,
+            Err(error) => {
+                compiler.error(Code::Unreadable, root.location, error.to_string());
+                return None;
+            }
+        };
+        // The folder of a variable that is not set holds nothing, and that has been said.
+        if entries.is_empty() && folder.path() != Path::new("/") {
+            compiler.warning(Code::Glob, root.location, "this root has no matching file");
+        }
+        for entry in &entries {
+            compiler.findings.dependencies.add_file(folder.path().join(&entry.path));
+        }
+        Some(ResourceRoot { folder, globs, entries })
+    }
+
+    pub(super) fn resolve_folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(super) fn entries(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    /// Whether a path is one of its files, if it is there.
+    pub(super) fn matches(&self, path: &str) -> bool {
+        self.globs.matches(path)
+    }
+
+    /// The same, with a look at where it leads.
+    pub(super) fn shows(&self, path: &str) -> bool {
+        self.matches(path) && !self.folder.is_hidden(path, &self.globs)
+    }
+}
+
+fn check_root_uri(
+    written: &Spanned<manifest::Resource>,
+    template: &UriTemplate,
+    compiler: &mut Compiler<'_>,
+) -> Option<()> {
+    let whole_path = template.variables().len() == 1
+        && template
+            .variables()
+            .iter()
+            .all(|variable| matches!(variable.operator, Operator::Simple | Operator::Reserved));
+    if whole_path {
+        return Some(());
+    }
+    let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
+    compiler
+        .error(Code::Uri, at, "the `uri` of a root has exactly one variable, the path of a file")
+        .help("write it as `{+path}`, such as `src://{+path}`");
+    None
+}
+
+fn compile_globs(written: &manifest::Resource, compiler: &mut Compiler<'_>) -> Option<Globs> {
+    let texts = |written: Option<&Vec<Spanned<String>>>| -> Vec<String> {
+        written.into_iter().flatten().map(|pattern| pattern.value.clone()).collect()
+    };
+    let mut include = texts(written.include.as_ref());
+    if include.is_empty() {
+        include.push("**/*".to_owned());
+    }
+    let exclude = texts(written.exclude.as_ref());
+    let include: Vec<&str> = include.iter().map(String::as_str).collect();
+    let exclude: Vec<&str> = exclude.iter().map(String::as_str).collect();
+    match Globs::new(&include, &exclude) {
+        Ok(globs) => Some(globs),
+        Err(error) => {
+            let list = if error.excluded { &written.exclude } else { &written.include };
+            if let Some(pattern) = list.as_ref().and_then(|list| list.get(error.index)) {
+                compiler.error(Code::Glob, pattern.location, error.message);
+            }
+            None
+        }
+    }
+}
+
+/// The folder: a path of the pack, or what exactly one variable names, so that a server can work on its user's folder.
+fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
+    if !root.contains("{{") {
+        let path = compiler.resolve_path(root, root.location)?;
+        compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&path));
+        return report_unopened(compiler.pack.folder.subfolder(&path), root, compiler);
+    }
+    let template: Template<Text> = compiler.template(root, Exposure::Client)?;
+    let variable = match template.single_path() {
+        Some([env, name]) if env == "env" => name.clone(),
+        _ => {
+            compiler
+                .error(Code::Unsafe, root.location, "`root` is a path of the pack, or exactly one `{{env.NAME}}`")
+                .help("for a folder inside it, write a pattern under `include`");
+            return None;
+        }
+    };
+    compiler.check_folder_variable(&variable, root.location)?;
+    let value = compiler.pack.env.variables.get(&variable).and_then(|variable| variable.value.clone());
+    let Some(value) = value else {
+        compiler
+            .note(Code::Unset, root.location, format!("`{variable}` is not set, so this root is empty"))
+            .help("set it to a folder where the server is started");
+        return Some(Folder::in_memory(std::collections::BTreeMap::new()));
+    };
+    let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
+    compiler.findings.dependencies.add_folder(path.clone());
+    report_unopened(Folder::open(&path), root, compiler)
+}
+
+fn report_unopened(
+    folder: Result<Folder, FileError>,
+    root: &Spanned<String>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Folder> {
+    match folder {
+        Ok(folder) => Some(folder),
+        Err(error) => {
+            compiler.error(Code::NotFound, root.location, error.to_string());
+            None
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The front matter of a SKILL.md, held against the rules of the Agent Skills format.
+
+use serde_json::Value;
+
+use crate::catalog::listing::Object;
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, FileId, Span};
+use crate::yaml::{Location, parse_front_matter};
+
+/// How many characters a name, a description and a note on compatibility may have.
+const MAX_NAME_CHARS: usize = 64;
+const MAX_DESCRIPTION_CHARS: usize = 1024;
+const MAX_COMPATIBILITY_CHARS: usize = 500;
+
+/// The front matter of the SKILL.md of a folder, whole and as it was written. `None` where the skill breaks a rule, of
+/// which the author is warned.
+pub(super) fn check_front_matter(file: FileId, folder: &str, compiler: &mut Compiler<'_>) -> Option<Object> {
+    let before = compiler.findings.report.diagnostics().len();
+    let parsed = parse_front_matter(file, &mut compiler.findings.report);
+    compiler.findings.report.downgrade_from(before, "the skill is left out");
+    let Some((document, _)) = parsed else {
+        compiler
+            .warning(Code::Skill, Span::start_of(file), "a SKILL.md begins with front matter: the skill is left out")
+            .help("begin with `---`, `name:`, `description:`, `---`, a line each");
+        return None;
+    };
+    let at = compiler.findings.documents.add(document?);
+    let Value::Object(matter) = compiler.findings.documents.json(at) else {
+        compiler.warning(Code::Skill, at, "the front matter is no map: the skill is left out");
+        return None;
+    };
+    let mut checking = FrontMatterCheck { front_matter: &matter, at, compiler, is_valid: true };
+    checking.check_name(folder);
+    checking.check_description();
+    checking.check_optional_keys();
+    checking.is_valid.then_some(matter)
+}
+
+struct FrontMatterCheck<'a, 'c> {
+    front_matter: &'a Object,
+    at: Location,
+    compiler: &'a mut Compiler<'c>,
+    is_valid: bool,
+}
+
+impl FrontMatterCheck<'_, '_> {
+    fn check_name(&mut self, folder: &str) {
+        match self.text("name") {
+            None => self.warn_invalid("name", "a SKILL.md says its `name`", "the name of its folder"),
+            Some(name) if !is_skill_name(name) => {
+                let words = format!("`{name}` is no name of a skill");
+                self.warn_invalid("name", &words, "use 1 to 64 of `a-z`, `0-9` and single `-`, none of them at an end");
+            }
+            Some(name) if name != folder => {
+                let words = format!("the skill is called `{name}`, and its folder `{folder}`");
+                self.warn_invalid("name", &words, "call both the same");
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn check_description(&mut self) {
+        let help = "say what it does and when to use it, in 1 to 1024 characters";
+        match self.text("description") {
+            None => self.warn_invalid("description", "a SKILL.md says its `description`", help),
+            Some(text) if text.trim().is_empty() => {
+                self.warn_invalid("description", "the `description` says nothing", help)
+            }
+            Some(text) if text.chars().count() > MAX_DESCRIPTION_CHARS => {
+                let words = format!("the `description` has {} characters", text.chars().count());
+                self.warn_invalid("description", &words, help);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn check_optional_keys(&mut self) {
+        if self.front_matter.get("license").is_some_and(|license| !license.is_string()) {
+            self.warn_invalid("license", "`license` is no text", "the name of a licence, or of a file of the skill");
+        }
+        let fits = |text: &str| (1..=MAX_COMPATIBILITY_CHARS).contains(&text.chars().count());
+        if self.front_matter.get("compatibility").is_some_and(|note| !note.as_str().is_some_and(fits)) {
+            let words = "`compatibility` is a text of 1 to 500 characters";
+            self.warn_invalid("compatibility", words, "what the skill needs around it, in a sentence");
+        }
+        if self.front_matter.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
+            self.warn_invalid("metadata", "`metadata` is no map", "texts by keys of your own");
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.front_matter.get(key)?.as_str()
+    }
+
+    fn warn_invalid(&mut self, key: &str, words: &str, help: &str) {
+        self.is_valid = false;
+        let place = self.compiler.findings.documents.value_at(self.at, &format!("/{key}"));
+        self.compiler.warning(Code::Skill, place, format!("{words}: the skill is left out")).help(help);
+    }
+}
+
+fn is_skill_name(name: &str) -> bool {
+    let fine = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let hyphens = name.starts_with('-') || name.ends_with('-') || name.contains("--");
+    !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(fine) && !hyphens
+}

@@ -1,0 +1,266 @@
+//! How often a tool may be called, and how many of its calls may run at once.
+//!
+//! A refusal says when to try again. Nothing waits and no timer runs: the calls of the last while are remembered, and
+//! counted when the next one comes. What is not here: what any one client may ask for (server/).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::manifest;
+use crate::yaml::{Location, Spanned};
+
+/// How many calls are remembered at most: each takes 16 bytes.
+const MAX_RATE_CALLS: u32 = 100_000;
+
+/// The limits of one tool.
+#[derive(Default)]
+pub(super) struct ToolLimit {
+    rate: Option<Rate>,
+    max_concurrent: Option<u32>,
+    /// Shared with the same tool of later catalogs: a reload forgives nothing.
+    usage: OnceLock<Arc<Mutex<ToolUsage>>>,
+}
+
+struct Rate {
+    calls: u32,
+    per: Duration,
+}
+
+#[derive(Default)]
+struct ToolUsage {
+    /// When the calls of the last while began, oldest first.
+    calls: VecDeque<Instant>,
+    running: u32,
+}
+
+/// A call that was let in; it is over when this is dropped.
+pub(super) struct ConcurrencyPermit {
+    used: Arc<Mutex<ToolUsage>>,
+}
+
+impl ToolLimit {
+    /// Checks the limits of a tool. `None` where it has none.
+    pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<ToolLimit> {
+        let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
+        if let Some(most) = written.concurrency.as_ref().filter(|most| most.value == 0) {
+            report_zero(most.location, compiler);
+        }
+        let at_once = written.concurrency.as_ref().map(|most| most.value);
+        (rate.is_some() || at_once.is_some()).then(|| ToolLimit {
+            rate,
+            max_concurrent: at_once,
+            usage: OnceLock::new(),
+        })
+    }
+
+    /// Goes on counting where an earlier catalog's limit of the same tool is.
+    pub(super) fn inherit_usage(&self, earlier: &ToolLimit) {
+        // Only a catalog that is served already has an own count, and that one follows nobody.
+        let _ = self.usage.set(earlier.usage().clone());
+    }
+
+    /// Lets a call in, or says in words when to try again. One that only goes on was let in before, and what it came
+    /// with to go on is good for once.
+    pub(super) fn acquire(&self, name: &str, is_new: bool) -> Result<ConcurrencyPermit, String> {
+        let used = self.usage();
+        let mut counted = lock(used);
+        if let Some(most) = self.max_concurrent.filter(|most| is_new && counted.running >= *most) {
+            let times = if most == 1 { "one call".to_owned() } else { format!("{most} calls") };
+            return Err(format!("`{name}` runs {times} at once, and does so now; try again when one has ended"));
+        }
+        if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
+            rate.record_call(&mut counted.calls, Instant::now()).map_err(|wait| {
+                format!("`{name}` may be called {}; try again in {}", rate.describe(), format_wait(wait))
+            })?;
+        }
+        counted.running += 1;
+        drop(counted);
+        Ok(ConcurrencyPermit { used: used.clone() })
+    }
+
+    fn usage(&self) -> &Arc<Mutex<ToolUsage>> {
+        self.usage.get_or_init(Arc::default)
+    }
+}
+
+impl Drop for ConcurrencyPermit {
+    fn drop(&mut self) {
+        let mut used = lock(&self.used);
+        used.running = used.running.saturating_sub(1);
+    }
+}
+
+impl Rate {
+    /// Counts a call, or says how long it is too early.
+    fn record_call(&self, calls: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {
+        while calls.front().is_some_and(|first| now.duration_since(*first) >= self.per) {
+            calls.pop_front();
+        }
+        // After a reload with a lower limit there are more than it allows.
+        let too_many = (calls.len() + 1).saturating_sub(self.calls as usize);
+        match too_many.checked_sub(1).and_then(|last| calls.get(last)) {
+            Some(last) => Err(self.per.saturating_sub(now.duration_since(*last))),
+            None => {
+                calls.push_back(now);
+                Ok(())
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        let times = if self.calls == 1 { "once".to_owned() } else { format!("{} times", self.calls) };
+        match self.per.as_millis() {
+            1000 => format!("{times} a second"),
+            60_000 => format!("{times} a minute"),
+            3_600_000 => format!("{times} an hour"),
+            86_400_000 => format!("{times} a day"),
+            _ => format!("{times} in {}", format_wait(self.per)),
+        }
+    }
+}
+
+/// A time to wait, in words, rounded up.
+pub fn format_wait(wait: Duration) -> String {
+    let milliseconds = wait.as_millis() + u128::from(!wait.subsec_nanos().is_multiple_of(1_000_000));
+    match milliseconds {
+        0..1000 => format!("{milliseconds} ms"),
+        1000..120_000 => format!("{} s", milliseconds.div_ceil(1000)),
+        120_000..7_200_000 => format!("{} min", milliseconds.div_ceil(60_000)),
+        _ => format!("{} h", milliseconds.div_ceil(3_600_000)),
+    }
+}
+
+fn lock(used: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
+    used.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
+    let (Some(calls), Some(per)) = (&limit.calls, &limit.per) else {
+        compiler
+            .error(Code::MissingKey, limit.location, "`rateLimit` needs `calls` and `per`")
+            .help("write `{ calls: 10, per: 1m }`");
+        return None;
+    };
+    if calls.value == 0 {
+        report_zero(calls.location, compiler);
+    }
+    if calls.value > MAX_RATE_CALLS {
+        compiler
+            .error(Code::BadValue, calls.location, format!("expected at most {MAX_RATE_CALLS}"))
+            .help("say it for a shorter time, such as `{ calls: 100, per: 1s }`");
+    }
+    if per.value.to_std().is_zero() {
+        compiler.error(Code::BadValue, per.location, "expected a time, and this is none").help("such as `1m`");
+    }
+    Some(Rate { calls: calls.value, per: per.value.to_std() })
+}
+
+fn report_zero(at: Location, compiler: &mut Compiler<'_>) {
+    compiler.error(Code::BadValue, at, "expected at least 1: with 0 it could never be called");
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limit(calls: u32, per: u64, at_once: Option<u32>) -> ToolLimit {
+        let rate = Some(Rate { calls, per: Duration::from_secs(per) });
+        ToolLimit { rate, max_concurrent: at_once, usage: OnceLock::new() }
+    }
+
+    fn refusal(limit: &ToolLimit) -> String {
+        limit.acquire("x", true).err().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rate_limit_admits_calls_and_says_when_to_retry() {
+        let limit = limit(3, 60, None);
+        for _ in 0..3 {
+            limit.acquire("x", true).ok().unwrap();
+            tokio::time::advance(Duration::from_secs(10)).await;
+        }
+        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 30 s");
+        tokio::time::advance(Duration::from_millis(29_999)).await;
+        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 1 ms");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        limit.acquire("x", true).ok().unwrap();
+        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 10 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_call_does_not_count() {
+        let limit = limit(1, 1, None);
+        limit.acquire("x", true).ok().unwrap();
+        for _ in 0..9 {
+            tokio::time::advance(Duration::from_millis(100)).await;
+            assert!(limit.acquire("x", true).is_err());
+        }
+        tokio::time::advance(Duration::from_millis(100)).await;
+        limit.acquire("x", true).ok().unwrap();
+    }
+
+    #[test]
+    fn concurrency_limit_frees_on_drop() {
+        let limit = limit(100, 1, Some(2));
+        let first = limit.acquire("x", true).ok().unwrap();
+        let _second = limit.acquire("x", true).ok().unwrap();
+        assert_eq!(refusal(&limit), "`x` runs 2 calls at once, and does so now; try again when one has ended");
+        drop(first);
+        limit.acquire("x", true).ok().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn usage_carries_over_to_next_catalog() {
+        let before = limit(3, 60, Some(1));
+        for _ in 0..3 {
+            before.acquire("x", true).ok().unwrap();
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        let after = limit(2, 60, Some(1));
+        after.inherit_usage(&before);
+        assert_eq!(refusal(&after), "`x` may be called 2 times a minute; try again in 58 s");
+        tokio::time::advance(Duration::from_secs(58)).await;
+        let _running = after.acquire("x", true).ok().unwrap();
+        assert!(refusal(&before).contains("runs one call at once"));
+    }
+
+    #[test]
+    fn wait_is_formatted_and_rounded_up() {
+        let said = [(0, "0 ms"), (1, "1 ms"), (999, "999 ms"), (1001, "2 s"), (60_000, "60 s"), (120_001, "3 min")];
+        for (milliseconds, words) in said {
+            assert_eq!(format_wait(Duration::from_millis(milliseconds)), words);
+        }
+        assert_eq!(format_wait(Duration::from_nanos(1)), "1 ms");
+        assert_eq!(format_wait(Duration::from_secs(7200)), "2 h");
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_exceeds_the_rate(
+            calls in 1_u32..5,
+            gaps in proptest::collection::vec(0_u64..40, 1..60),
+        ) {
+            let rate = Rate { calls, per: Duration::from_secs(60) };
+            let mut now = Instant::now();
+            let (mut counted, mut let_in) = (VecDeque::new(), Vec::new());
+            for gap in gaps {
+                now += Duration::from_secs(gap);
+                match rate.record_call(&mut counted, now) {
+                    Ok(()) => let_in.push(now),
+                    Err(wait) => prop_assert!(rate.record_call(&mut counted.clone(), now + wait).is_ok()),
+                }
+            }
+            for window in let_in.windows(calls as usize + 1) {
+                prop_assert!(window[calls as usize].duration_since(window[0]) >= rate.per);
+            }
+        }
+    }
+}

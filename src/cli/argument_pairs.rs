@@ -1,0 +1,189 @@
+//! The `NAME=VALUE` words of `get` and `call`.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+/// Arguments as they were written, by name, in that order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ArgumentPairs(IndexMap<String, String>);
+
+/// Why the words are no arguments.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentPairError {
+    /// A word without `=`.
+    #[error("`{word}` has no `=`: write arguments as NAME=VALUE")]
+    MissingEquals {
+        /// The word.
+        word: String,
+    },
+    /// A word that begins with `=`.
+    #[error("`{word}` has no name before its `=`")]
+    MissingName {
+        /// The word.
+        word: String,
+    },
+    /// A name that stands twice.
+    #[error("`{name}` is given twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// A file that holds a value and cannot be read.
+    #[error("`{name}` is to be read from `{}`: {source}", path.display())]
+    Unreadable {
+        /// The name.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A second value from stdin.
+    #[error("`{name}` is to be read from stdin, which another argument has already read")]
+    StdinReused {
+        /// The name.
+        name: String,
+    },
+}
+
+impl ArgumentPairs {
+    /// Reads words: `NAME=VALUE`, `NAME=@FILE`, `NAME=@-` for `stdin`, `NAME=@@VALUE` for a value that begins with `@`.
+    pub fn parse(words: &[String], stdin: &mut dyn Read) -> Result<ArgumentPairs, ArgumentPairError> {
+        let mut stdin = Some(stdin);
+        let mut pairs = IndexMap::new();
+        for word in words {
+            let (name, written) =
+                word.split_once('=').ok_or_else(|| ArgumentPairError::MissingEquals { word: word.clone() })?;
+            if name.is_empty() {
+                return Err(ArgumentPairError::MissingName { word: word.clone() });
+            }
+            let value = read_value(name, written, &mut stdin)?;
+            if pairs.insert(name.to_owned(), value).is_some() {
+                return Err(ArgumentPairError::Duplicate { name: name.to_owned() });
+            }
+        }
+        Ok(ArgumentPairs(pairs))
+    }
+
+    /// The values as text, as a prompt takes them.
+    pub fn into_strings(self) -> Map<String, Value> {
+        self.0.into_iter().map(|(name, text)| (name, Value::String(text))).collect()
+    }
+
+    /// The values as a tool takes them, by the `properties` of its input schema.
+    pub fn into_typed(self, input_schema: &Value) -> Map<String, Value> {
+        let property = |name: &str| input_schema.get("properties").and_then(|all| all.get(name));
+        self.0.into_iter().map(|(name, text)| (name.clone(), typed_value(text, property(&name)))).collect()
+    }
+}
+
+fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> Result<String, ArgumentPairError> {
+    let Some(source) = written.strip_prefix('@') else { return Ok(written.to_owned()) };
+    if source.starts_with('@') {
+        return Ok(source.to_owned());
+    }
+    let unreadable = |source_error| {
+        let path = PathBuf::from(if source == "-" { "stdin" } else { source });
+        ArgumentPairError::Unreadable { name: name.to_owned(), path, source: source_error }
+    };
+    if source != "-" {
+        return std::fs::read_to_string(source).map_err(unreadable);
+    }
+    let stdin = stdin.take().ok_or_else(|| ArgumentPairError::StdinReused { name: name.to_owned() })?;
+    let mut text = String::new();
+    stdin.read_to_string(&mut text).map_err(unreadable)?;
+    Ok(text)
+}
+
+/// Text where the schema takes text. Otherwise what the text says as JSON, or the text, for validation to complain of.
+fn typed_value(text: String, schema: Option<&Value>) -> Value {
+    let types = schema_types(schema);
+    let listed = schema.and_then(|schema| schema.get("enum")).and_then(Value::as_array);
+    if types == ["string"] || listed.is_some_and(|listed| listed.iter().any(|value| value == &text)) {
+        return Value::String(text);
+    }
+    match serde_json::from_str::<Value>(&text) {
+        Ok(value) if !types.contains(&"string") || types.contains(&json_type(&value)) => value,
+        _ => Value::String(text),
+    }
+}
+
+/// The types that a schema names; none where it does not say.
+fn schema_types(schema: Option<&Value>) -> Vec<&str> {
+    match schema.and_then(|schema| schema.get("type")) {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<ArgumentPairs, ArgumentPairError> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        ArgumentPairs::parse(&words, &mut "from stdin".as_bytes())
+    }
+
+    #[test]
+    fn value_is_all_after_the_first_equals() {
+        let texts = parse(&["a=1", "b=x=y", "c=", "d=@@home"]).unwrap().into_strings();
+        assert_eq!(Value::Object(texts), json!({ "a": "1", "b": "x=y", "c": "", "d": "@home" }));
+    }
+
+    #[test]
+    fn a_value_may_come_from_a_file_or_stdin() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "from a file").unwrap();
+        let texts = parse(&[&format!("a=@{}", file.path().display()), "b=@-"]).unwrap().into_strings();
+        assert_eq!(Value::Object(texts), json!({ "a": "from a file", "b": "from stdin" }));
+    }
+
+    #[test]
+    fn invalid_arguments_give_precise_errors() {
+        for (words, expected) in [
+            (&["x"][..], "`x` has no `=`: write arguments as NAME=VALUE"),
+            (&["=1"], "`=1` has no name before its `=`"),
+            (&["a=1", "a=2"], "`a` is given twice"),
+            (&["a=@-", "b=@-"], "`b` is to be read from stdin, which another argument has already read"),
+        ] {
+            assert_eq!(parse(words).unwrap_err().to_string(), expected);
+        }
+        let missing = parse(&["a=@/no/such/file"]).unwrap_err().to_string();
+        assert!(missing.starts_with("`a` is to be read from `/no/such/file`: "), "{missing}");
+    }
+
+    #[test]
+    fn values_are_typed_by_the_input_schema() {
+        let schema = json!({ "properties": {
+            "text": { "type": "string" }, "count": { "type": "integer" }, "on": { "type": "boolean" },
+            "list": { "type": "array" }, "bad": { "type": "integer" }, "maybe": { "type": ["string", "null"] },
+            "choice": { "enum": ["1", "2"] }, "open": {},
+        } });
+        let words = ["text=3", "count=3", "on=true", "list=[1]", "bad=x", "maybe=3", "choice=1", "open={}", "other=y"];
+        let expected = json!({
+            "text": "3", "count": 3, "on": true, "list": [1], "bad": "x", "maybe": "3", "choice": "1", "open": {}, "other": "y"
+        });
+        assert_eq!(Value::Object(parse(&words).unwrap().into_typed(&schema)), expected);
+        assert_eq!(parse(&["maybe=null"]).unwrap().into_typed(&schema).get("maybe"), Some(&Value::Null));
+    }
+}

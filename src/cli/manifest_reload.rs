@@ -1,0 +1,145 @@
+//! What a reload does: load, build, and put a catalog that is accepted in the place of the old one, or say why that one
+//! stays.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::Output;
+use super::request::load_and_build;
+use super::serve::watch_set;
+use crate::catalog::{BuildOutcome, Catalog, Usage};
+use crate::diagnostic::{self, Diagnostic, Format, Report};
+use crate::load::ManifestLocation;
+use crate::reload::{LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+use crate::server::LiveCatalog;
+
+/// Keeps what is served current.
+pub(super) struct ManifestReload {
+    place: ManifestLocation,
+    usage: Usage,
+    live: LiveCatalog,
+    output: Output,
+    last_watch_set: WatchSet,
+    reported: ReportedWarnings,
+    /// What was read the last time, to tell an edit from a touch.
+    last_fingerprint: Option<u64>,
+}
+
+impl ManifestReload {
+    /// Keeps current what `live` serves.
+    pub(super) fn new(place: ManifestLocation, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
+        ManifestReload {
+            place,
+            usage,
+            live,
+            output,
+            last_watch_set: WatchSet::default(),
+            reported: ReportedWarnings::default(),
+            last_fingerprint: None,
+        }
+    }
+
+    /// Goes on from the load that is served already.
+    pub(super) fn continue_from(self, report: &Report, said: ReportedWarnings, watched: &WatchSet) -> ManifestReload {
+        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
+        ManifestReload { last_fingerprint: last, reported: said, last_watch_set: watched.clone(), ..self }
+    }
+
+    /// Serves a catalog from now on, and says what is other than it was.
+    fn publish_catalog(
+        &mut self,
+        catalog: Arc<Catalog>,
+        report: &Report,
+        (round, content_changed): (ReloadInfo, bool),
+    ) {
+        let (changes, took) = (self.live.replace(catalog), round.elapsed.as_millis());
+        self.reported.log_new(report);
+        if changes.has_changes() {
+            tracing::info!(target: "folio::reload", "reloaded in {took} ms: {changes}");
+        } else if content_changed || round.requested {
+            tracing::info!(target: "folio::reload", "reloaded in {took} ms: no list changed");
+        }
+    }
+
+    /// Says why the catalog that is served stays.
+    fn report_rejection(&mut self, report: &Report) {
+        self.output.eprint(&diagnostic::render(report, Format::Text, self.output.error_style()));
+        tracing::error!(target: "folio::reload", "not reloaded: the last good version stays");
+        self.reported = ReportedWarnings::from_report(report);
+    }
+}
+
+/// The warnings of the last load: an author at work is told of each when it comes up, and not at every save.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ReportedWarnings(HashSet<String>);
+
+impl ReportedWarnings {
+    fn from_report(report: &Report) -> ReportedWarnings {
+        ReportedWarnings(report.warnings().map(|warning| ReportedWarnings::warning_key(report, warning)).collect())
+    }
+
+    /// A warning, wherever it stands in its file.
+    fn warning_key(report: &Report, warning: &Diagnostic) -> String {
+        let source = warning.span.and_then(|span| report.sources.get(span.file));
+        let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
+        format!("{path}\0{}\0{}", warning.code.as_str(), warning.message)
+    }
+
+    /// Says each warning that is new in one line.
+    pub(super) fn log_new(&mut self, report: &Report) {
+        for warning in
+            report.warnings().filter(|warning| !self.0.contains(&ReportedWarnings::warning_key(report, warning)))
+        {
+            let line = diagnostic::render_line(report, warning);
+            tracing::warn!(target: "folio::manifest", "{}", line.trim_end());
+        }
+        *self = ReportedWarnings::from_report(report);
+    }
+}
+
+impl ReloadSource for ManifestReload {
+    type Outcome = BuildOutcome;
+
+    fn load(&mut self) -> LoadOutput<BuildOutcome> {
+        let built = load_and_build(&self.place, &self.output);
+        let mut watch = watch_set(built.reads.clone());
+        if built.catalog.is_none() {
+            // What a broken manifest does not reach is watched on, for the mend may be there.
+            watch.files.extend(self.last_watch_set.files.iter().cloned());
+            watch.folders.extend(self.last_watch_set.folders.iter().cloned());
+        }
+        self.last_watch_set = watch.clone();
+        LoadOutput { outcome: built, watch }
+    }
+
+    fn publish(&mut self, mut built: BuildOutcome, round: ReloadInfo) {
+        let digest = load_fingerprint(&built.report, built.catalog.as_deref());
+        let content_changed = self.last_fingerprint.replace(digest) != Some(digest);
+        match built.accept(&self.usage) {
+            Ok(catalog) => self.publish_catalog(catalog, &built.report, (round, content_changed)),
+            Err(_) if content_changed || round.requested => self.report_rejection(&built.report),
+            Err(_) => {}
+        }
+    }
+}
+
+/// A number for everything that was read, listed and found wrong: the files of a root by their sizes and times.
+fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for number in 0..report.sources.count() {
+        if let Some(source) = report.sources.get_index(number) {
+            source.path().hash(&mut hasher);
+            source.text().hash(&mut hasher);
+        }
+    }
+    diagnostic::render_lines(report).hash(&mut hasher);
+    for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
+        let modified = resource.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
+        (&resource.uri, resource.size, modified).hash(&mut hasher);
+    }
+    for file in catalog.iter().flat_map(|catalog| &catalog.lists().skills).flat_map(|skill| &skill.resources) {
+        (&file.uri, &file.digest).hash(&mut hasher);
+    }
+    hasher.finish()
+}

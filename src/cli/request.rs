@@ -1,0 +1,105 @@
+//! From a path on the command line to a catalog, or to a report for the person who gave it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::{Exit, Output};
+use crate::catalog::{BuildOutcome, Catalog, Usage, build};
+use crate::diagnostic::{self, Format};
+use crate::load::{EnvSource, ManifestLocation, load};
+use crate::server::{LiveCatalog, ServeOptions};
+use crate::transport::in_process::{self, RequestError};
+use crate::world::RealWorld;
+
+/// Finds what a path means.
+pub(super) fn resolve_location(path: &Path) -> anyhow::Result<ManifestLocation> {
+    ManifestLocation::resolve(path).context("could not begin")
+}
+
+/// Loads and builds what stands at a place, and has `output` keep its secrets.
+pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
+    let built = build(load(place, &EnvSource::Process));
+    output.add_secrets(&built);
+    built
+}
+
+/// The world, in which programs are started by folio itself under another name.
+pub(super) fn new_world() -> RealWorld {
+    // On Linux this is the file that runs, whatever has become of its path since.
+    let own = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
+    match own {
+        Ok(own) => RealWorld::new().with_supervisor(own),
+        Err(_) => RealWorld::new(),
+    }
+}
+
+/// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
+pub(super) fn load_catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
+    let mut built = load_and_build(&resolve_location(path)?, output);
+    match built.accept(&Usage::Local) {
+        Ok(catalog) => Ok(Ok(catalog)),
+        Err(_) => {
+            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            Ok(Err(Exit::Failure))
+        }
+    }
+}
+
+/// Asks a catalog one request, by the very path that a client's request takes.
+pub(super) fn send_request(
+    catalog: Arc<Catalog>,
+    method: &str,
+    params: Value,
+) -> anyhow::Result<Result<Value, RequestError>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let options = ServeOptions { watching: false, declare_all: true };
+    let answer = runtime.block_on(async {
+        let live = LiveCatalog::new(catalog, Arc::new(new_world()), options);
+        in_process::ask(&live, method, params).await
+    });
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    Ok(answer)
+}
+
+/// Asks, and prints the answer: as JSON where that is wished for, else as `show` does.
+pub(super) fn request_and_print(
+    catalog: Arc<Catalog>,
+    (method, params): (&str, Value),
+    (json, output): (bool, &Output),
+    show: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    match send_request(catalog, method, params)? {
+        Ok(result) if json => {
+            output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
+            Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+        }
+        Ok(result) => show(&result, output),
+        Err(failure) => {
+            output.eprint(&format!("error: {}\n", diagnostic::sanitize(&failure.to_string())));
+            Ok(Exit::Failure)
+        }
+    }
+}
+
+/// A block of content as a person reads it.
+pub(super) fn format_content_block(block: &Value) -> String {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    let within = |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
+    match text("type") {
+        "text" => text("text").to_owned(),
+        "resource_link" => format!("[link to {}]", text("uri")),
+        "resource" => match within("text") {
+            Some(body) => format!("[resource {}]\n{body}", within("uri").unwrap_or_default()),
+            None => format!("[resource {}: bytes]", within("uri").unwrap_or_default()),
+        },
+        kind => format!("[{kind}, {}, {} bytes in base64]", text("mimeType"), text("data").len()),
+    }
+}
+
+/// A text that ends its line.
+pub(super) fn ensure_newline(text: &str) -> String {
+    if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+}

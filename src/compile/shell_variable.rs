@@ -1,0 +1,115 @@
+//! `$NAME` and `${NAME}` where nothing expands them: no shell reads a manifest.
+
+use std::any::TypeId;
+use std::ops::Range;
+
+use super::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::is_identifier;
+use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, Text, Url};
+use crate::yaml::Spanned;
+
+/// What is taken for a mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellVariableCheck {
+    /// `$NAME` and `${NAME}` of what is in scope, and any in capitals.
+    ArgvElement,
+    /// `${NAME}` of what is in scope, and any variable in capitals.
+    Value,
+    /// `$NAME` and `${NAME}` of what is in scope.
+    InScope,
+    /// `${NAME}` of an argument.
+    Body,
+}
+
+impl ShellVariableCheck {
+    /// What is taken for a mistake in a kind of template.
+    pub(super) fn of_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
+        let slot = TypeId::of::<S>();
+        let values =
+            [TypeId::of::<HeaderSlot>(), TypeId::of::<Url>(), TypeId::of::<EnvValue>(), TypeId::of::<QueryValue>()];
+        if values.contains(&slot) {
+            return Some(ShellVariableCheck::Value);
+        }
+        (slot == TypeId::of::<Text>() && exposure == Exposure::Client).then_some(ShellVariableCheck::Body)
+    }
+}
+
+/// A `$NAME` in a text.
+struct ShellVariable<'t> {
+    range: Range<usize>,
+    name: &'t str,
+    braces: bool,
+}
+
+impl Compiler<'_> {
+    /// Warns of every `$NAME` that an author probably expects to be expanded.
+    pub fn warn_shell_variables(&mut self, text: &Spanned<String>, dollars: ShellVariableCheck) {
+        for variable in variables(text) {
+            let Some(instead) = self.suggest_template(&variable, dollars) else { continue };
+            let span = self.span_within(text.location, variable.range.clone());
+            let declared = instead.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
+            let words = format!("`{}` stays as it is: no shell reads it", text.get(variable.range).unwrap_or_default());
+            let fault = self.warning(Code::Unused, span, words);
+            if declared || !instead.starts_with("{{env.") {
+                fault.help(format!("write `{instead}`")).fix(span, instead);
+            } else {
+                fault.help(format!("declare `{}` under `env`, and write `{instead}`", variable.name));
+            }
+        }
+    }
+
+    /// The template that means what a variable is meant to; `None` where it is probably text.
+    fn suggest_template(&self, variable: &ShellVariable<'_>, dollars: ShellVariableCheck) -> Option<String> {
+        let name = variable.name;
+        let any_form =
+            variable.braces || matches!(dollars, ShellVariableCheck::ArgvElement | ShellVariableCheck::InScope);
+        if any_form && (self.is_argument(name) || self.argument_locations.contains_key(name)) {
+            return Some(format!("{{{{{name}}}}}"));
+        }
+        let capitals = name.len() > 1 && name.chars().all(|letter| !letter.is_ascii_lowercase());
+        let variable = match dollars {
+            ShellVariableCheck::Body => false,
+            ShellVariableCheck::InScope => self.pack.env.variables.contains_key(name),
+            ShellVariableCheck::ArgvElement | ShellVariableCheck::Value => {
+                self.pack.env.variables.contains_key(name) || capitals
+            }
+        };
+        variable.then(|| format!("{{{{env.{name}}}}}"))
+    }
+
+    fn is_argument(&self, name: &str) -> bool {
+        matches!(self.scope_shape.get("arguments"), Some(Shape::Object(arguments)) if arguments.contains_key(name))
+    }
+}
+
+/// Every `$NAME` and `${NAME}` of a text that is not behind `$` or a backslash.
+fn variables(text: &str) -> impl Iterator<Item = ShellVariable<'_>> {
+    text.match_indices('$').filter_map(move |(start, _)| {
+        let rest = text.get(start + 1..)?;
+        if text.get(..start)?.ends_with(['$', '\\']) {
+            return None;
+        }
+        let braces = rest.starts_with('{');
+        let from = usize::from(braces);
+        let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let name = rest.get(from..)?.split(|letter| !word(letter)).next().filter(|name| is_identifier(name))?;
+        let end = from + name.len();
+        if braces && !rest.get(end..)?.starts_with('}') {
+            return None;
+        }
+        Some(ShellVariable { range: start..start + 1 + end + usize::from(braces), name, braces })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_variables_are_recognized() {
+        let text = "$A ${b} $5 ${{ x }} $$C \\$D ${e:-f} $ ${} $g-h a$i";
+        let found: Vec<&str> = variables(text).map(|variable| &text[variable.range]).collect();
+        assert_eq!(found, ["$A", "${b}", "$g", "$i"]);
+    }
+}

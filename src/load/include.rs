@@ -1,0 +1,141 @@
+//! `include`: fragments and prompt files.
+
+use std::path::{Path, PathBuf};
+
+use super::EntryFile;
+use super::paths::file_stem;
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, FileId, Span};
+use crate::files::Globs;
+use crate::manifest::{Fragment, Prompt};
+use crate::notation::{TextOrFile, is_identifier};
+use crate::yaml::{Location, Spanned, from_document, parse, parse_front_matter};
+
+/// Reads an included file. `None` where it holds no entries.
+pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
+    let path = &file.value;
+    if is_readme(path) {
+        return None;
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if !matches!(extension, "yaml" | "yml" | "md") {
+        let words = format!("`{}` is neither a fragment (`.yaml`) nor a prompt file (`.md`)", path.display());
+        compiler.error(Code::BadValue, file.location, words);
+        return None;
+    }
+    let text = compiler.read_text_file(&Spanned::new(path.to_string_lossy().into_owned(), file.location))?;
+    let base = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut written = EntryFile { base, ..EntryFile::default() };
+    if extension == "md" {
+        let (name, prompt) = read_prompt_file(text.location.file(), path, compiler)?;
+        written.prompts.insert(name, prompt);
+    } else {
+        read_fragment(text.location.file(), &mut written, compiler);
+    }
+    Some(written)
+}
+
+/// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
+pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
+        compiler
+            .error(Code::BadName, written.location, format!("`{}` is never a prompt file", written.value))
+            .help("give it another name: that is what the prompt is called");
+    }
+}
+
+fn is_readme(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
+}
+
+fn read_fragment(file: FileId, written: &mut EntryFile, compiler: &mut Compiler<'_>) -> Option<()> {
+    let document = parse(file, &mut compiler.findings.report)?;
+    if document.is_empty() {
+        return None;
+    }
+    let fragment: Fragment = from_document(&document, &mut compiler.findings.report)?;
+    compiler.findings.documents.add(document);
+    if let Some(version) = fragment.folio.filter(|version| version.value != 1) {
+        compiler.error(Code::Version, version.location, format!("this folio reads version 1, not {}", version.value));
+    }
+    written.prompts = fragment.prompts;
+    written.resources = fragment.resources;
+    written.tools = fragment.tools;
+    written.tests = fragment.tests;
+    Some(())
+}
+
+/// A prompt whose text is the body of a file, and whose other keys are its front matter.
+fn read_prompt_file(
+    file: FileId,
+    path: &Path,
+    compiler: &mut Compiler<'_>,
+) -> Option<(Spanned<String>, Spanned<Prompt>)> {
+    let (prompt, at, body) = match parse_front_matter(file, &mut compiler.findings.report) {
+        None => {
+            refuse_late_front_matter(file, compiler)?;
+            (Prompt::default(), Location::start_of(file), 0)
+        }
+        Some((None, _)) => return None,
+        Some((Some(document), body)) => {
+            let prompt = from_document(&document, &mut compiler.findings.report).unwrap_or_default();
+            (prompt, compiler.findings.documents.add(document), body)
+        }
+    };
+    let mut prompt: Prompt = prompt;
+    if let Some(text) = &prompt.text {
+        compiler
+            .error(Code::Conflict, text.location, "the text of a prompt file is its body")
+            .help("move this below the front matter");
+    }
+    if let Some(messages) = &prompt.messages {
+        compiler
+            .error(Code::Conflict, messages.location, "the text of a prompt file is its body, so it has no `messages`")
+            .help("write a prompt with several messages in YAML");
+        prompt.messages = None;
+    }
+    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let body = skip_blank_lines(&whole, body);
+    let text = whole.get(body..).unwrap_or_default().to_owned();
+    if text.trim().is_empty() && prompt.text.is_none() {
+        compiler.error(Code::MissingKey, Span::new(file, body, body), "this prompt file has no text");
+    }
+    prompt.text = Some(Spanned::new(TextOrFile::Text(text), Location::text_from(file, body)));
+    let name = Spanned::new(file_stem(path), Location::start_of(file));
+    Some((name, Spanned::new(prompt, at)))
+}
+
+/// Refuses front matter that stands behind empty lines or spaces, where it would be text.
+fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
+    let whole = compiler.findings.report.sources.get(file)?.text().clone();
+    let start = skip_blank_lines(&whole, 0);
+    let mut lines = whole.get(start..)?.lines();
+    let Some(first) = lines.next().filter(|line| line.trim() == "---") else { return Some(()) };
+    let mut inside = lines.by_ref().take_while(|line| line.trim() != "---").peekable();
+    let begins_as_a_map = inside.peek().is_some_and(|line| is_entry(line));
+    inside.for_each(drop);
+    if !begins_as_a_map {
+        return Some(());
+    }
+    let dashes = start + first.len() - first.trim_start().len();
+    compiler
+        .error(
+            Code::Syntax,
+            Span::new(file, dashes, dashes + 3),
+            "front matter begins with the first character of a file",
+        )
+        .help("delete what stands before `---`");
+    None
+}
+
+/// Whether a line begins an entry of a map, as the first of front matter does.
+fn is_entry(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(':') else { return false };
+    is_identifier(key.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']))
+        && (value.is_empty() || value.starts_with(' '))
+}
+
+fn skip_blank_lines(text: &str, from: usize) -> usize {
+    let blank = text.get(from..).unwrap_or_default().split_inclusive('\n').take_while(|line| line.trim().is_empty());
+    from + blank.map(str::len).sum::<usize>()
+}

@@ -1,0 +1,126 @@
+//! Where a server stands: a folder or a file, on disk or in memory.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::{FileError, Folder};
+
+/// The names that a manifest may have, the usual one first.
+pub(super) const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
+
+/// A folder with a manifest.
+#[derive(Debug, Clone)]
+pub struct ManifestLocation {
+    source: FolderSource,
+    /// The name of the manifest, where a file was given.
+    manifest: Option<String>,
+    /// How the folder is called in messages: empty, or with a `/` at its end.
+    shown: String,
+}
+
+#[derive(Debug, Clone)]
+enum FolderSource {
+    Disk(PathBuf),
+    Memory(Folder),
+}
+
+/// A path at which there is nothing to load.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    /// Neither a file nor a folder is there.
+    #[error("there is no file or folder `{path}`")]
+    Missing {
+        /// As it was given.
+        path: String,
+    },
+    /// It may not be read.
+    #[error("`{path}` cannot be read: {source}")]
+    Unreadable {
+        /// As it was given.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A folder without a manifest.
+    #[error("there is no folio.yaml in `{path}`")]
+    NoManifest {
+        /// As it was given.
+        path: String,
+    },
+}
+
+impl ManifestLocation {
+    /// Finds what a person means by a path: a manifest, or a folder that has one.
+    ///
+    /// # Errors
+    /// Nothing is there, or it may not be read.
+    pub fn resolve(path: &Path) -> Result<ManifestLocation, LocationError> {
+        let given = path.display().to_string();
+        let missing = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => LocationError::Missing { path: given.clone() },
+            _ => LocationError::Unreadable { path: given.clone(), source },
+        };
+        let metadata = std::fs::metadata(path).map_err(missing)?;
+        // The working directory may go away, and a link be swapped: the path is made absolute and not resolved.
+        let absolute = std::path::absolute(path).map_err(missing)?;
+        if metadata.is_dir() {
+            let found = MANIFEST_NAMES.iter().any(|name| absolute.join(name).symlink_metadata().is_ok());
+            if !found {
+                return Err(LocationError::NoManifest { path: given });
+            }
+            return Ok(ManifestLocation {
+                source: FolderSource::Disk(absolute),
+                manifest: None,
+                shown: display_prefix(path),
+            });
+        }
+        std::fs::File::open(path).map_err(missing)?;
+        let folder = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let shown = display_prefix(path.parent().unwrap_or(Path::new("")));
+        Ok(ManifestLocation { source: FolderSource::Disk(folder), manifest: name, shown })
+    }
+
+    /// A folder that is held in memory.
+    pub fn in_memory(folder: Folder) -> ManifestLocation {
+        ManifestLocation { source: FolderSource::Memory(folder), manifest: None, shown: String::new() }
+    }
+
+    /// Opens the folder as it is now.
+    pub(super) fn open(&self) -> Result<Folder, FileError> {
+        match &self.source {
+            FolderSource::Disk(path) => Folder::open(path),
+            FolderSource::Memory(folder) => Ok(folder.clone()),
+        }
+    }
+
+    /// The folder's absolute path, whether or not it is there now.
+    pub fn path(&self) -> &Path {
+        match &self.source {
+            FolderSource::Disk(path) => path,
+            FolderSource::Memory(folder) => folder.path(),
+        }
+    }
+
+    /// The names under which the manifest is looked for.
+    pub(super) fn manifest_names(&self) -> Vec<&str> {
+        match &self.manifest {
+            Some(name) => vec![name],
+            None => MANIFEST_NAMES.to_vec(),
+        }
+    }
+
+    /// How the folder is called in messages.
+    pub(super) fn display_prefix(&self) -> &str {
+        &self.shown
+    }
+}
+
+fn display_prefix(folder: &Path) -> String {
+    let text = folder.display().to_string();
+    let text = text.strip_prefix("./").unwrap_or(&text).trim_end_matches('/');
+    match text {
+        "" | "." if folder.is_absolute() => "/".to_owned(),
+        "" | "." => String::new(),
+        text => format!("{text}/"),
+    }
+}

@@ -1,0 +1,118 @@
+//! One round: arm, stamp, load, compare, publish.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Instant, SystemTime};
+
+use tokio_util::sync::CancellationToken;
+
+use super::file_stamps::FileStamps;
+use super::watcher::ClientWatcher;
+use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+
+/// What is served, as far as this room knows it: what it was made of.
+pub(super) struct Reloader<L> {
+    load: L,
+    watcher: ClientWatcher,
+    shutdown: CancellationToken,
+    watch_set: WatchSet,
+    stamps: FileStamps,
+    /// A load is due whatever the stamps say: what was read last did not stand still.
+    reload_due: bool,
+}
+
+/// Why and how a round is done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trigger {
+    /// Load even if nothing changed.
+    pub(super) requested: bool,
+    /// Publish even if it would not stand still.
+    pub(super) deadline_reached: bool,
+}
+
+/// What a round came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReloadOutcome {
+    /// Nothing changed, nothing was loaded.
+    Unchanged,
+    /// Something new is served, or reported.
+    Published,
+    /// Files changed while they were read; what was read is thrown away.
+    Raced,
+    /// The load panicked; the last good stays.
+    Panicked,
+}
+
+impl<L: ReloadSource> Reloader<L> {
+    /// Takes over from the first load, and rings if anything changed since that began.
+    pub(super) fn start(
+        load: L,
+        first: InitialLoad,
+        mut bell: ClientWatcher,
+        shutdown: CancellationToken,
+    ) -> Reloader<L> {
+        bell.watch(&first.watch);
+        let stamps = FileStamps::read(&first.watch);
+        bell.set_baseline(&first.watch, &stamps);
+        let owed = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
+        if owed {
+            bell.wake();
+        }
+        Reloader { load, watcher: bell, shutdown, watch_set: first.watch, stamps, reload_due: owed }
+    }
+
+    /// Loads and publishes if anything changed.
+    pub(super) fn check(&mut self, knock: Trigger) -> ReloadOutcome {
+        self.watcher.watch(&self.watch_set);
+        let before = FileStamps::read(&self.watch_set);
+        let verdict = if knock.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
+            self.reload(knock, before)
+        } else {
+            self.stamps = before;
+            ReloadOutcome::Unchanged
+        };
+        self.watcher.set_baseline(&self.watch_set, &self.stamps);
+        verdict
+    }
+
+    fn reload(&mut self, knock: Trigger, before: FileStamps) -> ReloadOutcome {
+        let (began, clock) = (SystemTime::now(), Instant::now());
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load()));
+        let round = ReloadInfo { requested: knock.requested, elapsed: clock.elapsed() };
+        let LoadOutput { outcome, watch } = match loaded {
+            Ok(loaded) => loaded,
+            Err(panic) => {
+                self.stamps = before;
+                self.reload_due = false;
+                return log_panic(&*panic);
+            }
+        };
+        self.watcher.watch(&watch);
+        self.watch_set = watch;
+        self.stamps = FileStamps::read(&self.watch_set);
+        self.reload_due = !self.stamps.unchanged_since(&before, began);
+        if self.reload_due && !knock.deadline_reached {
+            return ReloadOutcome::Raced;
+        }
+        if self.reload_due {
+            self.watcher.wake();
+        }
+        self.publish(outcome, round)
+    }
+
+    fn publish(&mut self, outcome: L::Outcome, round: ReloadInfo) -> ReloadOutcome {
+        if self.shutdown.is_cancelled() {
+            return ReloadOutcome::Unchanged;
+        }
+        match catch_unwind(AssertUnwindSafe(|| self.load.publish(outcome, round))) {
+            Ok(()) => ReloadOutcome::Published,
+            Err(panic) => log_panic(&*panic),
+        }
+    }
+}
+
+fn log_panic(panic: &(dyn Any + Send)) -> ReloadOutcome {
+    let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    tracing::error!("a reload failed, the last good version stays: {}", words.unwrap_or("it panicked"));
+    ReloadOutcome::Panicked
+}

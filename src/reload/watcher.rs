@@ -1,0 +1,294 @@
+//! The bell that word of changes rings, and the ear at the file system's door. Which change it was is nobody's
+//! business: the stamps tell.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use notify::event::ModifyKind;
+use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+
+use super::file_stamps::FileStamps;
+use super::poller::{PollPace, Poller};
+use super::watch_plan::WatchPlan;
+use super::{WatchOptions, WatchSet};
+
+/// How often to look where the system cannot tell, and nobody said.
+const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often a plan is made again because folders came or went while it was carried out.
+const MAX_PLAN_ATTEMPTS: usize = 4;
+
+/// Opens the system's watcher, which will ring; a seam for tests.
+pub(super) type OpenBackend = Box<dyn FnOnce(Arc<Wakeup>) -> notify::Result<Backend> + Send>;
+
+/// The system's watcher.
+pub(super) type Backend = Box<dyn Watcher + Send>;
+
+/// Opens the watcher that this system has.
+pub(super) fn open_backend(ring: Arc<Wakeup>) -> notify::Result<Backend> {
+    let watcher = notify::recommended_watcher(move |event| ring.handle_event(event))?;
+    Ok(Box::new(watcher))
+}
+
+/// What is rung. Any number of rings before somebody answers are one.
+#[derive(Debug, Default)]
+pub(super) struct Wakeup {
+    notify: Notify,
+    state: Mutex<WatchState>,
+}
+
+#[derive(Debug, Default)]
+struct WatchState {
+    plan: WatchPlan,
+    /// Folders whose watch may have died: they, or one above them, went away.
+    lost_watches: BTreeSet<PathBuf>,
+}
+
+impl Wakeup {
+    /// Rings.
+    pub(super) fn wake(&self) {
+        self.notify.notify_one();
+    }
+
+    /// Waits until it rings; at once, if it has rung since the last time.
+    pub(super) async fn notified(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Rings if the event concerns the plan. A watcher that stumbles may have missed anything.
+    fn handle_event(&self, event: notify::Result<Event>) {
+        let mut hearing = self.lock_state();
+        match event {
+            Ok(event) if !event.need_rescan() => {
+                if !hearing.plan.is_relevant(&event) {
+                    return;
+                }
+                if may_end_watches(event.kind) {
+                    hearing.lost_watches.extend(event.paths);
+                }
+            }
+            _ => {
+                let all: Vec<PathBuf> = hearing.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
+                hearing.lost_watches.extend(all);
+            }
+        }
+        self.wake();
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A folder that goes away takes its watch along, even if another takes its place.
+fn may_end_watches(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
+}
+
+/// The bell, with whatever rings it.
+pub(super) struct ClientWatcher {
+    ring: Arc<Wakeup>,
+    source: ChangeSource,
+    pace: PollPace,
+}
+
+enum ChangeSource {
+    Events(EventSource),
+    Poller(Poller),
+}
+
+impl ClientWatcher {
+    /// A bell that nothing rings until it is armed.
+    pub(super) fn new(ring: Arc<Wakeup>, options: &WatchOptions, listen: OpenBackend) -> ClientWatcher {
+        let pace = PollPace {
+            idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
+            after_change: options.quiet_period / 2,
+        };
+        let polling = |ring: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(ring)));
+        let source = match options.poll_interval {
+            Some(_) => polling(&ring),
+            None => match listen(Arc::clone(&ring)) {
+                Ok(ear) => ChangeSource::Events(EventSource { backend: ear, watched: BTreeSet::new() }),
+                Err(error) => {
+                    warn_polling(&error, pace);
+                    polling(&ring)
+                }
+            },
+        };
+        ClientWatcher { ring, source, pace }
+    }
+
+    /// Rings.
+    pub(super) fn wake(&self) {
+        self.ring.wake();
+    }
+
+    /// Listens to whatever may change anything of `set`, and to nothing else. To be done before stamps are taken:
+    /// what changes afterwards rings.
+    pub(super) fn watch(&mut self, set: &WatchSet) {
+        let ChangeSource::Events(events) = &mut self.source else { return };
+        if let Err(error) = events.watch(set, &self.ring) {
+            warn_polling(&error, self.pace);
+            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.ring)));
+        }
+    }
+
+    /// Tells which stamps are those of what is served.
+    pub(super) fn set_baseline(&self, set: &WatchSet, stamps: &FileStamps) {
+        if let ChangeSource::Poller(poller) = &self.source {
+            poller.set_baseline(set, stamps);
+        }
+    }
+}
+
+fn warn_polling(error: &notify::Error, pace: PollPace) {
+    let reason = match &error.kind {
+        ErrorKind::MaxFilesWatch => "the system's limit of watches is reached".to_owned(),
+        ErrorKind::Io(error) => error.to_string(),
+        kind => format!("{kind:?}"),
+    };
+    tracing::warn!("cannot be told of changes, looking every {} ms instead: {reason}", pace.idle.as_millis());
+}
+
+struct EventSource {
+    backend: Backend,
+    watched: BTreeSet<PathBuf>,
+}
+
+impl EventSource {
+    fn watch(&mut self, set: &WatchSet, ring: &Wakeup) -> notify::Result<()> {
+        let mut plan = WatchPlan::new(set);
+        for _ in 0..MAX_PLAN_ATTEMPTS {
+            self.apply_plan(&plan, ring)?;
+            let again = WatchPlan::new(set);
+            if again == plan {
+                return Ok(());
+            }
+            plan = again;
+        }
+        // Folders come and go faster than they can be listened to: look again when it is quieter.
+        ring.wake();
+        Ok(())
+    }
+
+    fn apply_plan(&mut self, plan: &WatchPlan, ring: &Wakeup) -> notify::Result<()> {
+        let lost = {
+            let mut hearing = ring.lock_state();
+            hearing.plan = plan.clone();
+            std::mem::take(&mut hearing.lost_watches)
+        };
+        self.unwatch_stale(plan, &lost);
+        for (folder, needed) in plan.folders() {
+            if !self.watched.contains(folder) {
+                self.watch_folder(folder, needed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the watches that are no longer wanted, and those that are no longer sure: one of a folder that was moved
+    /// lives on where that is now.
+    fn unwatch_stale(&mut self, plan: &WatchPlan, lost: &BTreeSet<PathBuf>) {
+        let wanted: BTreeSet<&Path> = plan.folders().map(|(folder, _)| folder).collect();
+        let ear = &mut self.backend;
+        self.watched.retain(|folder| {
+            let keep = wanted.contains(folder.as_path()) && !folder.ancestors().any(|above| lost.contains(above));
+            if !keep {
+                // It may be gone already, with its folder.
+                let _ = ear.unwatch(folder);
+            }
+            keep
+        });
+    }
+
+    fn watch_folder(&mut self, folder: &Path, needed: bool) -> notify::Result<()> {
+        match self.backend.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => {
+                self.watched.insert(folder.to_path_buf());
+                Ok(())
+            }
+            // It went away since the plan was made; the next plan knows.
+            Err(_) if !needed || !folder.exists() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use std::fs;
+
+    use notify::WatcherKind;
+    use notify::event::Flag;
+
+    use super::*;
+
+    /// A watcher just before whose first watch the awaited folders come into being.
+    struct RacingBackend {
+        awaited: PathBuf,
+        inner: Backend,
+    }
+
+    impl Watcher for RacingBackend {
+        fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<RacingBackend> {
+            Err(notify::Error::generic("made by hand"))
+        }
+
+        fn watch(&mut self, path: &Path, mode: RecursiveMode) -> notify::Result<()> {
+            fs::create_dir_all(&self.awaited).unwrap();
+            self.inner.watch(path, mode)
+        }
+
+        fn unwatch(&mut self, path: &Path) -> notify::Result<()> {
+            self.inner.unwatch(path)
+        }
+
+        fn kind() -> WatcherKind {
+            WatcherKind::NullWatcher
+        }
+    }
+
+    #[tokio::test]
+    async fn folder_created_while_watching_starts_is_watched() {
+        let temporary = tempfile::tempdir().unwrap();
+        let awaited = temporary.path().canonicalize().unwrap().join("new/sub");
+        let set = WatchSet { files: [awaited.join("a")].into(), ..WatchSet::default() };
+        let ring = Arc::<Wakeup>::default();
+        let overtaken = awaited.clone();
+        let listen: OpenBackend =
+            Box::new(|ring| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(ring)? })));
+        let mut bell = ClientWatcher::new(Arc::clone(&ring), &WatchOptions::default(), listen);
+        bell.watch(&set);
+        tokio::select! {
+            biased;
+            () = ring.notified() => panic!("the plan was not made again"),
+            () = std::future::ready(()) => {}
+        }
+        fs::write(awaited.join("a"), "").unwrap();
+        tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn watches_are_renewed_after_lost_events() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().canonicalize().unwrap().join("folder");
+        fs::create_dir(&folder).unwrap();
+        let set = WatchSet { folders: [folder.clone()].into(), ..WatchSet::default() };
+        for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
+            let ring = Arc::<Wakeup>::default();
+            // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
+            let deaf: OpenBackend = Box::new(|_| open_backend(Arc::default()));
+            let mut bell = ClientWatcher::new(Arc::clone(&ring), &WatchOptions::default(), deaf);
+            bell.watch(&set);
+            ring.handle_event(lost);
+            tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
+            let lost = ring.lock_state().lost_watches.clone();
+            assert!(lost.contains(&folder), "{lost:?}");
+        }
+    }
+}

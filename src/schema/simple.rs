@@ -1,0 +1,95 @@
+//! Plain schemas (a type, choices, limits) held against a value without a compiler: for defaults at load, where
+//! compiling would cost more than everything else about them.
+
+use serde_json::{Map, Value};
+
+use super::check;
+
+/// How many properties are few enough to be below every limit.
+const MAX_SIMPLE_PROPERTIES: usize = 1000;
+
+/// Whether a schema is of an object whose properties say no more than their types and what they are, as most arguments
+/// do: nothing in it can be wrong or odd, so that nothing needs to be looked for.
+pub(super) fn has_only_types(schema: &Value) -> bool {
+    let Some(schema) = schema.as_object() else { return false };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    schema.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" => value == "object",
+        "properties" => value.as_object().is_some_and(|properties| {
+            properties.len() <= MAX_SIMPLE_PROPERTIES && properties.values().all(is_type_only)
+        }),
+        "required" => value.as_array().is_some_and(|names| are_declared(names, properties)),
+        "additionalProperties" => value == &Value::Bool(false),
+        _ => false,
+    })
+}
+
+fn are_declared(names: &[Value], properties: Option<&Map<String, Value>>) -> bool {
+    let declared = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+    let distinct = names.iter().enumerate().all(|(nth, name)| !names.iter().take(nth).any(|earlier| earlier == name));
+    distinct && names.iter().all(|name| name.as_str().is_some_and(declared))
+}
+
+fn is_type_only(property: &Value) -> bool {
+    property.as_object().is_some_and(|property| {
+        property.iter().all(|(keyword, value)| match keyword.as_str() {
+            "type" => matches!(value.as_str(), Some("string" | "number" | "integer" | "boolean")),
+            "title" | "description" => value.is_string(),
+            _ => false,
+        })
+    })
+}
+
+/// Whether a value fits a schema; `None` where the schema is not plain enough to tell.
+pub(super) fn is_valid_simple(schema: &Map<String, Value>, value: &Value) -> Option<bool> {
+    let mut fits = true;
+    for (keyword, limit) in schema {
+        fits &= keyword_holds(keyword, limit, value)?;
+    }
+    Some(fits)
+}
+
+/// Whether a value is of one of the types that a schema declares; of any, where it declares none.
+pub(super) fn has_declared_type(schema: &Map<String, Value>, value: &Value) -> bool {
+    let types = check::declared_types(schema);
+    types.is_empty() || types.iter().any(|name| is_json_type(name, value))
+}
+
+fn keyword_holds(keyword: &str, limit: &Value, value: &Value) -> Option<bool> {
+    let length = || value.as_str().map(|text| text.chars().count() as u64);
+    Some(match keyword {
+        "title" | "description" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly" | "$comment" => true,
+        name if name.starts_with("x-") => true,
+        "type" => match limit {
+            Value::String(name) => is_json_type(name, value),
+            Value::Array(names) => names.iter().filter_map(Value::as_str).any(|name| is_json_type(name, value)),
+            _ => return None,
+        },
+        "enum" if value.is_string() => limit.as_array()?.contains(value),
+        "minLength" => length().is_none_or(|length| limit.as_u64().is_some_and(|limit| length >= limit)),
+        "maxLength" => length().is_none_or(|length| limit.as_u64().is_some_and(|limit| length <= limit)),
+        "minimum" => return as_small_floats(limit, value).map(|(limit, number)| number >= limit),
+        "maximum" => return as_small_floats(limit, value).map(|(limit, number)| number <= limit),
+        "exclusiveMinimum" => return as_small_floats(limit, value).map(|(limit, number)| number > limit),
+        "exclusiveMaximum" => return as_small_floats(limit, value).map(|(limit, number)| number < limit),
+        _ => return None,
+    })
+}
+
+/// Both as floats, where that loses nothing worth speaking of.
+fn as_small_floats(limit: &Value, value: &Value) -> Option<(f64, f64)> {
+    let both = (limit.as_f64()?, value.as_f64()?);
+    (both.0.abs() < 1e15 && both.1.abs() < 1e15).then_some(both)
+}
+
+fn is_json_type(name: &str, value: &Value) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => value.is_null(),
+    }
+}

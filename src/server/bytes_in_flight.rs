@@ -1,0 +1,464 @@
+//! The bytes of requests and answers that are under way: in the process, and for each peer. What is under way is
+//! answered, whatever it takes; what would take more waits.
+//!
+//! Whoever holds bytes has a [`Reservation`], which gives them back when it is dropped. A small request never waits for
+//! others: however much they have under way, a peer that asks for little is served. And whoever waits does not count
+//! against who is first in line: what waits for each other goes on, one after another.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use rmcp::{RoleServer, model::ErrorData, service::RequestContext};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use super::weight::Weight;
+
+/// What a small request and its answer may take.
+pub(crate) const SMALL_MESSAGE_BYTES: u64 = 64 * 1024;
+
+/// How long a request waits for room. Peers that do not read are gone by then.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many entries with large answers are remembered.
+const MAX_REMEMBERED_SIZES: usize = 4096;
+
+/// The bytes that are under way in the process. Clones are handles of the same account.
+#[derive(Clone)]
+pub(crate) struct BytesInFlight {
+    inner: Arc<BytesInFlightState>,
+}
+
+struct BytesInFlightState {
+    used: AtomicU64,
+    /// How many of them are of those who wait for more.
+    waiting_bytes: AtomicU64,
+    limit: AtomicU64,
+    waiters: AtomicUsize,
+    freed: Notify,
+    /// Held by the one who waits for room: the others stand behind it, first come first served.
+    queue: AsyncMutex<()>,
+    /// How large the last answer of an entry was, where it was large.
+    sizes: Mutex<HashMap<u64, u64>>,
+}
+
+impl BytesInFlight {
+    pub(crate) fn new(limit: u64) -> BytesInFlight {
+        let inner = BytesInFlightState {
+            used: AtomicU64::new(0),
+            waiting_bytes: AtomicU64::new(0),
+            limit: AtomicU64::new(limit),
+            waiters: AtomicUsize::new(0),
+            freed: Notify::new(),
+            queue: AsyncMutex::new(()),
+            sizes: Mutex::default(),
+        };
+        BytesInFlight { inner: Arc::new(inner) }
+    }
+
+    /// Allows so many bytes from now on.
+    pub(crate) fn set_limit(&self, limit: u64) {
+        self.inner.limit.store(limit, Ordering::Release);
+        self.inner.freed.notify_waiters();
+    }
+
+    /// The account of a new peer.
+    pub(crate) fn new_peer(&self) -> PeerBytes {
+        let peer = PeerBytesState {
+            account: self.clone(),
+            used: AtomicU64::new(0),
+            waiting_bytes: AtomicU64::new(0),
+            queue: AsyncMutex::new(()),
+        };
+        PeerBytes { peer: Arc::new(peer) }
+    }
+
+    /// Whether what could be let go may be kept: most of the bytes are for what has to be.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.used() <= self.limit() / 4
+    }
+
+    /// What one peer may have under way.
+    pub(crate) fn peer_share(&self) -> u64 {
+        self.limit() / 4
+    }
+
+    fn would_exceed(&self, bytes: u64) -> bool {
+        self.used() + bytes > self.limit()
+    }
+
+    fn used(&self) -> u64 {
+        self.inner.used.load(Ordering::SeqCst)
+    }
+
+    fn limit(&self) -> u64 {
+        self.inner.limit.load(Ordering::Acquire)
+    }
+
+    fn sizes(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
+        self.inner.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes those who wait, if there are any. What is changed before and what they look at are ordered by `SeqCst`:
+    /// either they see the change, or they are seen here.
+    fn wake(&self) {
+        if self.inner.waiters.load(Ordering::SeqCst) > 0 {
+            self.inner.freed.notify_waiters();
+        }
+    }
+
+    /// Waits until `fits` holds.
+    async fn wait_until(&self, fits: impl Fn() -> bool) {
+        self.inner.waiters.fetch_add(1, Ordering::SeqCst);
+        let _waiting = WaiterGuard(&self.inner);
+        loop {
+            let freed = self.inner.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if fits() {
+                return;
+            }
+            freed.await;
+        }
+    }
+}
+
+/// Somebody who waits, counted.
+struct WaiterGuard<'a>(&'a BytesInFlightState);
+
+impl Drop for WaiterGuard<'_> {
+    fn drop(&mut self) {
+        self.0.waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The bytes that one peer has under way. Clones are handles of the same account.
+#[derive(Clone)]
+pub(crate) struct PeerBytes {
+    peer: Arc<PeerBytesState>,
+}
+
+struct PeerBytesState {
+    account: BytesInFlight,
+    used: AtomicU64,
+    /// How many of them are of requests that wait for more.
+    waiting_bytes: AtomicU64,
+    queue: AsyncMutex<()>,
+}
+
+impl PeerBytes {
+    /// Takes bytes that are there already, whether there is room or not.
+    pub(crate) fn reserve(&self, bytes: u64) -> Reservation {
+        let reservation = Reservation { peer: self.clone(), bytes: AtomicU64::new(0) };
+        reservation.grow(bytes);
+        reservation
+    }
+
+    pub(crate) fn total(&self) -> &BytesInFlight {
+        &self.peer.account
+    }
+
+    /// Waits until the peer has no more under way than its share, or nothing else.
+    pub(crate) async fn wait_for_room(&self) {
+        self.wait_for_share(|| self.used() <= self.total().peer_share()).await;
+    }
+
+    async fn wait_for_share(&self, fits: impl Fn() -> bool) {
+        if !fits() {
+            let _turn = self.peer.queue.lock().await;
+            self.total().wait_until(fits).await;
+        }
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.peer.used.load(Ordering::SeqCst)
+    }
+}
+
+/// Bytes that are under way for a peer, until it is dropped.
+pub(crate) struct Reservation {
+    peer: PeerBytes,
+    bytes: AtomicU64,
+}
+
+impl std::fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Reservation").field(&self.bytes()).finish()
+    }
+}
+
+impl Reservation {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    /// Takes more bytes that are there already.
+    pub(crate) fn grow(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.peer.peer.used.fetch_add(bytes, Ordering::SeqCst);
+        self.peer.total().inner.used.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// Gives bytes back, as many of them as it has.
+    pub(crate) fn shrink(&self, bytes: u64) {
+        let left = |held: u64| Some(held.saturating_sub(bytes));
+        let before = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, left).unwrap_or_default();
+        let freed = before.min(bytes);
+        if freed == 0 {
+            return;
+        }
+        self.peer.peer.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.total().inner.used.fetch_sub(freed, Ordering::SeqCst);
+        self.peer.total().wake();
+    }
+
+    /// Takes so many bytes in place of those that it has. They are there already.
+    pub(crate) fn resize(&self, bytes: u64) {
+        let before = self.bytes();
+        self.grow(bytes.saturating_sub(before));
+        self.shrink(before.saturating_sub(bytes));
+    }
+
+    /// Waits for room for more bytes, and takes them.
+    pub(crate) async fn admit(&self, bytes: u64) -> Result<(), Busy> {
+        if !self.fits_share(bytes, self.bytes()) || !self.fits(bytes, self.bytes()) {
+            Box::pin(tokio::time::timeout(ADMISSION_TIMEOUT, self.wait_for_room(bytes))).await.map_err(|_| Busy)?;
+        }
+        self.grow(bytes);
+        Ok(())
+    }
+
+    async fn wait_for_room(&self, bytes: u64) {
+        let (peer, account) = (&self.peer.peer, self.peer.total());
+        let _held = WaitingBytesGuard::new(self);
+        self.peer.wait_for_share(|| self.fits_share(bytes, peer.waiting_bytes.load(Ordering::SeqCst))).await;
+        let fits = || self.fits(bytes, account.inner.waiting_bytes.load(Ordering::SeqCst));
+        if !fits() {
+            let _turn = account.inner.queue.lock().await;
+            account.wait_until(fits).await;
+        }
+    }
+
+    fn fits_share(&self, bytes: u64, held_waiting: u64) -> bool {
+        has_room(self.peer.used(), self.peer.total().peer_share(), bytes, held_waiting)
+    }
+
+    /// Whether there is room for so many more. Half is left for what is small, and for answers that are larger than was
+    /// expected.
+    fn fits(&self, bytes: u64, held_waiting: u64) -> bool {
+        let account = self.peer.total();
+        self.bytes() + bytes <= SMALL_MESSAGE_BYTES
+            || has_room(account.used(), account.limit() / 2, bytes, held_waiting)
+    }
+}
+
+/// Whether so many bytes more are within the limit, or little goes on beside what waits, which cannot wait for itself.
+fn has_room(used: u64, limit: u64, bytes: u64, held_waiting: u64) -> bool {
+    used + bytes <= limit || used <= held_waiting + limit / 4
+}
+
+/// What a request has that waits for more, counted.
+struct WaitingBytesGuard<'a> {
+    peer: &'a PeerBytesState,
+    bytes: u64,
+}
+
+impl<'a> WaitingBytesGuard<'a> {
+    fn new(reservation: &'a Reservation) -> WaitingBytesGuard<'a> {
+        let held = WaitingBytesGuard { peer: &reservation.peer.peer, bytes: reservation.bytes() };
+        held.peer.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
+        held.peer.account.inner.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
+        // For whoever is first in line there is room as soon as all the others wait.
+        held.peer.account.wake();
+        held
+    }
+}
+
+impl Drop for WaitingBytesGuard<'_> {
+    fn drop(&mut self) {
+        self.peer.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.peer.account.inner.waiting_bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
+
+/// There has been no room for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("the server is handling too much data at once; try again later")]
+pub(crate) struct Busy;
+
+impl From<Busy> for ErrorData {
+    fn from(busy: Busy) -> ErrorData {
+        ErrorData::internal_error(busy.to_string(), None)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.bytes());
+    }
+}
+
+/// What a request takes while it is answered: its own bytes, and those that are expected of its answer.
+pub(crate) struct AnswerReservation {
+    reservation: Arc<Reservation>,
+    entry: u64,
+    expected: u64,
+}
+
+impl AnswerReservation {
+    /// Waits until there is room for the answer of an entry, by the size of its last one. `None` for a request that
+    /// nobody keeps account of.
+    pub(crate) async fn acquire(
+        context: &RequestContext<RoleServer>,
+        method: &str,
+        name: &str,
+    ) -> Result<Option<AnswerReservation>, ErrorData> {
+        let Some(reservation) = request_reservation(context) else { return Ok(None) };
+        let entry = entry_key(method, name);
+        let expected = reservation.peer.total().sizes().get(&entry).copied().unwrap_or_default();
+        tokio::select! {
+            biased;
+            admitted = reservation.admit(expected) => admitted?,
+            () = context.ct.cancelled() => return Err(Busy.into()),
+        }
+        Ok(Some(AnswerReservation { reservation, entry, expected }))
+    }
+
+    /// Takes the bytes of the answer, or refuses one that there is no memory for.
+    pub(crate) fn charge<T: Weight>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
+        // It is there twice when it is written.
+        let weight = answer.weight() * 2;
+        let account = self.reservation.peer.total();
+        self.remember_size(weight);
+        self.reservation.shrink(self.expected);
+        if weight > SMALL_MESSAGE_BYTES && account.would_exceed(weight) {
+            return Err(Busy.into());
+        }
+        self.reservation.grow(weight);
+        answer
+    }
+
+    fn remember_size(&self, weight: u64) {
+        if weight <= SMALL_MESSAGE_BYTES && self.expected == 0 {
+            return;
+        }
+        let mut sizes = self.reservation.peer.total().sizes();
+        if weight <= SMALL_MESSAGE_BYTES {
+            sizes.remove(&self.entry);
+            return;
+        }
+        if sizes.len() >= MAX_REMEMBERED_SIZES {
+            sizes.clear();
+        }
+        sizes.insert(self.entry, weight);
+    }
+}
+
+/// What a transport has reserved for a request; over HTTP it travels with the head of that one.
+fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
+    let head = || context.extensions.get::<http::request::Parts>();
+    let reservation = context.extensions.get::<Arc<Reservation>>();
+    reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()
+}
+
+fn entry_key(method: &str, name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (method, name).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use futures_util::FutureExt;
+
+    const LIMIT: u64 = 64 << 20;
+
+    #[tokio::test]
+    async fn dropped_reservation_admits_waiter() {
+        let account = BytesInFlight::new(LIMIT);
+        let (one, other) = (account.new_peer(), account.new_peer());
+        let large = one.reserve(LIMIT);
+        let waits = other.reserve(1);
+        let mut admitted = Box::pin(waits.admit(SMALL_MESSAGE_BYTES * 2));
+        assert!(admitted.as_mut().now_or_never().is_none());
+        drop(large);
+        admitted.await.unwrap();
+        assert_eq!(account.used(), SMALL_MESSAGE_BYTES * 2 + 1);
+        drop(waits);
+        assert_eq!((account.used(), one.used(), other.used()), (0, 0, 0));
+    }
+
+    #[tokio::test]
+    async fn small_reservation_never_waits_for_peers() {
+        let account = BytesInFlight::new(LIMIT);
+        let _large = account.new_peer().reserve(LIMIT * 2);
+        let small = account.new_peer().reserve(0);
+        assert!(small.admit(SMALL_MESSAGE_BYTES).now_or_never().is_some());
+        assert!(account.new_peer().reserve(0).admit(SMALL_MESSAGE_BYTES + 1).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn peer_waits_for_its_own_share_only() {
+        let account = BytesInFlight::new(LIMIT);
+        let peer = account.new_peer();
+        let alone = peer.reserve(10);
+        assert!(alone.admit(LIMIT).now_or_never().is_some(), "it is all there is");
+        assert!(peer.wait_for_room().now_or_never().is_none());
+        assert!(peer.reserve(10).admit(10).now_or_never().is_none());
+        assert!(account.new_peer().reserve(10).admit(10).now_or_never().is_some());
+        drop(alone);
+        assert!(peer.wait_for_room().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn waiters_are_admitted_in_order() {
+        let account = BytesInFlight::new(LIMIT);
+        let all = account.new_peer().reserve(LIMIT);
+        let (large, less) = (account.new_peer().reserve(0), account.new_peer().reserve(0));
+        let mut first = Box::pin(large.admit(LIMIT / 3));
+        let mut second = Box::pin(less.admit(SMALL_MESSAGE_BYTES + 1));
+        assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
+        all.shrink(LIMIT * 3 / 4);
+        assert!(
+            less.fits(SMALL_MESSAGE_BYTES + 1, 0) && !large.fits(LIMIT / 3, 0),
+            "there is room for the second alone"
+        );
+        assert!(second.as_mut().now_or_never().is_none(), "it came later");
+        all.shrink(LIMIT);
+        first.await.unwrap();
+        second.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn deadlocked_waiters_proceed_one_by_one() {
+        let account = BytesInFlight::new(LIMIT);
+        let peers: Vec<_> = (0..16).map(|_| account.new_peer()).collect();
+        let requests: Vec<_> = peers.iter().map(|peer| peer.reserve(LIMIT / 16)).collect();
+        run_all(&account, requests).await;
+        let peer = account.new_peer();
+        run_all(&account, (0..16).map(|_| peer.reserve(LIMIT / 16)).collect()).await;
+        assert_eq!(account.inner.waiting_bytes.load(Ordering::SeqCst), 0);
+    }
+
+    /// Each waits for as much again as it has, and is over when it gets that.
+    async fn run_all(account: &BytesInFlight, requests: Vec<Reservation>) {
+        let waiting = requests.into_iter().map(|request| async move {
+            request.admit(request.bytes()).await.expect("they wait for each other");
+            tokio::task::yield_now().await;
+            assert!(account.used() <= LIMIT * 3 / 2, "they are all let in at once: {}", account.used());
+        });
+        tokio::time::timeout(ADMISSION_TIMEOUT / 2, futures_util::future::join_all(waiting))
+            .await
+            .expect("nobody goes on");
+        assert_eq!(account.used(), 0);
+    }
+}

@@ -1,0 +1,115 @@
+//! What one client may ask for, whatever the manifest says: so much that only one that runs wild ever meets it.
+//!
+//! A call that acts on the world costs more than one that only says something. What is not here: the limits that an
+//! author sets for a tool (catalog/).
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// What a request costs: the time in which a client earns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// A call of a tool that runs something: so many a second as `server.limits.callsPerSecond` says.
+    Action(u32),
+    /// A call of one that does not: 200,000 a second.
+    Plain,
+    /// A completion: 100 a second.
+    Completion,
+}
+
+impl Cost {
+    fn earning_time(self) -> Duration {
+        match self {
+            Cost::Action(calls) => Duration::from_secs(1) / calls.max(1),
+            Cost::Plain => Duration::from_micros(5),
+            Cost::Completion => Duration::from_millis(10),
+        }
+    }
+}
+
+/// How much may be asked for at once, by a client that was quiet: what it earns in so long a time.
+const MAX_CREDIT: Duration = Duration::from_secs(10);
+
+/// How many clients those without a session stand for, who are counted together.
+const SESSIONLESS_CLIENTS: u32 = 100;
+
+/// What is left of a client's credit: one moment, until which it has used up what it earns.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    clients: u32,
+    spent_until: Mutex<Option<Instant>>,
+}
+
+impl Default for Allowance {
+    /// The allowance of one session.
+    fn default() -> Allowance {
+        Allowance { clients: 1, spent_until: Mutex::default() }
+    }
+}
+
+impl Allowance {
+    /// The allowance of all who have no session.
+    pub(crate) fn sessionless() -> Allowance {
+        Allowance { clients: SESSIONLESS_CLIENTS, ..Allowance::default() }
+    }
+
+    /// Takes what a request costs, or says how long it is too early.
+    pub(crate) fn spend(&self, cost: Cost) -> Result<(), Duration> {
+        let now = Instant::now();
+        let mut used_until = self.spent_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = used_until.map_or(now, |until| until.max(now)) + cost.earning_time() / self.clients;
+        match until.duration_since(now).checked_sub(MAX_CREDIT) {
+            Some(early) if !early.is_zero() => Err(early),
+            _ => {
+                *used_until = Some(until);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+
+    fn taken(allowance: &Allowance, cost: Cost) -> usize {
+        (0..).take_while(|_| allowance.spend(cost).is_ok()).count()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_client_may_burst_then_is_paced() {
+        for (cost, burst, a_second) in
+            [(Cost::Action(200), 2_000, 200), (Cost::Action(1), 10, 1), (Cost::Completion, 1_000, 100)]
+        {
+            let allowance = Allowance::default();
+            assert_eq!(taken(&allowance, cost), burst);
+            assert_eq!(allowance.spend(cost), Err(cost.earning_time()));
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!(taken(&allowance, cost), a_second);
+            tokio::time::advance(Duration::from_secs(3600)).await;
+            assert_eq!(taken(&allowance, cost), burst);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_request_is_admitted_after_wait() {
+        let allowance = Allowance::default();
+        while allowance.spend(Cost::Plain).is_ok() {}
+        let wait = allowance.spend(Cost::Action(200)).unwrap_err();
+        assert!(wait > Duration::ZERO && wait <= Cost::Action(200).earning_time());
+        tokio::time::advance(wait).await;
+        assert_eq!(allowance.spend(Cost::Action(200)), Ok(()));
+        assert!(allowance.spend(Cost::Plain).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessionless_clients_share_a_larger_allowance() {
+        assert_eq!(taken(&Allowance::sessionless(), Cost::Action(200)), 200_000);
+    }
+}

@@ -1,0 +1,147 @@
+//! Calls that may have to ask their client: where one comes from, and how its question leaves.
+//!
+//! With a session the question is put and awaited inside the call. In 2026-07-28 the call ends with an
+//! `input_required` result, and a later request brings the answers and the sealed state (basic/patterns/mrtr).
+
+use std::{future::Future, sync::Arc};
+
+use rmcp::{
+    RoleServer,
+    model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
+    service::RequestContext,
+};
+use serde_json::Value;
+
+use crate::{
+    action::{Checkpoint, PendingQuestions},
+    catalog::{
+        answer::{CallContext, Refusal, RefusalKind},
+        listing::Object,
+    },
+    digest::sha256,
+};
+
+use super::{ConnectionHandler, client::RequestClient, question, session::AdmittedRequest};
+
+/// What of a request matters for its questions.
+pub(crate) struct ResumableRequest<'a> {
+    pub(crate) method: &'static str,
+    /// The tool or prompt, or the URI.
+    pub(crate) name: &'a str,
+    pub(crate) arguments: Option<&'a Object>,
+    pub(crate) responses: Option<InputResponses>,
+    pub(crate) state: Option<String>,
+    /// Whether it may go on apart from this request.
+    pub(crate) detach: bool,
+}
+
+/// What a call came to.
+pub(crate) enum CallOutcome<T> {
+    Done(T),
+    /// It waits for answers.
+    InputRequired(InputRequiredResult),
+    /// It goes on apart from the request, from here.
+    Detached(Box<Checkpoint>),
+}
+
+impl ConnectionHandler {
+    /// Makes a call for a client, which may be asked on the way.
+    pub(crate) async fn run_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
+        &self,
+        (request, context): (ResumableRequest<'_>, &RequestContext<RoleServer>),
+        admitted: &AdmittedRequest,
+        mut call: impl FnMut(CallContext) -> F,
+        refuse: impl Fn(Refusal) -> ErrorData,
+    ) -> Result<CallOutcome<T>, ErrorData> {
+        let mut fresh_call = self.call_context(context, &admitted.snapshot);
+        fresh_call.detach = request.detach;
+        // What waited goes on or is refused, also where nothing asks any more.
+        if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
+            return self.run(context, Box::pin(call(fresh_call))).await.map(CallOutcome::Done).map_err(refuse);
+        }
+        Box::pin(self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse)).await
+    }
+
+    /// The same for a call that may ask, or whose question is answered.
+    async fn run_interactive_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
+        &self,
+        (request, context): (ResumableRequest<'_>, &RequestContext<RoleServer>),
+        admitted: &AdmittedRequest,
+        (fresh_call, mut call): (CallContext, impl FnMut(CallContext) -> F),
+        refuse: impl Fn(Refusal) -> ErrorData,
+    ) -> Result<CallOutcome<T>, ErrorData> {
+        let ResumableRequest { method, name, arguments, responses, state, .. } = request;
+        let server = &admitted.snapshot.catalog.server().name;
+        let binding = || state_binding(&[server, method, name], arguments);
+        let checkpoint = match &state {
+            Some(state) => Some(self.open_state(state, &binding())?),
+            None => None,
+        };
+        let answers = responses.map(|answers| answers.into_iter().collect());
+        let caller = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
+        let fresh_call = fresh_call.with_client(caller.clone());
+        let resumed = match &checkpoint {
+            Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
+            None => fresh_call.clone(),
+        };
+        let mut came = self.run(context, Box::pin(call(resumed))).await;
+        // Nothing was done that must not be done twice, so the call begins again.
+        if entry_changed(&came) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
+            caller.forget_answers();
+            came = self.run(context, Box::pin(call(fresh_call))).await;
+        }
+        caller.flush_held().await;
+        match came {
+            Ok(answer) => Ok(CallOutcome::Done(answer)),
+            Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(asking), .. }) => {
+                self.input_required(*asking, &binding(), admitted).map(CallOutcome::InputRequired)
+            }
+            Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(asking), .. }) => {
+                Ok(CallOutcome::Detached(Box::new(asking.checkpoint)))
+            }
+            Err(refusal) => Err(refuse(refusal)),
+        }
+    }
+
+    /// Where the call stood, from the state that came with the request.
+    fn open_state(&self, state: &str, binding: &[u8]) -> Result<Checkpoint, ErrorData> {
+        let refused = |words: String| ErrorData::new(ErrorCode::INVALID_PARAMS, words, None);
+        let content = self.live.seal().open(state, binding).map_err(|error| refused(error.to_string()))?;
+        serde_json::from_slice(&content)
+            .map_err(|_| refused("this `requestState` is of another version of folio".to_owned()))
+    }
+
+    fn input_required(
+        &self,
+        asking: PendingQuestions,
+        binding: &[u8],
+        admitted: &AdmittedRequest,
+    ) -> Result<InputRequiredResult, ErrorData> {
+        let broken = || ErrorData::internal_error("the question could not be put", None);
+        let content = serde_json::to_vec(&asking.checkpoint).map_err(|_| broken())?;
+        let state = self.live.seal().seal(&content, binding).ok_or_else(broken)?;
+        let put = asking.questions.into_iter();
+        let requests: Option<InputRequests> =
+            put.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();
+        let result = InputRequiredResult::new(Some(requests.ok_or_else(broken)?), Some(state));
+        Ok(result.with_meta(admitted.snapshot.meta.clone()))
+    }
+}
+
+fn entry_changed<T>(came: &Result<T, Refusal>) -> bool {
+    came.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged)
+}
+
+/// What a state is bound to: the server, the method and the entry by their names, and a digest of the arguments, whatever
+/// their order.
+fn state_binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
+    let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());
+    arguments.sort_all_objects();
+    let digest = sha256(arguments.to_string().as_bytes());
+    let mut binding = Vec::new();
+    for part in names.iter().map(|name| name.as_bytes()).chain([&digest[..]]) {
+        binding.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        binding.extend_from_slice(part);
+    }
+    binding
+}

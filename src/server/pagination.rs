@@ -1,0 +1,110 @@
+//! Lists, a page at a time.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use rmcp::model::{ErrorData, PaginatedRequestParams};
+
+/// A list with the fingerprint of its value.
+pub(crate) struct PagedList<T> {
+    items: Arc<[T]>,
+    fingerprint: u64,
+}
+
+/// Some entries, and the cursor of the next ones.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) next: Option<String>,
+}
+
+impl<T: Clone> PagedList<T> {
+    pub(crate) fn new(items: Vec<T>, fingerprint: u64) -> PagedList<T> {
+        PagedList { items: items.into(), fingerprint }
+    }
+
+    /// Returns the page that the request asks for. A cursor goes on only in the list that it was given for:
+    /// in another one it would skip entries or repeat them.
+    pub(crate) fn page(&self, request: Option<PaginatedRequestParams>, size: usize) -> Result<Page<T>, ErrorData> {
+        let from = match request.and_then(|request| request.cursor) {
+            Some(cursor) => self.parse_cursor(&cursor)?,
+            None => 0,
+        };
+        let to = from.saturating_add(size).min(self.items.len());
+        let items = self.items.get(from..to).ok_or_else(invalid_cursor)?.to_vec();
+        Ok(Page { items, next: (to < self.items.len()).then(|| self.cursor(to)) })
+    }
+
+    /// The first entry that is the one sought.
+    pub(crate) fn find(&self, sought: impl Fn(&T) -> bool) -> Option<&T> {
+        self.items.iter().find(|item| sought(item))
+    }
+
+    fn cursor(&self, at: usize) -> String {
+        URL_SAFE_NO_PAD.encode(format!("{:x}:{at}", self.fingerprint))
+    }
+
+    fn parse_cursor(&self, cursor: &str) -> Result<usize, ErrorData> {
+        let text = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let text = text.ok_or_else(invalid_cursor)?;
+        let (fingerprint, at) = text.split_once(':').ok_or_else(invalid_cursor)?;
+        let fingerprint = u64::from_str_radix(fingerprint, 16).map_err(|_| invalid_cursor())?;
+        let at = at.parse().map_err(|_| invalid_cursor())?;
+        if fingerprint != self.fingerprint {
+            return Err(ErrorData::invalid_params("the list has changed since this `cursor`; begin again", None));
+        }
+        if at == 0 || at >= self.items.len() { Err(invalid_cursor()) } else { Ok(at) }
+    }
+}
+
+impl<T> Clone for PagedList<T> {
+    fn clone(&self) -> PagedList<T> {
+        PagedList { items: self.items.clone(), fingerprint: self.fingerprint }
+    }
+}
+
+fn invalid_cursor() -> ErrorData {
+    ErrorData::invalid_params("`cursor` is none that this server has given", None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(cursor: &str) -> Option<PaginatedRequestParams> {
+        Some(PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())))
+    }
+
+    proptest! {
+        #[test]
+        fn pages_hold_every_entry_once_and_in_order(count in 0_usize..50, size in 1_usize..20) {
+            let listing = PagedList::new((0..count).collect(), 7);
+            let mut seen = Vec::new();
+            let mut page = listing.page(None, size).unwrap();
+            loop {
+                prop_assert!(page.items.len() <= size);
+                seen.append(&mut page.items);
+                let Some(next) = page.next else { break };
+                page = listing.page(at(&next), size).unwrap();
+            }
+            prop_assert_eq!(seen, (0..count).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn forged_cursor_is_refused(cursor in ".*") {
+            let listing = PagedList::new(vec![1, 2, 3], 7);
+            prop_assert!(listing.page(at(&cursor), 1).is_err());
+        }
+    }
+
+    #[test]
+    fn cursor_of_changed_list_is_refused() {
+        let next = PagedList::new(vec![1, 2, 3], 7).page(None, 1).unwrap().next.unwrap();
+        let refused = PagedList::new(vec![1, 2, 3], 8).page(at(&next), 1).unwrap_err();
+        assert_eq!(refused.code.0, -32602);
+        assert!(refused.message.contains("has changed"));
+    }
+}

@@ -1,0 +1,279 @@
+//! One catalog as it is served: its lists and capabilities in the protocol's own types, made once.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use rmcp::model::{
+    CacheScope, JsonObject, MetaObject, Prompt, PromptArgument, ProtocolVersion, Resource, ResourceTemplate,
+    ServerConfig, Skill, Tool,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::action::{ChangeNotification, ListKind};
+use crate::catalog::{Catalog, has_mcp_headers, listing};
+use crate::digest::Digest;
+
+use super::{
+    Changes, ServeOptions,
+    capability::{self, ChangeCapabilities, DeclaredCapabilities},
+    pagination::PagedList,
+    structured_content::{self, OutputShape},
+};
+
+/// What one request sees of the server, from its beginning to its end.
+#[derive(Clone)]
+pub(crate) struct CatalogSnapshot {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) revisions: Revisions,
+    pub(crate) capabilities: DeclaredCapabilities,
+    /// Of what clients are told when it changes.
+    pub(crate) change_capabilities: ChangeCapabilities,
+    /// Whether entries speak with their client.
+    pub(crate) uses_client: bool,
+    /// How often a step has said that a resource changed, by its URI.
+    update_counts: Arc<HashMap<String, u64>>,
+    /// What `initialize` and `server/discover` say.
+    pub(crate) config: ServerConfig,
+    /// The metadata of every result of 2026-07-28: who answers.
+    pub(crate) meta: MetaObject,
+    pub(crate) ttl_ms: u64,
+    pub(crate) cache_scope: CacheScope,
+    pub(crate) page_size: usize,
+    pub(crate) tools: PagedList<Tool>,
+    /// The same for sessions, which know no structured results but objects.
+    pub(crate) session_tools: PagedList<Tool>,
+    pub(crate) prompts: PagedList<Prompt>,
+    pub(crate) resources: PagedList<Resource>,
+    pub(crate) resource_templates: PagedList<ResourceTemplate>,
+    pub(crate) skills: PagedList<Skill>,
+    /// The tools with an output schema, and whether a session sees it wrapped.
+    pub(crate) output_shapes: HashMap<String, OutputShape>,
+    /// The input schemas of tools with arguments that HTTP repeats in headers.
+    pub(crate) header_schemas: HashMap<String, Arc<JsonObject>>,
+}
+
+/// How often each list has become another since the server began: what is due to a session is told by
+/// comparing these with the ones that it was last told of, so nothing is lost and nothing is said twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Revisions {
+    /// Counts the catalogs.
+    pub(crate) generation: u64,
+    pub(crate) tools: u64,
+    pub(crate) prompts: u64,
+    pub(crate) resources: u64,
+}
+
+impl Revisions {
+    fn advance(self, changes: &Changes) -> Revisions {
+        let resources = changes.resources.has_changes() || changes.resource_templates.has_changes();
+        Revisions {
+            generation: self.generation + 1,
+            tools: self.tools + u64::from(changes.tools.has_changes()),
+            prompts: self.prompts + u64::from(changes.prompts.has_changes()),
+            resources: self.resources + u64::from(resources),
+        }
+    }
+}
+
+impl CatalogSnapshot {
+    pub(crate) fn initial(catalog: Arc<Catalog>, options: ServeOptions) -> CatalogSnapshot {
+        CatalogSnapshot::build(catalog, Revisions::default(), Arc::default(), options)
+    }
+
+    pub(crate) fn succeed(
+        previous: &CatalogSnapshot,
+        catalog: Arc<Catalog>,
+        options: ServeOptions,
+    ) -> (CatalogSnapshot, Changes) {
+        let changes = Changes::diff(&previous.catalog, &catalog);
+        let news = previous.revisions.advance(&changes);
+        catalog.inherit_tool_usage(&previous.catalog);
+        (CatalogSnapshot::build(catalog, news, previous.update_counts.clone(), options), changes)
+    }
+
+    /// The same catalog, of which a step says that something changed.
+    pub(crate) fn with_notice(&self, notice: ChangeNotification) -> CatalogSnapshot {
+        let mut next = self.clone();
+        next.revisions.generation += 1;
+        match notice {
+            ChangeNotification::ListChanged(ListKind::Tools) => next.revisions.tools += 1,
+            ChangeNotification::ListChanged(ListKind::Prompts) => next.revisions.prompts += 1,
+            ChangeNotification::ListChanged(ListKind::Resources) => next.revisions.resources += 1,
+            ChangeNotification::ResourceUpdated(uri) => {
+                let touched = Arc::make_mut(&mut next.update_counts);
+                if touched.len() >= MAX_UPDATE_COUNTS && !touched.contains_key(&uri) {
+                    touched.clear();
+                }
+                *touched.entry(uri).or_default() += 1;
+            }
+        }
+        next
+    }
+
+    /// A number that changes when what a URI answers changes, as far as that can be told; `None` where nothing
+    /// answers it. It is compared in this process alone.
+    pub(crate) fn fingerprint(&self, uri: &str) -> Option<u64> {
+        let (own, touched) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
+        let Some(touched) = touched else { return own };
+        let mut hasher = DefaultHasher::new();
+        (own, touched).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn build(
+        catalog: Arc<Catalog>,
+        news: Revisions,
+        touched: Arc<HashMap<String, u64>>,
+        options: ServeOptions,
+    ) -> CatalogSnapshot {
+        let (server, lists) = (catalog.server(), catalog.lists());
+        let kinds = DeclaredCapabilities::from_catalog(&catalog, options);
+        let promised = ChangeCapabilities::from_catalog(&catalog, options);
+        let shapes = structured_content::output_shapes(&lists.tools);
+        let tools: Vec<Tool> = lists.tools.iter().map(tool).collect();
+        let fingerprint = list_fingerprint(&lists.tools);
+        let session_tools =
+            structured_content::session_tools(&tools, &shapes).map(|tools| PagedList::new(tools, fingerprint));
+        let tools = PagedList::new(tools, fingerprint);
+        CatalogSnapshot {
+            revisions: news,
+            capabilities: kinds,
+            change_capabilities: promised,
+            uses_client: catalog.uses_client(),
+            update_counts: touched,
+            config: capability::server_config(server, kinds, promised),
+            meta: server_info_meta(server),
+            ttl_ms: server.ttl_ms.unwrap_or(0),
+            cache_scope: cache_scope(server.cache_scope),
+            page_size: server.page_size.unwrap_or(DEFAULT_PAGE_SIZE).max(1),
+            session_tools: session_tools.unwrap_or_else(|| tools.clone()),
+            tools,
+            prompts: PagedList::new(lists.prompts.iter().map(prompt).collect(), list_fingerprint(&lists.prompts)),
+            resources: PagedList::new(lists.resources.iter().map(resource).collect(), uris_fingerprint(lists)),
+            resource_templates: PagedList::new(
+                lists.resource_templates.iter().map(resource_template).collect(),
+                list_fingerprint(&lists.resource_templates),
+            ),
+            skills: PagedList::new(
+                lists.skills.iter().filter_map(convert_via_json).collect(),
+                list_fingerprint(&lists.skills),
+            ),
+            header_schemas: header_schemas(&lists.tools),
+            output_shapes: shapes,
+            catalog,
+        }
+    }
+}
+
+/// Of how many resources is remembered that a step said that they changed. Beyond that all are forgotten, and are said
+/// to have changed once more.
+const MAX_UPDATE_COUNTS: usize = 10_000;
+
+/// Large, since some clients never ask for the second page.
+const DEFAULT_PAGE_SIZE: usize = 1000;
+
+fn server_info_meta(server: &listing::ServerInfo) -> MetaObject {
+    let mut meta = MetaObject::default();
+    let info = serde_json::to_value(capability::implementation(server)).unwrap_or_default();
+    meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), info);
+    meta
+}
+
+pub(crate) fn cache_scope(scope: Option<listing::CacheScope>) -> CacheScope {
+    match scope {
+        Some(listing::CacheScope::Public) => CacheScope::Public,
+        Some(listing::CacheScope::Private) | None => CacheScope::Private,
+    }
+}
+
+/// A cursor belongs to a list of one value, in whichever process.
+pub(crate) fn list_fingerprint<T: Serialize>(list: &[T]) -> u64 {
+    Digest::new("list").chain_update(&serde_json::to_vec(list).unwrap_or_default()).finish_u64()
+}
+
+/// Sizes and times may change between two pages; which resources there are may not.
+fn uris_fingerprint(lists: &listing::Lists) -> u64 {
+    let uris: Vec<_> = lists.resources.iter().map(|resource| resource.uri.as_str()).collect();
+    list_fingerprint(&uris)
+}
+
+fn header_schemas(tools: &[listing::ToolListing]) -> HashMap<String, Arc<JsonObject>> {
+    let tools = tools.iter().filter(|tool| has_mcp_headers(&tool.input_schema));
+    tools.map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect()
+}
+
+/// Both sides write MCP's JSON, so what one serialises the other reads.
+pub(crate) fn convert_via_json<T: DeserializeOwned>(listing: &impl Serialize) -> Option<T> {
+    let value = serde_json::to_value(listing).ok()?;
+    serde_json::from_value(value)
+        .inspect_err(|error| tracing::error!(%error, "the protocol's types cannot hold part of a list"))
+        .ok()
+}
+
+pub(crate) fn icons(icons: &[listing::Icon]) -> Option<Vec<rmcp::model::Icon>> {
+    if icons.is_empty() { None } else { convert_via_json(&icons) }
+}
+
+fn tool(listing: &listing::ToolListing) -> Tool {
+    let description = listing.description.clone().map(Into::into);
+    let mut tool = Tool::new_with_raw(listing.name.clone(), description, listing.input_schema.clone());
+    tool.title = listing.title.clone();
+    tool.output_schema = listing.output_schema.clone();
+    tool.annotations = listing.annotations.as_ref().and_then(convert_via_json);
+    tool.icons = icons(&listing.icons);
+    tool.meta = listing.meta.clone().map(MetaObject);
+    tool
+}
+
+fn prompt(listing: &listing::PromptListing) -> Prompt {
+    let arguments: Vec<_> = listing.arguments.iter().map(prompt_argument).collect();
+    let arguments = (!arguments.is_empty()).then_some(arguments);
+    let mut prompt = Prompt::new(listing.name.clone(), listing.description.clone(), arguments);
+    prompt.title = listing.title.clone();
+    prompt.icons = icons(&listing.icons);
+    prompt.meta = listing.meta.clone().map(MetaObject);
+    prompt
+}
+
+fn prompt_argument(listing: &listing::PromptArgumentListing) -> PromptArgument {
+    let mut argument = PromptArgument::new(listing.name.clone());
+    argument.title = listing.title.clone();
+    argument.description = listing.description.clone();
+    argument.required = listing.required.then_some(true);
+    argument
+}
+
+pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
+    let mut resource = Resource::new(listing.uri.clone(), listing.name.clone());
+    resource.title = listing.title.clone();
+    resource.description = listing.description.clone();
+    resource.mime_type = listing.mime_type.clone();
+    resource.size = listing.size;
+    resource.icons = icons(&listing.icons);
+    resource.annotations = listing.annotations.as_ref().and_then(convert_via_json);
+    resource.meta = listing.meta.clone().map(MetaObject);
+    resource
+}
+
+fn resource_template(listing: &listing::ResourceTemplateListing) -> ResourceTemplate {
+    let mut template = ResourceTemplate::new(listing.uri_template.clone(), listing.name.clone());
+    template.title = listing.title.clone();
+    template.description = listing.description.clone();
+    template.mime_type = listing.mime_type.clone();
+    template.icons = icons(&listing.icons);
+    template.annotations = listing.annotations.as_ref().and_then(convert_via_json);
+    template.meta = listing.meta.clone().map(MetaObject);
+    template
+}
+
+/// Every version that is spoken here, oldest first.
+pub(crate) const PROTOCOL_VERSIONS: &[ProtocolVersion] = &[
+    ProtocolVersion::V_2024_11_05,
+    ProtocolVersion::V_2025_03_26,
+    ProtocolVersion::V_2025_06_18,
+    ProtocolVersion::V_2025_11_25,
+    ProtocolVersion::V_2026_07_28,
+];

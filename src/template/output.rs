@@ -1,0 +1,106 @@
+//! What a text prints: its own characters, and values.
+
+use std::ops::Range;
+
+use super::syntax::{BlockNode, ElseBranch, Expression, TemplateNode, parse};
+
+/// Names whose values are the manifest's own, or of who runs the server.
+const CONSTANT_ROOTS: [&str; 2] = ["env", "server"];
+
+/// One piece of what a text prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputPiece<'t> {
+    /// Characters of the text itself, or of a literal.
+    Text(&'t str),
+    /// A value that no caller chooses, such as `env.NAME`: the path to it, empty for one that is computed.
+    Constant(Vec<String>),
+    /// Any other value: where it stands, and the path to it, empty for one that is computed.
+    Value(Range<usize>, Vec<String>),
+}
+
+/// What a text prints, in the order written, whichever way its conditions go. A text with a fault has no meaning here.
+pub fn output_pieces(text: &str) -> Vec<OutputPiece<'_>> {
+    let mut pieces = Vec::new();
+    nodes(text, &parse(text).0, &mut pieces);
+    pieces
+}
+
+fn nodes<'t>(text: &'t str, list: &[TemplateNode], pieces: &mut Vec<OutputPiece<'t>>) {
+    for node in list {
+        match node {
+            TemplateNode::Text(own) => pieces.push(OutputPiece::Text(text.get(own.span.clone()).unwrap_or_default())),
+            TemplateNode::Interpolation(hole) => pieces.push(expression(text, &hole.expression, &hole.span)),
+            TemplateNode::Block(inner) => block(text, inner, pieces),
+            TemplateNode::Inline(inline) => nodes(text, &inline.body, pieces),
+            TemplateNode::Partial(partial) => pieces.push(OutputPiece::Value(partial.name.span.clone(), Vec::new())),
+        }
+    }
+}
+
+fn block<'t>(text: &'t str, written: &BlockNode, pieces: &mut Vec<OutputPiece<'t>>) {
+    nodes(text, &written.body, pieces);
+    match &written.else_branch {
+        Some(ElseBranch::Plain(otherwise)) => nodes(text, otherwise, pieces),
+        Some(ElseBranch::Chain(otherwise)) => block(text, otherwise, pieces),
+        None => {}
+    }
+}
+
+fn expression<'t>(text: &'t str, written: &Expression, span: &Range<usize>) -> OutputPiece<'t> {
+    match written {
+        Expression::Literal(_, literal) => OutputPiece::Text(text.get(literal.clone()).unwrap_or_default()),
+        Expression::Path(path) => {
+            let names: Vec<String> = path.names.iter().map(|name| name.text.clone()).collect();
+            if is_constant(written) { OutputPiece::Constant(names) } else { OutputPiece::Value(span.clone(), names) }
+        }
+        Expression::Call(_) if is_constant(written) => OutputPiece::Constant(Vec::new()),
+        Expression::Call(_) => OutputPiece::Value(span.clone(), Vec::new()),
+    }
+}
+
+fn is_constant(written: &Expression) -> bool {
+    match written {
+        Expression::Literal(..) => true,
+        Expression::Path(path) => {
+            let head = path.names.first().map(|name| name.text.as_str());
+            !path.this
+                && path.parent_steps == 0
+                && head.is_some_and(|head| CONSTANT_ROOTS.contains(&head) && path.names.len() > 1)
+        }
+        Expression::Call(call) => {
+            call.params.iter().all(is_constant) && call.options.iter().all(|(_, option)| is_constant(option))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(range: Range<usize>, path: &[&str]) -> OutputPiece<'static> {
+        OutputPiece::Value(range, path.iter().map(|&name| name.to_owned()).collect())
+    }
+
+    #[test]
+    fn values_text_and_env_are_distinguished() {
+        let fixed = |path: &[&str]| OutputPiece::Constant(path.iter().map(|&name| name.to_owned()).collect());
+        assert_eq!(
+            output_pieces("a{{x}}{{env.B}}{{{arguments.y}}}{{json x}}{{now \"%Y\"}}"),
+            [
+                OutputPiece::Text("a"),
+                value(1..6, &["x"]),
+                fixed(&["env", "B"]),
+                value(15..32, &["arguments", "y"]),
+                value(32..42, &[]),
+                fixed(&[]),
+            ]
+        );
+    }
+
+    #[test]
+    fn condition_prints_only_its_body() {
+        let inside = output_pieces("{{#if x}}-a{{else if y}}{{y}}{{else}}-b{{/if}}");
+        assert_eq!(inside, [OutputPiece::Text("-a"), value(24..29, &["y"]), OutputPiece::Text("-b")]);
+        assert_eq!(output_pieces("{{#each list}}{{this}}{{/each}}"), [value(14..22, &[])]);
+    }
+}

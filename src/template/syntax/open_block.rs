@@ -1,0 +1,189 @@
+//! Blocks that are open: what is inside of which, and what ends where.
+
+use std::ops::Range;
+
+use super::cursor::{ParseResult, is_partial_symbol, is_symbol};
+use super::parse::TemplateParser;
+use super::tree::{BlockNode, CallNode, ElseBranch, Expression, Ident, InlineNode, PartialCall, TemplateNode};
+use crate::diagnostic::Code;
+use crate::template::error::TemplateError;
+use crate::template::limit::MAX_NESTING;
+
+/// What an unfinished block is.
+pub(super) enum OpenKind {
+    Helper { call: CallNode, block_params: Vec<Ident>, chained: bool },
+    Inline,
+    Partial { name: Ident, params: Vec<Expression>, options: Vec<(Ident, Expression)> },
+}
+
+/// A block whose end has not been reached.
+pub(super) struct OpenBlock {
+    pub kind: OpenKind,
+    /// The word that its closing tag repeats.
+    pub name: Ident,
+    /// What was collected where the block stands in.
+    outer: Vec<TemplateNode>,
+    /// The part before `{{else}}`, once that has come.
+    body: Option<Vec<TemplateNode>>,
+    has_errors: bool,
+}
+
+impl TemplateParser<'_> {
+    pub fn open_block(&mut self, kind: OpenKind, name: Ident, broken: bool) -> ParseResult<()> {
+        if self.open.len() >= MAX_NESTING {
+            let message = format!("blocks are nested more than {MAX_NESTING} deep");
+            let help = "each `else if` counts as one block inside the one before it";
+            self.cursor.push_error(TemplateError::at_range(name.span, Code::Nesting, message).help(help));
+            self.stop_parsing();
+            return Ok(());
+        }
+        let outer = std::mem::take(&mut self.nodes);
+        self.open.push(OpenBlock { kind, name, outer, body: None, has_errors: broken });
+        Ok(())
+    }
+
+    /// Leaves the rest unread.
+    fn stop_parsing(&mut self) {
+        self.open.clear();
+        self.nodes.clear();
+        self.cursor.at = self.cursor.source.len();
+    }
+
+    /// `{{else}}`, `{{^}}`, `{{else if …}}`
+    pub fn else_tag(&mut self, length: usize) -> ParseResult<()> {
+        let word = self.cursor.at..self.cursor.at + length;
+        self.cursor.at += length;
+        self.cursor.skip_whitespace();
+        let plain = self.cursor.starts_with("}}") || self.cursor.starts_with("~");
+        match self.open.last_mut() {
+            Some(OpenBlock { kind: OpenKind::Helper { .. }, body: body @ None, .. }) => {
+                *body = Some(std::mem::take(&mut self.nodes));
+            }
+            Some(OpenBlock { kind: OpenKind::Helper { .. }, .. }) => {
+                return self.cursor.fail(TemplateError::at_range(
+                    word,
+                    Code::Template,
+                    "nothing can follow `{{else}}` but the end of the block",
+                ));
+            }
+            Some(OpenBlock { name, .. }) => {
+                let message = format!("`{}` is a partial and has no `{{{{else}}}}`", name.text);
+                return self.cursor.fail(TemplateError::at_range(word, Code::Template, message));
+            }
+            None => {
+                return self.cursor.fail(TemplateError::at_range(
+                    word,
+                    Code::Template,
+                    "`{{else}}` stands outside of a block",
+                ));
+            }
+        }
+        if plain { self.tag_end("", false).map(|_| ()) } else { self.block(true) }
+    }
+
+    /// `{{/name}}`
+    pub fn closing_tag(&mut self) -> ParseResult<()> {
+        self.cursor.at += 1;
+        self.cursor.skip_whitespace();
+        let span = self.cursor.skip(is_partial_symbol_or_symbol);
+        let word = Ident { text: self.cursor.slice(span.clone()).to_owned(), span };
+        let tag = self.cursor.tag;
+        self.tag_end("", false)?;
+        let place = if word.span.is_empty() { tag..self.cursor.at } else { word.span.clone() };
+        let Some(depth) = self.open.iter().rposition(|open| open.closes_with(&word.text)) else {
+            return self.report_stray_close(&word, place);
+        };
+        while self.open.len() > depth + 1 {
+            let chained =
+                matches!(self.open.last(), Some(OpenBlock { kind: OpenKind::Helper { chained: true, .. }, .. }));
+            if let (false, Some(name)) = (chained, self.open.last().map(|open| open.name.clone())) {
+                self.report_unclosed(&name);
+            }
+            self.close_top();
+        }
+        self.close_top();
+        Ok(())
+    }
+
+    fn report_stray_close(&mut self, word: &Ident, place: Range<usize>) -> ParseResult<()> {
+        let base = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::Helper { chained: true, .. }));
+        let Some(name) = base.map(|open| open.name.text.clone()) else {
+            let message = format!("`{{{{/{}}}}}` closes no block", word.text);
+            self.cursor.push_error(TemplateError::at_range(place, Code::Template, message));
+            return Ok(());
+        };
+        let message = match word.text.as_str() {
+            "" => format!("`{{{{/}}}}` does not name the block that it closes, `{name}`"),
+            text => format!("`{{{{/{text}}}}}` stands where `{{{{#{name}}}}}` should be closed"),
+        };
+        let fault = TemplateError::at_range(place, Code::Template, message).help(format!("write `{{{{/{name}}}}}`"));
+        self.cursor.push_error(if word.text.is_empty() { fault } else { fault.replacement(name) });
+        while let Some(OpenBlock { kind: OpenKind::Helper { chained: true, .. }, .. }) = self.open.last() {
+            self.close_top();
+        }
+        self.close_top();
+        Ok(())
+    }
+
+    pub fn report_unclosed(&mut self, name: &Ident) {
+        if matches!(self.open.last(), Some(OpenBlock { kind: OpenKind::Helper { chained: true, .. }, .. })) {
+            return;
+        }
+        let close = match self.open.last().map(|open| &open.kind) {
+            Some(OpenKind::Inline) => "inline",
+            _ => &name.text,
+        };
+        let fault = TemplateError::at_range(
+            name.span.clone(),
+            Code::Template,
+            format!("the block `{}` is never closed", name.text),
+        );
+        self.cursor.push_error(fault.help(format!("close it with `{{{{/{close}}}}}`")));
+    }
+
+    /// Puts the innermost block into the tree.
+    pub fn close_top(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        let last = std::mem::replace(&mut self.nodes, open.outer);
+        if open.has_errors {
+            // What stands inside is checked all the same, as if it stood outside.
+            self.nodes.extend(open.body.unwrap_or_default());
+            self.nodes.extend(last);
+            return;
+        }
+        match open.kind {
+            OpenKind::Inline => self.nodes.push(TemplateNode::Inline(InlineNode { name: open.name, body: last })),
+            OpenKind::Partial { name, params, options } => {
+                self.nodes.push(TemplateNode::Partial(PartialCall { name, params, options, body: Some(last) }));
+            }
+            OpenKind::Helper { call, block_params, chained } => {
+                let (body, otherwise) = match (open.body, self.chain.take()) {
+                    (None, _) => (last, None),
+                    (Some(body), Some(chain)) => (body, Some(ElseBranch::Chain(chain))),
+                    (Some(body), None) => (body, Some(ElseBranch::Plain(last))),
+                };
+                let block = BlockNode { call, block_params, body, else_branch: otherwise };
+                if chained {
+                    self.chain = Some(Box::new(block));
+                } else {
+                    self.nodes.push(TemplateNode::Block(block));
+                }
+            }
+        }
+    }
+}
+
+impl OpenBlock {
+    fn closes_with(&self, word: &str) -> bool {
+        match &self.kind {
+            OpenKind::Helper { chained: true, .. } => false,
+            OpenKind::Helper { .. } => self.name.text == word,
+            OpenKind::Inline => word.is_empty() || word == "inline",
+            OpenKind::Partial { .. } => word.is_empty() || self.name.text == word,
+        }
+    }
+}
+
+fn is_partial_symbol_or_symbol(c: char) -> bool {
+    is_partial_symbol(c) || is_symbol(c)
+}

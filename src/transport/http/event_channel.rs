@@ -1,0 +1,481 @@
+//! One stream of events: what is said on it is kept until it is read, and for a while after, so that a client whose
+//! connection broke can go on where it was.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleServer,
+    model::{JsonRpcMessage, ServerNotification},
+    service::TxJsonRpcMessage,
+};
+use serde::Serialize;
+use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    server::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES},
+    transport::batch::BatchReply,
+};
+
+/// How many events are kept that were read already, and for how long after the last. What is large is let go when it
+/// is read.
+const MAX_REPLAY_EVENTS: usize = 64;
+const MAX_REPLAY_BYTES: u64 = SMALL_MESSAGE_BYTES;
+const REPLAY_DURATION: Duration = Duration::from_secs(10);
+
+/// For how long what nobody has read is kept, when no more will be said.
+const UNREAD_DURATION: Duration = Duration::from_secs(60);
+
+/// How many events may wait for a reader. More are said when it has read, or, without one, in the place of the oldest.
+const MAX_UNREAD_EVENTS: usize = 64;
+
+/// What is said in one event.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub(super) enum EventPayload {
+    /// A message.
+    Message(Arc<TxJsonRpcMessage<RoleServer>>),
+    /// The answers to a batch.
+    Batch(Arc<Vec<BatchReply>>),
+}
+
+impl EventPayload {
+    /// One message.
+    pub(super) fn message(message: TxJsonRpcMessage<RoleServer>) -> EventPayload {
+        EventPayload::Message(Arc::new(message))
+    }
+}
+
+/// What is said, and what it takes as long as it is kept.
+#[derive(Debug)]
+struct StoredEvent {
+    payload: EventPayload,
+    reservations: Vec<Arc<Reservation>>,
+}
+
+impl StoredEvent {
+    fn bytes(&self) -> u64 {
+        self.reservations.iter().map(|reservation| reservation.bytes()).sum()
+    }
+}
+
+/// An event as a reader gets it.
+#[derive(Debug)]
+pub(super) struct Event {
+    /// What a client that lost the connection says to go on behind it.
+    pub(super) id: String,
+    pub(super) payload: EventPayload,
+    /// About how many bytes it has.
+    pub(super) bytes: u64,
+}
+
+/// A stream of events. Several may read it; each event goes to the one that came last, since a client that opens a
+/// second stream has often lost the first, which the server cannot know yet.
+pub(super) struct EventChannel {
+    number: u64,
+    /// Cancelled at the end of the session.
+    session_end: CancellationToken,
+    /// What the client of the session has under way.
+    bytes: PeerBytes,
+    state: Mutex<ChannelState>,
+    changed: Notify,
+}
+
+struct ChannelState {
+    events: VecDeque<StoredEvent>,
+    /// The index of the first event that is kept.
+    first: u64,
+    /// The index of the event to be read next.
+    next: u64,
+    /// Those who read, of whom the last gets the events.
+    readers: Vec<u64>,
+    last_reader: u64,
+    finished_at: Option<Instant>,
+}
+
+impl ChannelState {
+    fn unread_count(&self) -> usize {
+        self.events.len().saturating_sub(self.read_count())
+    }
+
+    /// How many of the kept events were read.
+    fn read_count(&self) -> usize {
+        usize::try_from(self.next.saturating_sub(self.first)).unwrap_or(usize::MAX)
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.events.iter().take(self.read_count()).map(StoredEvent::bytes).sum()
+    }
+
+    fn unread_bytes(&self) -> u64 {
+        self.events.iter().skip(self.read_count()).map(StoredEvent::bytes).sum()
+    }
+
+    /// Forgets of what was read what there is no room for.
+    fn trim_read(&mut self, bytes: &PeerBytes) {
+        while self.read_count() > MAX_REPLAY_EVENTS
+            || self.read_count() > 0 && (self.read_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
+        {
+            self.forget_first();
+        }
+    }
+
+    /// Forgets of what nobody reads what there is no room for.
+    fn trim_unread(&mut self, bytes: &PeerBytes) {
+        let account = bytes.total();
+        while self.unread_count() > MAX_UNREAD_EVENTS
+            || self.unread_count() > 0 && (self.unread_bytes() > account.peer_share() || !account.has_spare())
+        {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        self.events.pop_front();
+        self.first += 1;
+        self.next = self.next.max(self.first);
+    }
+}
+
+/// What a reader finds.
+enum NextEvent {
+    Event(Event),
+    PendingRequests,
+    End,
+}
+
+impl EventChannel {
+    pub(super) fn new(number: u64, over: CancellationToken, bytes: PeerBytes) -> Arc<EventChannel> {
+        let state = ChannelState {
+            events: VecDeque::new(),
+            first: 1,
+            next: 1,
+            readers: Vec::new(),
+            last_reader: 0,
+            finished_at: None,
+        };
+        Arc::new(EventChannel { number, session_end: over, bytes, state: Mutex::new(state), changed: Notify::new() })
+    }
+
+    /// Says something, and holds what it takes until it is let go.
+    pub(super) fn push(&self, said: EventPayload, held: Vec<Arc<Reservation>>) {
+        let mut state = self.state();
+        if state.readers.is_empty()
+            && state.events.iter().skip(state.read_count()).any(|waiting| waiting.payload.is_same_change(&said))
+        {
+            return;
+        }
+        state.events.push_back(StoredEvent { payload: said, reservations: held });
+        if state.readers.is_empty() {
+            state.trim_unread(&self.bytes);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether so much waits for somebody who reads that no more should be said which can wait.
+    pub(super) fn is_full(&self) -> bool {
+        let state = self.state();
+        !state.readers.is_empty() && state.unread_count() >= MAX_UNREAD_EVENTS && !self.session_end.is_cancelled()
+    }
+
+    /// Returns when it is not full.
+    pub(super) async fn wait_for_room(&self) {
+        loop {
+            let news = self.changed.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if !self.is_full() {
+                return;
+            }
+            tokio::select! {
+                () = news => {}
+                () = self.session_end.cancelled() => return,
+            }
+        }
+    }
+
+    /// Says that nothing more will be said.
+    pub(super) fn finish(&self) {
+        self.state().finished_at.get_or_insert_with(Instant::now);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether nobody need come back to it any more.
+    pub(super) fn is_expired(&self) -> bool {
+        let state = self.state();
+        let keep_for = if state.unread_count() == 0 { REPLAY_DURATION } else { UNREAD_DURATION };
+        state.finished_at.is_some_and(|at| at.elapsed() >= keep_for)
+    }
+
+    /// Cancelled at the end of the session.
+    pub(super) fn session_end(&self) -> &CancellationToken {
+        &self.session_end
+    }
+
+    pub(super) fn has_reader(&self) -> bool {
+        !self.state().readers.is_empty()
+    }
+
+    /// Begins to read: what nobody has read yet, or what was said behind the event `after`. `None` where there was
+    /// no such event.
+    pub(super) fn open_reader(self: &Arc<EventChannel>, after: Option<u64>) -> Option<EventReader> {
+        let mut state = self.state();
+        if let Some(after) = after {
+            let end = state.first + state.events.len() as u64;
+            if after >= end {
+                return None;
+            }
+            state.next = (after + 1).max(state.first);
+        }
+        state.last_reader += 1;
+        let reader = state.last_reader;
+        state.readers.push(reader);
+        drop(state);
+        self.changed.notify_waiters();
+        Some(EventReader { channel: self.clone(), reader })
+    }
+
+    fn next_event(&self, reader: u64) -> NextEvent {
+        let mut state = self.state();
+        if state.readers.last() == Some(&reader)
+            && let Some((said, bytes)) =
+                state.events.get(state.read_count()).map(|kept| (kept.payload.clone(), kept.bytes()))
+        {
+            let id = self.event_id(state.next);
+            state.next += 1;
+            state.trim_read(&self.bytes);
+            drop(state);
+            self.changed.notify_waiters();
+            return NextEvent::Event(Event { id, payload: said, bytes });
+        }
+        if state.finished_at.is_some() || self.session_end.is_cancelled() {
+            NextEvent::End
+        } else {
+            NextEvent::PendingRequests
+        }
+    }
+
+    fn event_id(&self, index: u64) -> String {
+        format!("{}-{index}", self.number)
+    }
+
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads the number of a stream and the index of an event out of its id.
+pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+    let (channel, index) = id.split_once('-')?;
+    Some((channel.parse().ok()?, index.parse().ok()?))
+}
+
+impl EventPayload {
+    /// Whether both tell of the same change, which need be told once.
+    fn is_same_change(&self, other: &EventPayload) -> bool {
+        match (self.change_notification(), other.change_notification()) {
+            (Some(one), Some(other)) => {
+                std::mem::discriminant(one) == std::mem::discriminant(other) && updated_uri(one) == updated_uri(other)
+            }
+            _ => false,
+        }
+    }
+
+    fn change_notification(&self) -> Option<&ServerNotification> {
+        use ServerNotification as N;
+        match self {
+            EventPayload::Message(message) => match &**message {
+                JsonRpcMessage::Notification(told) => Some(&told.notification),
+                _ => None,
+            },
+            EventPayload::Batch(_) => None,
+        }
+        .filter(|told| {
+            matches!(
+                told,
+                N::ToolListChangedNotification(_)
+                    | N::PromptListChangedNotification(_)
+                    | N::ResourceListChangedNotification(_)
+                    | N::ResourceUpdatedNotification(_)
+            )
+        })
+    }
+}
+
+fn updated_uri(told: &ServerNotification) -> Option<&str> {
+    match told {
+        ServerNotification::ResourceUpdatedNotification(updated) => Some(&updated.params.uri),
+        _ => None,
+    }
+}
+
+/// Somebody who reads a stream.
+pub(super) struct EventReader {
+    channel: Arc<EventChannel>,
+    reader: u64,
+}
+
+impl EventReader {
+    /// Waits for the next event. It may be given up at any time.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        loop {
+            let news = self.channel.changed.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            match self.channel.next_event(self.reader) {
+                NextEvent::Event(event) => return Some(event),
+                NextEvent::End => return None,
+                NextEvent::PendingRequests => {}
+            }
+            tokio::select! {
+                () = news => {}
+                () = self.channel.session_end.cancelled() => {}
+            }
+        }
+    }
+
+    /// The id of the event before the next one.
+    pub(super) fn last_event_id(&self) -> String {
+        self.channel.event_id(self.channel.state().next - 1)
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        let mut state = self.channel.state();
+        state.readers.retain(|reader| *reader != self.reader);
+        if state.readers.is_empty() {
+            state.trim_unread(&self.channel.bytes);
+        }
+        drop(state);
+        self.channel.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use crate::server::BytesInFlight;
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+    use rmcp::model::{ErrorData, RequestId};
+
+    fn channel(number: u64) -> Arc<EventChannel> {
+        EventChannel::new(number, CancellationToken::new(), BytesInFlight::new(64 << 20).new_peer())
+    }
+
+    fn payload(number: u64) -> EventPayload {
+        let id = RequestId::Number(i64::try_from(number).unwrap());
+        EventPayload::Message(Arc::new(JsonRpcMessage::error(ErrorData::internal_error("m", None), Some(id))))
+    }
+
+    fn number(event: &Event) -> u64 {
+        serde_json::to_value(&event.payload).unwrap()["id"].as_u64().unwrap()
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Say,
+        Read,
+        Break,
+        Resume(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![Just(Step::Say), Just(Step::Read), Just(Step::Break), (0_usize..8).prop_map(Step::Resume)]
+    }
+
+    proptest! {
+        /// However often the connection breaks, a client that says what it saw last misses nothing and sees nothing
+        /// twice.
+        #[test]
+        fn resumed_reader_sees_each_event_once(steps in prop::collection::vec(step(), 0..60)) {
+            let channel = channel(3);
+            let (mut spoken, mut seen) = (0, Vec::<(String, u64)>::new());
+            let mut reader = channel.open_reader(None);
+            for step in steps {
+                match step {
+                    Step::Say => {
+                        spoken += 1;
+                        channel.push(payload(spoken), Vec::new());
+                    }
+                    Step::Read => {
+                        if let Some(event) = reader.as_mut().and_then(|reader| reader.next().now_or_never()) {
+                            let event = event.unwrap();
+                            seen.push((event.id.clone(), number(&event)));
+                        }
+                    }
+                    Step::Break => reader = None,
+                    // What came after what the client remembers was lost on the way.
+                    Step::Resume(lost) => {
+                        seen.truncate(seen.len().saturating_sub(lost).max(1));
+                        let after = seen.last().map(|(id, _)| parse_event_id(id).unwrap().1);
+                        reader = channel.open_reader(after);
+                        prop_assert!(reader.is_some());
+                    }
+                }
+                let numbers: Vec<u64> = seen.iter().map(|(_, number)| *number).collect();
+                prop_assert_eq!(numbers, (1..=seen.len() as u64).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn unread_events_are_bounded_without_reader() {
+        let channel = channel(0);
+        (1..=MAX_UNREAD_EVENTS as u64 + 5).for_each(|number| channel.push(payload(number), Vec::new()));
+        let mut reader = channel.open_reader(None).unwrap();
+        let event = reader.next().now_or_never().unwrap().unwrap();
+        assert_eq!((number(&event), event.id.as_str()), (6, "0-6"));
+        assert!(channel.open_reader(Some(1000)).is_none());
+    }
+
+    #[test]
+    fn newest_reader_gets_events_until_it_leaves() {
+        let channel = channel(0);
+        let mut first = channel.open_reader(None).unwrap();
+        let mut second = channel.open_reader(None).unwrap();
+        channel.push(payload(1), Vec::new());
+        assert!(first.next().now_or_never().is_none());
+        assert_eq!(number(&second.next().now_or_never().unwrap().unwrap()), 1);
+        drop(second);
+        channel.push(payload(2), Vec::new());
+        assert_eq!(number(&first.next().now_or_never().unwrap().unwrap()), 2);
+        channel.finish();
+        assert!(first.next().now_or_never().unwrap().is_none());
+    }
+
+    #[test]
+    fn large_read_events_are_dropped() {
+        let channel = channel(0);
+        let mut reader = channel.open_reader(None).unwrap();
+        for number in 1..=3 {
+            channel.push(payload(number), vec![Arc::new(channel.bytes.reserve(MAX_REPLAY_BYTES / 2))]);
+        }
+        channel.push(payload(4), vec![Arc::new(channel.bytes.reserve(MAX_REPLAY_BYTES * 2))]);
+        while reader.next().now_or_never().is_some() {}
+        assert_eq!(channel.bytes.reserve(0).bytes(), 0);
+        let state = channel.state();
+        assert_eq!((state.events.len(), state.read_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn unread_events_are_kept_within_share() {
+        let channel = channel(0);
+        let share = channel.bytes.total().peer_share();
+        for number in 1..=9 {
+            channel.push(payload(number), vec![Arc::new(channel.bytes.reserve(share / 4))]);
+        }
+        assert_eq!(channel.state().unread_count(), 4);
+        let _others = channel.bytes.total().new_peer().reserve(share * 2);
+        channel.push(payload(10), vec![Arc::new(channel.bytes.reserve(1))]);
+        assert_eq!(channel.state().unread_count(), 0);
+    }
+}

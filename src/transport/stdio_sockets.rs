@@ -1,0 +1,57 @@
+//! The process's own standard input and output, without a thread for each read and write where that can be.
+//!
+//! rmcp opens pipes anew to make them non-blocking. Hosts that run on Node give sockets instead, whose other ends
+//! are theirs alone: those can be made non-blocking as they are.
+
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
+
+#[cfg(unix)]
+use rustix::fs::{FileType, fstat};
+#[cfg(unix)]
+use tokio::net::UnixStream;
+
+/// Returns both, where both are sockets.
+#[cfg(unix)]
+pub(super) fn stdio_sockets() -> Option<(UnixStream, UnixStream)> {
+    Some((unix_socket(std::io::stdin().as_fd())?, unix_socket(std::io::stdout().as_fd())?))
+}
+
+#[cfg(unix)]
+fn unix_socket(fd: BorrowedFd<'_>) -> Option<UnixStream> {
+    if FileType::from_raw_mode(fstat(fd).ok()?.st_mode) != FileType::Socket {
+        return None;
+    }
+    let stream = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned().ok()?);
+    // It fails for sockets of other families.
+    stream.local_addr().ok()?;
+    stream.set_nonblocking(true).ok()?;
+    UnixStream::from_std(stream).ok()
+}
+
+/// Sockets are no files elsewhere.
+#[cfg(not(unix))]
+pub(super) fn stdio_sockets() -> Option<(tokio::io::Stdin, tokio::io::Stdout)> {
+    None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::*;
+    use std::io::Write;
+    use tokio::io::AsyncReadExt;
+
+    #[tokio::test]
+    async fn only_unix_sockets_are_detected() {
+        let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut taken = unix_socket(near.as_fd()).unwrap();
+        far.write_all(b"x").unwrap();
+        assert_eq!(taken.read_u8().await.unwrap(), b'x');
+        let (reader, _writer) = std::io::pipe().unwrap();
+        assert!(unix_socket(reader.as_fd()).is_none());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        assert!(unix_socket(listener.as_fd()).is_none());
+    }
+}

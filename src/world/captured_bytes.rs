@@ -1,0 +1,201 @@
+//! Bytes that were read up to a limit, and how they are shown.
+
+use std::borrow::Cow;
+
+/// What was read, and how much more there was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CapturedBytes {
+    /// What was kept. Where it was cut, it ends with a whole character.
+    pub bytes: Vec<u8>,
+    /// How many bytes are missing at the end. Of an endless HTTP answer, at least so many.
+    pub missing_bytes: u64,
+}
+
+impl CapturedBytes {
+    /// Holds `bytes`, of which `missing` more were not kept.
+    pub fn new(bytes: Vec<u8>, missing: u64) -> CapturedBytes {
+        let mut captured = CapturedBytes { bytes, missing_bytes: missing };
+        captured.trim_partial_char();
+        captured
+    }
+
+    /// Says whether something is missing.
+    pub fn is_truncated(&self) -> bool {
+        self.missing_bytes > 0
+    }
+
+    /// Returns the text, or `None` where it is no UTF-8.
+    pub fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.bytes).ok()
+    }
+
+    /// Returns the text for somebody to read: what is no UTF-8 is replaced and marked in a last line, and so is
+    /// what is missing.
+    pub fn to_display_text(&self) -> String {
+        let shown = String::from_utf8_lossy(&self.bytes);
+        let replaced = matches!(shown, Cow::Owned(_));
+        let mut text = shown.into_owned();
+        if replaced {
+            push_line(&mut text, "[not UTF-8: other bytes are shown as \u{fffd}]");
+        }
+        if self.is_truncated() {
+            push_line(&mut text, &format!("[cut: {} bytes more]", self.missing_bytes));
+        }
+        text
+    }
+
+    /// Takes half a character off the end, where that is where it was cut.
+    fn trim_partial_char(&mut self) {
+        if self.missing_bytes == 0 {
+            return;
+        }
+        let tail = self.bytes.len().saturating_sub(3);
+        let start = (tail..self.bytes.len()).find(|&at| self.bytes.get(at).is_some_and(|byte| *byte >= 0xC0));
+        let Some((start, half)) = start.and_then(|start| Some((start, self.bytes.get(start..)?))) else { return };
+        // `error_len` is absent where more bytes might have made a character.
+        let incomplete = std::str::from_utf8(half).is_err_and(|fault| fault.error_len().is_none());
+        if incomplete {
+            let start = start + std::str::from_utf8(half).map_or_else(|fault| fault.valid_up_to(), str::len);
+            self.missing_bytes += (self.bytes.len() - start) as u64;
+            self.bytes.truncate(start);
+        }
+    }
+}
+
+fn push_line(text: &mut String, line: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// How many characters of what a program printed an error shows.
+const MAX_TAIL_CHARS: usize = 2000;
+
+/// The last of what a program printed, for people.
+pub fn tail(printed: &str) -> String {
+    let text = strip_escapes(printed);
+    let text = text.trim();
+    let start = text.char_indices().rev().take(MAX_TAIL_CHARS).last().map_or(0, |(at, _)| at);
+    let cut = if start > 0 { "…" } else { "" };
+    format!("{cut}{}", text.get(start..).unwrap_or_default())
+}
+
+/// Takes terminal escapes and control characters other than newline and tab out of what a program printed.
+///
+/// A string of an escape that is never closed ends with its line, so that it cannot swallow what follows.
+pub fn strip_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|character: char| character.is_control() && !matches!(character, '\n' | '\t')) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        rest = skip_control(from);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Skips the control character that `text` begins with, and the sequence that it introduces.
+fn skip_control(text: &str) -> &str {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some('\u{1b}') => skip_escape(characters.as_str()),
+        Some('\u{9b}') => skip_csi_parameters(characters.as_str()),
+        Some('\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => skip_control_string(characters.as_str()),
+        _ => characters.as_str(),
+    }
+}
+
+fn skip_escape(text: &str) -> &str {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some('[') => skip_csi_parameters(characters.as_str()),
+        Some(']' | 'P' | 'X' | '^' | '_') => skip_control_string(characters.as_str()),
+        Some(' '..='/') => skip_final_byte(text.trim_start_matches(|character| matches!(character, ' '..='/'))),
+        Some('0'..='~') => characters.as_str(),
+        _ => text,
+    }
+}
+
+/// CSI: parameters and intermediates, then one final character.
+fn skip_csi_parameters(text: &str) -> &str {
+    skip_final_byte(text.trim_start_matches(|character| matches!(character, ' '..='?')))
+}
+
+fn skip_final_byte(text: &str) -> &str {
+    text.strip_prefix(|character| matches!(character, '0'..='~')).unwrap_or(text)
+}
+
+/// OSC, DCS and their kin: up to BEL or ST, or else to the end of the line.
+fn skip_control_string(text: &str) -> &str {
+    let Some(at) = text.find(['\u{7}', '\u{1b}', '\u{9c}', '\n']) else { return "" };
+    let from = text.get(at..).unwrap_or_default();
+    from.strip_prefix("\u{1b}\\").or_else(|| from.strip_prefix(['\u{7}', '\u{9c}'])).unwrap_or(from)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use super::{CapturedBytes, strip_escapes};
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn truncation_keeps_whole_characters() {
+        let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
+        assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12 });
+        assert_eq!(captured.to_display_text(), "aé€\n[cut: 12 bytes more]");
+    }
+
+    #[test]
+    fn complete_bytes_are_unchanged() {
+        let captured = CapturedBytes::new("é".as_bytes()[..1].to_vec(), 0);
+        assert_eq!((captured.bytes.len(), captured.text()), (1, None));
+        assert_eq!(CapturedBytes::new(b"all\n".to_vec(), 0).to_display_text(), "all\n");
+    }
+
+    #[test]
+    fn invalid_utf8_is_marked() {
+        assert_eq!(
+            CapturedBytes::new(vec![b'a', 0xFF, b'b'], 0).to_display_text(),
+            "a\u{fffd}b\n[not UTF-8: other bytes are shown as \u{fffd}]"
+        );
+    }
+
+    #[test]
+    fn escapes_and_control_characters_are_stripped() {
+        for (printed, plain) in [
+            ("\u{1b}[1;31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            ("\u{1b}]8;;https://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{9b}2Jgone", "gone"),
+            ("\u{1b}(Bset\u{1b}c\u{1b}7", "set"),
+            ("a\r\nb\tc\u{8}\u{0}d\u{7f}", "a\nb\tcd"),
+            ("\u{1b}]never closed\nnext line", "\nnext line"),
+            ("\u{1b}Pq\u{9c}after", "after"),
+            ("end\u{1b}", "end"),
+            ("\u{1b}é", "é"),
+        ] {
+            assert_eq!(strip_escapes(printed), plain, "{printed:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_control_character_is_left(text in any::<String>(), head in "[\u{1b}\u{9b}\u{9d}\\[\\]P;m\u{7}a\n]{0,20}") {
+            let plain = strip_escapes(&format!("{head}{text}"));
+            assert!(!plain.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+        }
+
+        #[test]
+        fn text_truncated_anywhere_stays_utf8(text in any::<String>(), at in 0_usize..64) {
+            let at = at.min(text.len());
+            let captured = CapturedBytes::new(text.as_bytes()[..at].to_vec(), (text.len() - at) as u64);
+            if at < text.len() {
+                assert_eq!(captured.text().map(str::len), Some(text.len() - captured.missing_bytes as usize));
+                assert!(at - captured.bytes.len() < 4);
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! One program, from its start until nothing of it is left.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::RealWorld;
+use super::captured_bytes::CapturedBytes;
+use super::error::WorldError;
+use super::permits::ProgramPermit;
+use super::pipes::ParentPipes;
+use super::program_path::{is_executable, lacks_shebang, path_candidates};
+use crate::world::supervisor::{Failure, ProcessTree, StartRequest};
+
+/// What every child finds in its environment, with what stands in for an unset one.
+pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
+    [("PATH", Some("/usr/local/bin:/usr/bin:/bin")), ("HOME", None), ("LANG", None), ("TMPDIR", None)];
+
+/// How long the pipes may outlive the program: `> >(tee log)` is still writing when its shell has ended.
+const PIPE_LINGER_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long is read when nothing is left that could write.
+const FINAL_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// A program to be run: argv elements, never a shell's line.
+#[derive(Debug, Clone)]
+pub struct ProgramCommand {
+    /// A name, sought on `PATH` of the child's environment, or a path, relative to `cwd`.
+    pub program: String,
+    /// The elements after the program.
+    pub args: Vec<OsString>,
+    /// The folder it runs in.
+    pub cwd: PathBuf,
+    /// Its environment besides `PATH`, `HOME`, `LANG` and `TMPDIR`; a later one stands before an earlier.
+    pub env: Vec<(String, String)>,
+    /// What it reads; without it, stdin is empty.
+    pub stdin: Option<Vec<u8>>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes of stdout are kept, and of stderr. What comes after is read and counted: at full speed up to 64
+    /// times the limit (16 MiB at least), then slowly, so that a flood costs no CPU until its time is up.
+    pub max_output: u64,
+    /// Ends it early.
+    pub cancel: CancellationToken,
+}
+
+impl ProgramCommand {
+    /// Makes a command without arguments, with 30 s and 1 MiB.
+    pub fn new(program: impl Into<String>, cwd: impl Into<PathBuf>) -> ProgramCommand {
+        ProgramCommand {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: cwd.into(),
+            env: Vec::new(),
+            stdin: None,
+            timeout: Duration::from_secs(30),
+            max_output: 1 << 20,
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    fn env_value(&self, base: &[(OsString, OsString)], name: &str) -> OsString {
+        let own_env = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| OsString::from(value));
+        let inherited = || base.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        own_env.or_else(inherited).unwrap_or_default()
+    }
+}
+
+/// How a program ended, and what it printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramOutput {
+    /// What it wrote to stdout.
+    pub stdout: CapturedBytes,
+    /// What it wrote to stderr.
+    pub stderr: CapturedBytes,
+    /// Its exit code, unless a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// Runs `command`. Whatever it started is gone when this returns; dropped, it is killed.
+pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -> Result<ProgramOutput, WorldError> {
+    if command.cancel.is_cancelled() {
+        return Err(WorldError::Cancelled);
+    }
+    let program = locate_program(&command, &command.env_value(&real.environment, "PATH"))?;
+    // The time until it is its turn is part of its time.
+    let mut deadline = std::pin::pin!(tokio::time::sleep(command.timeout));
+    let permit = tokio::select! {
+        biased;
+        () = command.cancel.cancelled() => return Err(WorldError::Cancelled),
+        permit = real.permits.acquire() => permit,
+        () = &mut deadline => None,
+    };
+    let Some(permit) = permit else {
+        return Err(WorldError::ProgramLimit { limit: real.permits.limit(), after: command.timeout });
+    };
+    let started = start_program(real, &program, &mut command, permit);
+    let (mut tree, mut pipes) = started.map_err(|fault| start_error(fault, &command))?;
+    let ended = tokio::select! {
+        biased;
+        () = command.cancel.cancelled() => ExitCause::Cancelled,
+        () = deadline => ExitCause::TimedOut,
+        exited = wait_for_exit(&mut tree, &mut pipes) => match exited {
+            Ok(()) => ExitCause::Exited,
+            Err(failure) => return Err(failed(failure, &command)),
+        },
+    };
+    let status = tree.kill().await;
+    // Nothing is left that could write; what the pipes still hold is read.
+    let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
+    let (stdout, stderr) = pipes.into_captured();
+    match ended {
+        ExitCause::Cancelled => Err(WorldError::Cancelled),
+        ExitCause::TimedOut => Err(WorldError::TimedOut { after: command.timeout, stderr }),
+        ExitCause::Exited => {
+            status.map(|status| program_output(status, stdout, stderr)).map_err(|failure| failed(failure, &command))
+        }
+    }
+}
+
+enum ExitCause {
+    Exited,
+    TimedOut,
+    Cancelled,
+}
+
+fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, WorldError> {
+    let mut found = None;
+    for candidate in path_candidates(OsStr::new(&command.program), path) {
+        let candidate = command.cwd.join(candidate);
+        if is_executable(&candidate) && !lacks_shebang(&candidate) {
+            return Ok(candidate);
+        }
+        found = found.or_else(|| candidate.exists().then_some(candidate));
+    }
+    let program = command.program.clone();
+    match found {
+        Some(_) => Err(WorldError::NotExecutable { program }),
+        None if !command.cwd.is_dir() => Err(WorldError::InvalidWorkingDir { program }),
+        None => Err(WorldError::ProgramNotFound { program }),
+    }
+}
+
+fn start_program(
+    real: &RealWorld,
+    program: &Path,
+    command: &mut ProgramCommand,
+    permit: ProgramPermit,
+) -> io::Result<(ProcessTree, ParentPipes)> {
+    let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output)?;
+    let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let start = StartRequest {
+        program: program.into(),
+        arg0: (&command.program).into(),
+        args: command.args.clone(),
+        cwd: (&command.cwd).into(),
+        env: real.environment.iter().cloned().chain(own_env).collect(),
+    };
+    Ok((real.supervisor.spawn_supervisor_process(&start, child_stdio, permit)?, pipes))
+}
+
+fn start_error(source: io::Error, command: &ProgramCommand) -> WorldError {
+    let program = command.program.clone();
+    match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        _ if !command.cwd.is_dir() => WorldError::InvalidWorkingDir { program },
+        Some(rustix::io::Errno::NOEXEC | rustix::io::Errno::ACCESS) => WorldError::NotExecutable { program },
+        _ => WorldError::SpawnFailed { program, source },
+    }
+}
+
+fn failed(failure: Failure, command: &ProgramCommand) -> WorldError {
+    match failure {
+        Failure::NotStarted(fault) => start_error(fault, command),
+        Failure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
+    }
+}
+
+/// Waits until a program that was started has ended by itself.
+async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), Failure> {
+    let mut exited = std::pin::pin!(tree.wait_exited());
+    let mut flow = std::pin::pin!(pipes.pump());
+    tokio::select! {
+        outcome = &mut exited => {
+            outcome?;
+            let _ = tokio::time::timeout(PIPE_LINGER_TIMEOUT, flow).await;
+            Ok(())
+        }
+        () = &mut flow => exited.await,
+    }
+}
+
+fn program_output(status: Option<ExitStatus>, stdout: CapturedBytes, stderr: CapturedBytes) -> ProgramOutput {
+    use std::os::unix::process::ExitStatusExt;
+
+    ProgramOutput {
+        stdout,
+        stderr,
+        exit_code: status.and_then(|status| status.code()),
+        signal: status.and_then(|status| status.signal()),
+    }
+}

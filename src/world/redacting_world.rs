@@ -1,0 +1,79 @@
+//! A world whose answers hold no secret: nothing that comes after it can cut one apart.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use url::Url;
+
+use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
+
+use super::{CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
+
+/// Hides secrets in whatever a world answers.
+pub struct RedactingWorld {
+    redactor: Arc<Redactor>,
+    world: Arc<dyn World>,
+}
+
+impl RedactingWorld {
+    /// The world in which `redactor` hides what it knows.
+    #[must_use]
+    pub fn wrap(redactor: &Arc<Redactor>, world: &Arc<dyn World>) -> Arc<dyn World> {
+        if redactor.is_empty() {
+            return world.clone();
+        }
+        Arc::new(RedactingWorld { redactor: redactor.clone(), world: world.clone() })
+    }
+
+    fn redact_captured(&self, captured: &mut CapturedBytes, end: InputEnd) {
+        let end = if captured.is_truncated() { InputEnd::Truncated } else { end };
+        captured.missing_bytes += self.redactor.redact_bytes(&mut captured.bytes, end) as u64;
+    }
+
+    fn redact_output(&self, mut finished: ProgramOutput) -> ProgramOutput {
+        let end = if finished.signal.is_some() { InputEnd::Interrupted } else { InputEnd::Complete };
+        self.redact_captured(&mut finished.stdout, end);
+        self.redact_captured(&mut finished.stderr, end);
+        finished
+    }
+
+    fn redact_response(&self, mut response: HttpResponse) -> HttpResponse {
+        self.redact_captured(&mut response.body, InputEnd::Complete);
+        for (name, value) in &mut response.headers {
+            self.redactor.redact_in_place(name);
+            self.redactor.redact_in_place(value);
+        }
+        if let std::borrow::Cow::Owned(hidden) = self.redactor.redact_text(response.url.as_str()) {
+            let origin = || response.url.join("/").ok();
+            response.url = Url::parse(&hidden).ok().or_else(origin).unwrap_or(response.url);
+        }
+        response
+    }
+
+    fn redact_error(&self, mut error: WorldError) -> WorldError {
+        if let WorldError::TimedOut { stderr, .. } = &mut error {
+            self.redact_captured(stderr, InputEnd::Interrupted);
+        }
+        // Of a URL that is a secret, the host is a part.
+        if let Some(host) = error.host_mut().filter(|host| self.redactor.is_part_of_secret(host)) {
+            *host = SECRET_PLACEHOLDER.to_owned();
+        }
+        error
+    }
+}
+
+impl World for RedactingWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+        Box::pin(async move {
+            let finished = self.world.run_program(command).await;
+            finished.map(|finished| self.redact_output(finished)).map_err(|error| self.redact_error(error))
+        })
+    }
+
+    fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+        Box::pin(async move {
+            let response = self.world.send_request(request).await;
+            response.map(|response| self.redact_response(response)).map_err(|error| self.redact_error(error))
+        })
+    }
+}

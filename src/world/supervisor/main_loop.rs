@@ -1,0 +1,266 @@
+//! What the supervisor does: starts programs, and kills whatever descends from them.
+//!
+//! Each program leads a session of its own, and is the reaper of its orphans: whatever it starts stays below it, however
+//! it forks and whatever it changes about itself. When a program has ended, what it leaves behind becomes a child of this
+//! process. So a child that is no running program is what one has left behind, and is killed. That needs Linux; elsewhere
+//! the process group of a program is killed, and what has left it is out of reach.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::{LocalSet, spawn_local};
+use tokio_util::sync::CancellationToken;
+
+use super::orphan_reaper::OrphanReaper;
+use super::wire::{ChildStdio, RequestDecoder, StartRequest, SupervisorReply, SupervisorRequest};
+
+/// How long what is killed may take to be gone; then it is one that cannot be killed.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the end may take when the server is gone.
+const FINAL_SWEEP_TIMEOUT: Duration = Duration::from_millis(800);
+/// How long a child without descriptor is left alone when no signal tells of its end.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Supervises programs for the server at the other end of `socket`, until that is gone. Nothing is left then.
+pub(super) fn run_until_closed(socket: std::os::unix::net::UnixStream) -> io::Result<()> {
+    socket.peer_addr()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, async {
+        socket.set_nonblocking(true)?;
+        serve(Rc::new(UnixStream::from_std(socket)?)).await
+    })
+}
+
+async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
+    let (replies, outbox) = mpsc::unbounded_channel();
+    spawn_local(write_replies(socket.clone(), outbox));
+    let programs = Rc::new(SupervisedPrograms {
+        replies,
+        orphans: OrphanReaper::new_subreaper(),
+        kill_tokens: RefCell::default(),
+    });
+    spawn_local(sweep_orphans(programs.clone()));
+    let mut inbox = RequestDecoder::default();
+    loop {
+        while let Some((request, pipes)) = inbox.next() {
+            programs.handle(request, pipes);
+        }
+        socket.readable().await?;
+        match socket.try_io(Interest::READABLE, || inbox.receive(&*socket)) {
+            Ok(0) => break,
+            Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => break,
+            _ => {}
+        }
+    }
+    let _ = tokio::time::timeout(FINAL_SWEEP_TIMEOUT, programs.orphans.kill_all()).await;
+    Ok(())
+}
+
+async fn write_replies(
+    socket: Rc<UnixStream>,
+    mut outbox: mpsc::UnboundedReceiver<(u64, SupervisorReply)>,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    while let Some((id, reply)) = outbox.recv().await {
+        bytes.extend(reply.to_bytes(id));
+        while let Ok((id, reply)) = outbox.try_recv() {
+            bytes.extend(reply.to_bytes(id));
+        }
+        while !bytes.is_empty() {
+            socket.writable().await?;
+            match socket.try_write(&bytes) {
+                Ok(count) => drop(bytes.drain(..count)),
+                Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => return Err(fault),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn sweep_orphans(programs: Rc<SupervisedPrograms>) {
+    programs.orphans.sweep().await;
+}
+
+/// The programs of one server.
+struct SupervisedPrograms {
+    replies: mpsc::UnboundedSender<(u64, SupervisorReply)>,
+    orphans: OrphanReaper,
+    /// What ends each.
+    kill_tokens: RefCell<HashMap<u64, CancellationToken>>,
+}
+
+impl SupervisedPrograms {
+    fn handle(self: &Rc<SupervisedPrograms>, request: SupervisorRequest, pipes: Option<ChildStdio>) {
+        match (request, pipes) {
+            (SupervisorRequest::Start(id, start), Some(pipes)) => {
+                let end = CancellationToken::new();
+                self.kill_tokens.borrow_mut().insert(id, end.clone());
+                spawn_local(self.clone().run(id, (start, pipes), end));
+            }
+            (SupervisorRequest::Kill(id), _) => {
+                self.kill_tokens.borrow().get(&id).into_iter().for_each(CancellationToken::cancel);
+            }
+            (SupervisorRequest::Ping, _) => self.reply(0, SupervisorReply::Awake),
+            (SupervisorRequest::Start(..), None) => {}
+        }
+    }
+
+    async fn run(
+        self: Rc<SupervisedPrograms>,
+        id: u64,
+        (start, pipes): (Box<StartRequest>, ChildStdio),
+        end: CancellationToken,
+    ) {
+        let reply = match spawn(&start, pipes).await {
+            Ok(child) => SupervisorReply::Reaped(self.attend(id, child, end).await.map(ExitStatus::into_raw)),
+            Err(fault) => SupervisorReply::Failed(fault.raw_os_error().unwrap_or(0)),
+        };
+        self.reply(id, reply);
+        self.kill_tokens.borrow_mut().remove(&id);
+    }
+
+    /// Waits until a program has ended or is to end, and until nothing of it is left.
+    async fn attend(&self, id: u64, mut child: Child, end: CancellationToken) -> Option<ExitStatus> {
+        let leader = Pid::from_child(&child);
+        self.orphans.add_leader(leader);
+        let ended = tokio::select! {
+            biased;
+            () = end.cancelled() => false,
+            () = wait_for_exit(leader) => true,
+        };
+        // Where nobody is left there is nothing to be asked for.
+        let left = !ended || !self.orphans.are_none_of(leader);
+        if left && ended {
+            self.reply(id, SupervisorReply::Exited);
+            end.cancelled().await;
+        }
+        if left {
+            // It is not yet reaped, so the number is still its own.
+            let _ = kill_process_group(leader, Signal::KILL);
+            let _ = tokio::time::timeout(KILL_TIMEOUT, wait_for_exit(leader)).await;
+        }
+        let status = child.try_wait().ok().flatten();
+        self.orphans.remove_leader(leader);
+        if left {
+            let _ = tokio::time::timeout(KILL_TIMEOUT, self.orphans.wait_until_reaped()).await;
+        }
+        status
+    }
+
+    fn reply(&self, id: u64, reply: SupervisorReply) {
+        let _ = self.replies.send((id, reply));
+    }
+}
+
+async fn spawn(start: &StartRequest, pipes: ChildStdio) -> io::Result<Child> {
+    let mut command = command(start, pipes);
+    for _ in 0..10 {
+        match command.spawn() {
+            // A file just written, which a process that is being started elsewhere still holds open.
+            Err(fault) if fault.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            outcome => return outcome,
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    command.spawn()
+}
+
+fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
+    let mut command = Command::new(&start.program);
+    command
+        .arg0(&start.arg0)
+        .args(&start.args)
+        .current_dir(&start.cwd)
+        .env_clear()
+        .envs(start.env.iter().map(|(name, value)| (name, value)))
+        .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
+        .stdout(pipes.stdout)
+        .stderr(pipes.stderr);
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
+    #[allow(unsafe_code, reason = "a session and its reaper can be made in no other place than the new process")]
+    unsafe {
+        command.pre_exec(become_session_leader);
+    }
+    command
+}
+
+/// Makes the calling process the leader of a session of its own, without a terminal, and the reaper of its orphans. It is
+/// killed with its supervisor, for the case that the server is gone with that.
+fn become_session_leader() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    }
+    Ok(())
+}
+
+/// Waits for the end of a program without reaping it.
+async fn wait_for_exit(pid: Pid) {
+    #[cfg(target_os = "linux")]
+    if wait_on_pidfd(pid).await.is_ok() {
+        return;
+    }
+    poll_for_exit(pid).await;
+}
+
+#[cfg(target_os = "linux")]
+async fn wait_on_pidfd(pid: Pid) -> io::Result<()> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    use tokio::io::unix::AsyncFd;
+
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    #[expect(deprecated, reason = "its successor is unsafe, for types whose descriptor changes; an OwnedFd's does not")]
+    let watched = AsyncFd::with_interest(handle, Interest::READABLE)?;
+    watched.readable().await.map(drop)
+}
+
+/// Waits for the end of a child where that has no descriptor.
+async fn poll_for_exit(pid: Pid) {
+    let mut changes = signal(SignalKind::child()).ok();
+    while !has_exited(pid) {
+        let change = async {
+            match &mut changes {
+                Some(changes) => drop(changes.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        let _ = tokio::time::timeout(EXIT_POLL_INTERVAL, change).await;
+    }
+}
+
+/// Says whether a child has ended. It is not reaped, so that its number stays its own.
+fn has_exited(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn polling_for_exit_does_not_reap_the_child() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 0.2; exit 3"]).spawn().unwrap();
+        let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+        assert!(!has_exited(pid));
+        tokio::time::timeout(Duration::from_secs(20), poll_for_exit(pid)).await.unwrap();
+        assert!(has_exited(pid));
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+        assert!(has_exited(pid));
+    }
+}

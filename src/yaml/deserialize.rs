@@ -1,0 +1,370 @@
+//! From a tree to serde types, without stopping: every fault is reported at its place, and a stand-in takes the
+//! place of what could not be read, so that the faults behind it are found in the same run.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::value::U64Deserializer;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde_json::Value;
+
+use super::access::{EntryAccess, EnumVariantAccess, ListAccess, SpannedAccess};
+use super::document::{Document, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
+use super::quantity;
+use crate::diagnostic::{Code, Report};
+
+pub(super) const SPANNED: &str = "$Spanned";
+pub(super) const LOCATION: &str = "$At";
+/// The name of an enum whose variants are kinds of YAML (`text`, `list`, `map`, …) rather than names written in it.
+pub(crate) const KIND_ENUM: &str = "$kind";
+
+/// How long a wrong text may be that is shown as it is.
+const MAX_SHOWN_BYTES: usize = 32;
+
+/// Reads a whole document. What is reported makes the result a stand-in, good for finding more faults only.
+pub fn from_document<T: for<'de> Deserialize<'de>>(document: &Document, report: &mut Report) -> Option<T> {
+    from_node(document, document.root(), report)
+}
+
+/// Reads one node of a document.
+pub fn from_node<T: for<'de> Deserialize<'de>>(document: &Document, node: NodeId, report: &mut Report) -> Option<T> {
+    let report = RefCell::new(report);
+    T::deserialize(NodeDeserializer { document, report: &report, node, is_placeholder: false }).ok()
+}
+
+/// A fault that is in the report already, or one that a visitor worded and that still wants its place.
+#[derive(Debug)]
+pub(super) struct DeserializeError {
+    message: Option<String>,
+}
+
+impl fmt::Display for DeserializeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.message.as_deref().unwrap_or("reported"))
+    }
+}
+impl std::error::Error for DeserializeError {}
+impl de::Error for DeserializeError {
+    fn custom<T: fmt::Display>(words: T) -> Self {
+        DeserializeError { message: Some(words.to_string()) }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct NodeDeserializer<'a, 'r> {
+    pub(super) document: &'a Document,
+    pub(super) report: &'a RefCell<&'r mut Report>,
+    pub(super) node: NodeId,
+    /// Reads as nothing at all, in silence: the fault has been reported.
+    pub(super) is_placeholder: bool,
+}
+
+impl<'a, 'r> NodeDeserializer<'a, 'r> {
+    pub(super) fn location(&self) -> Location {
+        self.document.location(self.node)
+    }
+
+    pub(super) fn kind(&self) -> Option<&'a NodeKind> {
+        if self.is_placeholder {
+            return None;
+        }
+        self.document.node(self.node).map(|Node { kind, .. }| kind)
+    }
+
+    pub(super) fn child(&self, node: NodeId) -> Self {
+        NodeDeserializer { node, ..*self }
+    }
+
+    pub(super) fn value(&self) -> &'a Value {
+        match self.kind() {
+            Some(NodeKind::Scalar(scalar)) => &scalar.value,
+            _ => &Value::Null,
+        }
+    }
+
+    /// What stands here, in words.
+    fn describe(&self) -> String {
+        match self.kind() {
+            Some(NodeKind::List(_)) => "a list".to_owned(),
+            Some(NodeKind::Map(_)) => "a map".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None => "nothing".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::String(_), .. })) => "a text".to_owned(),
+            Some(NodeKind::Scalar(scalar)) => format!("`{}`", scalar.text()),
+        }
+    }
+
+    fn wrong_type(&self, expected: &str) {
+        if self.is_placeholder {
+            return;
+        }
+        let words = format!("expected {expected}, found {}", self.describe());
+        self.report.borrow_mut().error(Code::WrongType, self.location(), words);
+    }
+
+    /// Reports what a visitor worded, unless it is in the report already.
+    pub(super) fn report_error(&self, fault: &DeserializeError) -> DeserializeError {
+        if let Some(words) = fault.message.as_ref().filter(|_| !self.is_placeholder) {
+            self.report.borrow_mut().error(Code::BadValue, self.location(), words.clone());
+        }
+        DeserializeError { message: None }
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        matches!(self.kind(), Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None)
+    }
+
+    fn items(&self) -> &'a [NodeId] {
+        match self.kind() {
+            Some(NodeKind::List(items)) => items,
+            _ => {
+                self.wrong_type("a list");
+                &[]
+            }
+        }
+    }
+
+    fn entries(&self, expected: &str) -> &'a [MapEntry] {
+        match self.kind() {
+            Some(NodeKind::Map(entries)) => entries,
+            _ => {
+                self.wrong_type(expected);
+                &[]
+            }
+        }
+    }
+
+    fn quantity(&self, units: &quantity::Units) -> u64 {
+        let written = match self.kind() {
+            Some(NodeKind::Scalar(scalar)) => scalar.text(),
+            _ => "",
+        };
+        units.parse(written).unwrap_or_else(|| {
+            match self.kind() {
+                Some(NodeKind::Scalar(ScalarNode { value: Value::String(text), .. }))
+                    if text.len() <= MAX_SHOWN_BYTES =>
+                {
+                    let words = format!("expected {}, found `{text}`", units.expected);
+                    self.report.borrow_mut().error(Code::WrongType, self.location(), words);
+                }
+                _ => self.wrong_type(units.expected),
+            }
+            0
+        })
+    }
+
+    fn integer<N: TryFrom<i128> + Default>(&self, expected: &str) -> N {
+        let value = self.value();
+        let number = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+        number.and_then(|number| N::try_from(number).ok()).unwrap_or_else(|| {
+            self.wrong_type(expected);
+            N::default()
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident $visit:ident $type:ty, $expected:literal;)+) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+            visitor.$visit(self.integer::<$type>($expected))
+        }
+    )+};
+}
+
+impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
+    type Error = DeserializeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        match self.kind() {
+            Some(NodeKind::List(_)) => self.deserialize_seq(visitor),
+            Some(NodeKind::Map(_)) => self.deserialize_map(visitor),
+            _ => match self.value() {
+                Value::Bool(value) => visitor.visit_bool(*value),
+                Value::Number(number) => number.deserialize_any(visitor).map_err(de::Error::custom),
+                Value::String(text) => visitor.visit_str(text),
+                _ => visitor.visit_unit(),
+            },
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        if let Value::Bool(value) = self.value() {
+            return visitor.visit_bool(*value);
+        }
+        self.wrong_type("`true` or `false`");
+        visitor.visit_bool(false)
+    }
+
+    integers! {
+        deserialize_i8 visit_i8 i8, "a small whole number";
+        deserialize_i16 visit_i16 i16, "a small whole number";
+        deserialize_i32 visit_i32 i32, "a whole number";
+        deserialize_i64 visit_i64 i64, "a whole number";
+        deserialize_u8 visit_u8 u8, "a whole number from 0 to 255";
+        deserialize_u16 visit_u16 u16, "a whole number from 0 to 65535";
+        deserialize_u32 visit_u32 u32, "a whole number, not negative";
+        deserialize_u64 visit_u64 u64, "a whole number, not negative";
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        let number = self.value().as_f64();
+        if number.is_none() {
+            self.wrong_type("a number");
+        }
+        visitor.visit_f64(number.unwrap_or_default())
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        match self.kind() {
+            // A plain `1.10` or `no` keeps its spelling where a text is wanted.
+            Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => visitor.visit_str(scalar.text()),
+            _ => {
+                self.wrong_type("a text");
+                visitor.visit_str("")
+            }
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        if self.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        match quantity::units_of_type(name) {
+            Some(units) => visitor.visit_newtype_struct(U64Deserializer::new(self.quantity(units))),
+            None => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_seq(ListAccess { reader: self, items: self.items().iter() })
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        match name {
+            SPANNED => visitor.visit_seq(SpannedAccess { reader: self, index: 0 }),
+            _ => self.deserialize_seq(visitor),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        let entries = self.entries("a map");
+        visitor.visit_map(EntryAccess::new(self, entries, None))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        known: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        // A map of which every key is optional may be left empty: `ui:` with nothing behind it.
+        let entries = if self.is_null() { &[] } else { self.entries("a map") };
+        visitor.visit_map(EntryAccess::new(self, entries, Some(known)))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        let found = if name == KIND_ENUM { self.variant_by_kind(variants) } else { self.variant_by_name(variants) };
+        let simplest =
+            || variants.iter().find(|variant| **variant == "text").or(variants.first()).copied().unwrap_or_default();
+        let reader = NodeDeserializer { is_placeholder: self.is_placeholder || found.is_none(), ..self };
+        visitor.visit_enum(EnumVariantAccess { reader, variant: found.unwrap_or_else(simplest) })
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! { i128 u128 bytes byte_buf unit_struct tuple }
+}
+
+impl NodeDeserializer<'_, '_> {
+    /// The variant named like the kind of YAML that stands here.
+    fn variant_by_kind(&self, variants: &'static [&'static str]) -> Option<&'static str> {
+        let names: &[&str] = match (self.kind(), self.value()) {
+            (Some(NodeKind::List(_)), _) => &["list"],
+            (Some(NodeKind::Map(_)), _) => &["map"],
+            (_, Value::Bool(_)) => &["bool", "text", "scalar"],
+            (_, Value::Number(_)) => &["number", "text", "scalar"],
+            (_, Value::String(_)) => &["text", "scalar"],
+            _ => &["null"],
+        };
+        let found = variants.iter().find(|variant| names.contains(variant)).copied();
+        if found.is_none() {
+            let expected: Vec<&str> = variants.iter().map(|variant| describe_kind(variant)).collect();
+            self.wrong_type(&expected.join(" or "));
+        }
+        found
+    }
+
+    fn variant_by_name(&self, variants: &'static [&'static str]) -> Option<&'static str> {
+        let written = match self.kind() {
+            Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => scalar.text(),
+            _ => {
+                self.wrong_type(&format!("one of {}", quote_names(variants)));
+                return None;
+            }
+        };
+        let found = variants.iter().find(|variant| **variant == written).copied();
+        if found.is_none() {
+            let words = format!("`{written}` is not one of {}", quote_names(variants));
+            let mut report = self.report.borrow_mut();
+            report.error(Code::BadValue, self.location(), words).did_you_mean(
+                written,
+                self.location().span(),
+                variants.iter().copied(),
+            );
+        }
+        found
+    }
+}
+
+fn describe_kind(variant: &str) -> &'static str {
+    match variant {
+        "list" => "a list",
+        "map" => "a map",
+        "bool" => "`true` or `false`",
+        "number" => "a number",
+        _ => "a text",
+    }
+}
+
+/// Names in back-ticks, as they stand in messages.
+pub(super) fn quote_names(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,452 @@
+//! From bytes to a [`Document`]: encodings, events into a tree, and the limits that a hostile file meets.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::Value;
+use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
+
+use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode, YamlStyle};
+use super::scalar::resolve;
+use crate::diagnostic::{Code, FileId, Report, Span};
+
+/// How deep a manifest may nest.
+const MAX_DEPTH: usize = 64;
+/// How many nodes aliases may stand for, all together.
+const MAX_ALIASED_NODES: u64 = 250_000;
+
+/// How many keys are found sooner by looking at each.
+const MAX_LINEAR_KEYS: usize = 16;
+
+/// Reads bytes as UTF-8 (a byte order mark is skipped), or reports in words which encoding it found.
+pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
+    let bare = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let other = match bytes {
+        [0xFF, 0xFE, ..] => Some("UTF-16 (little-endian)"),
+        [0xFE, 0xFF, ..] => Some("UTF-16 (big-endian)"),
+        [_, 0, _, 0, ..] => Some("UTF-16 (little-endian)"),
+        [0, _, 0, _, ..] => Some("UTF-16 (big-endian)"),
+        _ => None,
+    };
+    let wrong = match (other, std::str::from_utf8(bare)) {
+        (None, Ok(text)) => return Some(report.sources.add(path, text)),
+        (Some(encoding), _) => (encoding, 0),
+        (None, Err(error)) => ("not UTF-8; perhaps Latin-1 or Windows-1252", error.valid_up_to()),
+    };
+    let (encoding, at) = wrong;
+    let file = report.sources.add(path, String::from_utf8_lossy(bare).into_owned());
+    report.error(Code::Encoding, Span::new(file, at, at), format!("the file is {encoding}")).help("save it as UTF-8");
+    None
+}
+
+/// Builds the tree of a YAML text. `None` where its syntax is broken, which is then in the report.
+pub fn parse(file: FileId, report: &mut Report) -> Option<Document> {
+    let text = report.sources.get(file)?.text().clone();
+    TreeBuilder::new(file, &text, report).build(&text)
+}
+
+/// Builds the tree of the front matter of a text: what stands between its first line, `---`, and the next such line.
+/// `None` where there is none; else the tree, if it could be read, and where the body begins.
+pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<Document>, usize)> {
+    let text = report.sources.get(file)?.text().clone();
+    let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
+    let mut at = first.len();
+    for line in text.get(at..)?.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            // The same length as in the file, so that every place is the file's own.
+            let matter = format!("{}{}", first.replace('-', " "), text.get(first.len()..at)?);
+            return Some((TreeBuilder::new(file, &matter, report).build(&matter), at + line.len()));
+        }
+        at += line.len();
+    }
+    report
+        .error(Code::Syntax, Span::new(file, 0, 3), "the front matter that begins here does not end")
+        .help("end it with a line `---`");
+    Some((None, text.len()))
+}
+
+/// Builds the tree of a JSON text: as strict as JSON, with the same positions as YAML.
+pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
+    let text = report.sources.get(file)?.text().clone();
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(error) => {
+            let at = offset_of(&text, error.line(), error.column());
+            let words = error.to_string();
+            let words = words.split(" at line ").next().unwrap_or_default();
+            report.error(Code::Syntax, Span::new(file, at, at), format!("this is not JSON: {words}"));
+            return None;
+        }
+    };
+    // Inside JSON strings a tab is always escaped, so every raw one is blank space, which YAML wants as spaces.
+    let spaced = text.replace('\t', " ");
+    let mut silent = Report::default();
+    silent.sources.add("", "");
+    match TreeBuilder::new(file, &spaced, &mut silent).build(&spaced) {
+        Some(document) if document.json(document.root) == value => Some(document),
+        // What YAML cannot say (a surrogate pair) keeps its value and loses its inner places.
+        _ => Some(without_positions(file, &value)),
+    }
+}
+
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    (start + column.saturating_sub(1)).min(text.len())
+}
+
+fn without_positions(file: FileId, value: &Value) -> Document {
+    let mut document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+    document.root = add_without_position(&mut document, value);
+    document
+}
+
+fn add_without_position(document: &mut Document, value: &Value) -> NodeId {
+    let kind = match value {
+        Value::Array(items) => NodeKind::List(items.iter().map(|item| add_without_position(document, item)).collect()),
+        Value::Object(map) => NodeKind::Map(
+            map.iter()
+                .map(|(key, value)| MapEntry {
+                    key: add_without_position(document, &Value::String(key.clone())),
+                    value: add_without_position(document, value),
+                })
+                .collect(),
+        ),
+        Value::String(text) => NodeKind::Scalar(ScalarNode::new(text, YamlStyle::Double, value.clone())),
+        other => NodeKind::Scalar(ScalarNode::new(&other.to_string(), YamlStyle::Plain, other.clone())),
+    };
+    push(document, kind, Span::start_of(document.file))
+}
+
+fn push(document: &mut Document, kind: NodeKind, span: Span) -> NodeId {
+    document.nodes.push(Node { kind, span });
+    NodeId(u32::try_from(document.nodes.len() - 1).unwrap_or(u32::MAX))
+}
+
+/// The entries of a map that is still open.
+#[derive(Default)]
+struct OpenMap {
+    all: Vec<MapEntry>,
+    /// The key that waits for its value.
+    pending_key: Option<NodeId>,
+    /// All keys, once they are more than [`MAX_LINEAR_KEYS`].
+    seen: HashMap<Box<str>, NodeId>,
+}
+
+impl OpenMap {
+    /// The entry that has this key already. Any number of maps may be merged.
+    fn find_key(&self, key: &str, document: &Document) -> Option<NodeId> {
+        if key == "<<" {
+            return None;
+        }
+        match self.all.len() {
+            0..=MAX_LINEAR_KEYS => {
+                self.all.iter().map(|entry| entry.key).find(|other| document.key_text(*other) == key)
+            }
+            _ => self.seen.get(key).copied(),
+        }
+    }
+
+    fn add(&mut self, entry: MapEntry, document: &Document) {
+        self.all.push(entry);
+        let unseen = match self.all.len() {
+            0..=MAX_LINEAR_KEYS => &[],
+            many if many == MAX_LINEAR_KEYS + 1 => self.all.as_slice(),
+            _ => std::slice::from_ref(&entry),
+        };
+        for entry in unseen {
+            self.seen.insert(document.key_text(entry.key).into(), entry.key);
+        }
+    }
+}
+
+/// A collection that is still open.
+struct OpenCollection {
+    /// `Some` in a map.
+    map: Option<OpenMap>,
+    items: Vec<NodeId>,
+    start: usize,
+    anchor: usize,
+    /// How many nodes it stands for, aliases expanded.
+    weight: u64,
+    flow: bool,
+}
+
+struct TreeBuilder<'a> {
+    document: Document,
+    text: &'a str,
+    report: &'a mut Report,
+    open: Vec<OpenCollection>,
+    anchors: HashMap<usize, (NodeId, u64)>,
+    aliased: u64,
+    root: Option<NodeId>,
+}
+
+impl<'a> TreeBuilder<'a> {
+    fn new(file: FileId, text: &'a str, report: &'a mut Report) -> Self {
+        let document = Document { file, nodes: Vec::new(), root: NodeId(0) };
+        TreeBuilder { document, text, report, open: Vec::new(), anchors: HashMap::new(), aliased: 0, root: None }
+    }
+
+    fn build(mut self, text: &str) -> Option<Document> {
+        let mut options = Options::default();
+        options.set_emit_comments(false);
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.report_syntax(&error.to_string(), error.marker().byte_offset().unwrap_or(0));
+                    return None;
+                }
+            };
+            let range = span.byte_range().unwrap_or(0..0);
+            if matches!(event, Event::DocumentStart(..)) && self.root.is_some() {
+                self.report
+                    .error(Code::Syntax, self.span(range), "a second YAML document begins here")
+                    .help("a manifest is one document: put the other into a file of its own");
+                break;
+            }
+            self.handle_event(event, range)?;
+        }
+        self.document.root = match self.root {
+            Some(root) => root,
+            None => self.scalar("", YamlStyle::Plain, Value::Null, 0..0),
+        };
+        Some(self.document)
+    }
+
+    fn span(&self, range: Range<usize>) -> Span {
+        Span::new(self.document.file, range.start, range.end)
+    }
+
+    /// Says in our words what the parser found.
+    fn report_syntax(&mut self, words: &str, at: usize) {
+        let words = [" at byte", " at line", " at char"]
+            .iter()
+            .fold(words, |words, place| words.split(place).next().unwrap_or(words));
+        let span = self.span(at..at);
+        let line_start = self.text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |line_end| line_end + 1);
+        let line = self.text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
+        let tabbed = line.trim_start_matches(' ').starts_with('\t');
+        let unquoted = line.contains(": {{")
+            || line.contains("- {{")
+            || line.contains(": %")
+            || line.contains(": @")
+            || line.contains(": `");
+        let fault = self.report.error(Code::Syntax, span, format!("this is not YAML: {words}"));
+        if tabbed {
+            fault.help("indent with spaces: YAML takes no tabs there");
+        } else if unquoted {
+            fault.help("put quotes around the value, or write it as a block after `|`");
+        }
+    }
+
+    /// Takes one event into the tree. `None` ends the reading: the limits are passed.
+    fn handle_event(&mut self, event: Event<'_>, range: Range<usize>) -> Option<()> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let (style, value) = resolve_scalar(&text, style, tag.as_deref());
+                self.refuse_tag(tag.as_deref(), range.clone());
+                let node = self.scalar(&text, style, value, range);
+                self.attach(node, 1, anchor)
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                self.open_collection(None, (range, anchor, style), tag.as_deref())
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.open_collection(Some(OpenMap::default()), (range, anchor, style), tag.as_deref())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(range),
+            Event::Alias(anchor) => self.expand_alias(anchor, range),
+            _ => Some(()),
+        }
+    }
+
+    fn scalar(&mut self, text: &str, style: YamlStyle, value: Value, range: Range<usize>) -> NodeId {
+        let span = self.span(range);
+        push(&mut self.document, NodeKind::Scalar(ScalarNode::new(text, style, value)), span)
+    }
+
+    fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
+        if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
+            let span = self.span(range);
+            self.report
+                .error(Code::Syntax, span, format!("the tag `{tag}` is not part of this language"))
+                .help("leave the tag out");
+        }
+    }
+
+    fn open_collection(
+        &mut self,
+        map: Option<OpenMap>,
+        at: (Range<usize>, usize, StructureStyle),
+        tag: Option<&Tag>,
+    ) -> Option<()> {
+        let (range, anchor, style) = at;
+        self.refuse_tag(tag, range.clone());
+        if self.open.len() >= MAX_DEPTH {
+            let span = self.span(range);
+            self.report.error(Code::Nesting, span, format!("this nests deeper than {MAX_DEPTH} levels"));
+            return None;
+        }
+        let flow = style == StructureStyle::Flow;
+        self.open.push(OpenCollection { map, items: Vec::new(), start: range.start, anchor, weight: 1, flow });
+        Some(())
+    }
+
+    fn close_collection(&mut self, range: Range<usize>) -> Option<()> {
+        let open = self.open.pop()?;
+        let end = if open.flow { range.end } else { self.block_end(&open).unwrap_or(range.start) };
+        let span = self.span(open.start..end.max(open.start));
+        let kind = match open.map {
+            Some(entries) => NodeKind::Map(self.resolve_merges(entries.all)),
+            None => NodeKind::List(open.items),
+        };
+        let kind = match self.unquoted_template(&kind, span) {
+            Some(text) => NodeKind::Scalar(ScalarNode::new("", YamlStyle::Plain, Value::String(text))),
+            None => kind,
+        };
+        let node = push(&mut self.document, kind, span);
+        self.attach(node, open.weight, open.anchor)
+    }
+
+    /// Where a block collection's text ends: the parser's own end mark stands at the next token.
+    fn block_end(&self, open: &OpenCollection) -> Option<usize> {
+        let last = match &open.map {
+            Some(entries) => entries.all.last()?.value,
+            None => *open.items.last()?,
+        };
+        self.document.node(last).map(|node| node.span.end as usize)
+    }
+
+    /// `key: {{name}}` is a map in YAML whose key is a map. It was meant as a template: taken as one, and reported.
+    fn unquoted_template(&mut self, kind: &NodeKind, span: Span) -> Option<String> {
+        let written = self.text.get(span.start as usize..span.end as usize)?;
+        if !matches!(kind, NodeKind::Map(_))
+            || !written.starts_with("{{")
+            || self.open.iter().any(|outer| outer.start + 1 == span.start as usize)
+        {
+            return None;
+        }
+        let rest = self.text.get(span.end as usize..)?.lines().next().unwrap_or_default().trim_start();
+        if !(rest.is_empty() || rest.starts_with(['#', ',', '}', ']'])) {
+            return None; // more text follows, and the parser will complain of that
+        }
+        let text = written.to_owned();
+        self.report
+            .error(Code::Syntax, span, "a template must be quoted: to YAML `{{` begins a map")
+            .help(format!("write \"{text}\", or use a block after `|`"))
+            .fix(span, format!("\"{text}\""));
+        Some(text)
+    }
+
+    fn expand_alias(&mut self, anchor: usize, range: Range<usize>) -> Option<()> {
+        let Some((node, weight)) = self.anchors.get(&anchor).copied() else {
+            let span = self.span(range.clone());
+            self.report.error(Code::Cycle, span, "this alias stands inside the very thing that it names");
+            let null = self.scalar("", YamlStyle::Plain, Value::Null, range);
+            return self.attach(null, 1, 0);
+        };
+        self.aliased = self.aliased.saturating_add(weight);
+        if self.aliased > MAX_ALIASED_NODES {
+            let span = self.span(range);
+            self.report.error(
+                Code::TooLarge,
+                span,
+                format!("the aliases of this file stand for more than {MAX_ALIASED_NODES} values"),
+            );
+            return None;
+        }
+        self.attach(node, weight, 0)
+    }
+
+    /// Hands a finished node to the collection that is open around it.
+    fn attach(&mut self, node: NodeId, weight: u64, anchor: usize) -> Option<()> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, (node, weight));
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Some(());
+        };
+        open.weight = open.weight.saturating_add(weight);
+        match &mut open.map {
+            None => open.items.push(node),
+            Some(OpenMap { pending_key: waiting @ None, .. }) => *waiting = Some(node),
+            Some(entries) => {
+                if let Some(key) = entries.pending_key.take() {
+                    self.add_entry(MapEntry { key, value: node });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Adds an entry to the open map, or reports it if its key is no text or stands there already.
+    fn add_entry(&mut self, entry: MapEntry) {
+        let Some(key) = self.document.node(entry.key) else { return };
+        let NodeKind::Scalar(scalar) = &key.kind else {
+            let braces =
+                self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
+            if !braces {
+                self.report.error(Code::Syntax, key.span, "a key must be a text");
+            }
+            return;
+        };
+        let text = scalar.text();
+        let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
+        if let Some(first) = entries.find_key(text, &self.document).and_then(|first| self.document.node(first)) {
+            let words = format!("`{text}` stands here a second time");
+            self.report.error(Code::Duplicate, key.span, words).note(first.span, "the first time");
+            return;
+        }
+        entries.add(entry, &self.document);
+    }
+
+    /// Resolves `<<`: the named maps' entries stand behind the map's own, which win.
+    fn resolve_merges(&mut self, entries: Vec<MapEntry>) -> Vec<MapEntry> {
+        if !entries.iter().any(|entry| self.document.key_text(entry.key) == "<<") {
+            return entries;
+        }
+        let (merges, mut all): (Vec<MapEntry>, Vec<MapEntry>) =
+            entries.into_iter().partition(|entry| self.document.key_text(entry.key) == "<<");
+        let sources: Vec<MapEntry> = merges.into_iter().flat_map(|merge| self.merge_sources(merge)).collect();
+        for source in sources {
+            let taken = all.iter().any(|own| self.document.key_text(own.key) == self.document.key_text(source.key));
+            if !taken {
+                all.push(source);
+            }
+        }
+        all
+    }
+
+    fn merge_sources(&mut self, merge: MapEntry) -> Vec<MapEntry> {
+        let list = match self.document.node(merge.value).map(|node| &node.kind) {
+            Some(NodeKind::List(items)) => items.clone(),
+            _ => vec![merge.value],
+        };
+        let mut found = Vec::new();
+        for source in list {
+            match self.document.node(source).map(|node| &node.kind) {
+                Some(NodeKind::Map(entries)) => found.extend(entries.iter().copied()),
+                _ => {
+                    let span = self.document.location(merge.key).span();
+                    self.report.error(Code::WrongType, span, "`<<` takes a map, or a list of maps");
+                }
+            }
+        }
+        found
+    }
+}
+
+fn resolve_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> (YamlStyle, Value) {
+    let style = match style {
+        ScalarStyle::SingleQuoted => YamlStyle::Single,
+        ScalarStyle::DoubleQuoted => YamlStyle::Double,
+        ScalarStyle::Literal => YamlStyle::Literal,
+        ScalarStyle::Folded => YamlStyle::Folded,
+        _ => YamlStyle::Plain,
+    };
+    let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
+    let value = if style == YamlStyle::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) };
+    (style, value)
+}
