@@ -22,7 +22,7 @@ pub trait McpClient: Send + Sync {
     /// Puts questions to it, all at once, and waits for the answers as far as this client can be waited for.
     ///
     /// The answers are results as MCP writes them (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet
-    /// compared with what was asked; some may be missing. A call that is cancelled is [`Unanswered::Cancelled`].
+    /// compared with what was asked; some may be missing. A call that is cancelled is `AskError::CancelledRequest`.
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>>;
 
     /// Sends it a log message, if it wants one of this level.

@@ -1,7 +1,7 @@
 //! What one call may use: time, work and memory; and how long it may keep the thread that serves others too.
 //!
 //! Whatever reads or makes what a caller or a pack can make long charges the [`Budget`] of its call. A short while is
-//! worked right where the call is served. What takes longer begins again in [`Budget::run`] while the other tasks of
+//! worked right where the call is served. What takes longer begins again in [`Budget::run_repeatable`] while the other tasks of
 //! that thread go on elsewhere: work that is done there must be such that it can be done twice.
 //! What is not here: what the units are charged for (template/, action/), and how long an entry may take (catalog/).
 
@@ -132,7 +132,7 @@ impl Budget {
     /// Charges work.
     ///
     /// # Errors
-    /// The call may do no more, or is to do it elsewhere, which [`Budget::run`] sees to.
+    /// The call may do no more, or is to do it elsewhere, which [`Budget::run_repeatable`] sees to.
     pub fn charge_work(&self, units: usize) -> Result<(), Exhausted> {
         let units = units as u64;
         let done = self.used.work.fetch_add(units, Relaxed).saturating_add(units);
@@ -142,7 +142,7 @@ impl Budget {
     /// Charges memory for what is about to be made, and the work of making it.
     ///
     /// # Errors
-    /// As those of [`Budget::work`].
+    /// As those of [`Budget::charge_work`].
     pub fn charge_memory(&self, bytes: usize) -> Result<(), Exhausted> {
         self.charge_work(bytes)?;
         let held = self.used.memory.fetch_add(bytes as u64, Relaxed).saturating_add(bytes as u64);
@@ -191,7 +191,7 @@ impl Budget {
     /// elsewhere.
     ///
     /// # Errors
-    /// As those of [`Budget::run`].
+    /// As those of [`Budget::run_repeatable`].
     pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
         let here = self.used.thread.load(Relaxed) != NOWHERE || (size as u64) < MAX_INLINE_STRETCH;
         if here { Ok(work()) } else { self.run_blocking(work) }
@@ -200,7 +200,7 @@ impl Budget {
     /// Does work that waits for a disk, while the other tasks of the thread go on elsewhere.
     ///
     /// # Errors
-    /// As those of [`Budget::run`].
+    /// As those of [`Budget::run_repeatable`].
     pub fn run_io<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
         if self.used.thread.load(Relaxed) == ELSEWHERE { Ok(work()) } else { self.run_blocking(work) }
     }

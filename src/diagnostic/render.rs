@@ -84,7 +84,7 @@ fn count_noun(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Renders one fault as a line of [`lines`].
+/// Renders one fault as a line of [`render_lines`].
 pub fn render_line(report: &Report, diagnostic: &Diagnostic) -> String {
     let place = match JsonDiagnostic::new(report, diagnostic) {
         JsonDiagnostic { file: Some(file), line: Some(line), column: Some(column), .. } => {

@@ -11,7 +11,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if c == '\n' { c } else { replacement_char(c).unwrap_or(c) }).collect())
 }
 
-/// As [`visible`], on one line: runs of line breaks become one space.
+/// As [`sanitize`], on one line: runs of line breaks become one space.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(['\n', '\r']) {
         return sanitize(text);

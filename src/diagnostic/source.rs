@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Some editors put it at the beginning of a file; none of them counts it as a column.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// One of the files of a [`Sources`].
+/// One of the files of a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 

@@ -3,9 +3,9 @@
 //! A [`Redactor`] knows the values of one load. It finds each in any mixture of the ways in which folio and what it
 //! talks to write text: as it is, in either case, percent-encoded, escaped as in JSON or HTML, however often; in
 //! hexadecimal; and in base64 at each of its three alignments. It is asked twice:
-//! - where bytes come in, before anything can cut them apart: [`Redactor::hide`], and [`Redactor::value`] for what
+//! - where bytes come in, before anything can cut them apart: [`Redactor::redact_bytes`], and [`Redactor::redact_value`] for what
 //!   one entry takes from another;
-//! - where bytes leave: [`Redactor::message`] looks at a whole message, whatever is in it, and [`Redactor::text`] at
+//! - where bytes leave: [`Redactor::redact_message`] looks at a whole message, whatever is in it, and [`Redactor::redact_text`] at
 //!   lines for people.
 //!
 //! [`Redactors`] holds those of the load that is served and of the loads before it that are still in use. What is not

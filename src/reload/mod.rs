@@ -3,7 +3,7 @@
 //! The system's word of changes only rings a bell. What changed is found by stamps of the files themselves, and a
 //! load whose files moved underneath it is thrown away, so that nothing is ever published that nobody wrote.
 //! What is not here: how a manifest is read (load/), what a catalog is (catalog/), who is told about a new one
-//! (server/). This room is generic over a [`Load`].
+//! (server/). This room is generic over a [`ReloadSource`].
 
 mod watcher;
 mod reloader;
@@ -38,7 +38,7 @@ pub trait ReloadSource: Send + 'static {
     fn load(&mut self) -> LoadOutput<Self::Outcome>;
 
     /// Hands the outcome over: one pointer, or one report. Called only if no file changed while it was read, or if
-    /// they would not stand still within [`Options::at_most`].
+    /// they would not stand still within `WatchOptions::at_most`.
     fn publish(&mut self, outcome: Self::Outcome, round: ReloadInfo);
 }
 
@@ -91,7 +91,7 @@ pub struct WatchOptions {
     /// Whether SIGHUP asks for a load. Where it does not, it ends the process as usual.
     pub reload_on_sighup: bool,
     /// How long others go first before the watch begins. Nothing is lost by it: what changed meanwhile since the
-    /// [`First`] load is loaded when it begins, and who asked meanwhile is answered then.
+    /// [`InitialLoad`] load is loaded when it begins, and who asked meanwhile is answered then.
     pub start_delay: Duration,
 }
 

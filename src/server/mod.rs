@@ -1,6 +1,6 @@
 //! MCP over a catalog: translates, looks up, delegates.
 //!
-//! [`Live`] holds the catalog of the moment; a [`Server`] is the handler of one connection to it, for both
+//! [`LiveCatalog`] holds the catalog of the moment; a [`ConnectionHandler`] is the handler of one connection to it, for both
 //! generations of the protocol. What is not here: where messages come from and go to (transport/), and what
 //! prompts, tools and resources do (catalog/).
 //!
@@ -63,7 +63,7 @@ use self::{
     snapshot::Revisions,
 };
 
-/// The handler of one connection, made by [`Live::connect`].
+/// The handler of one connection, made by [`LiveCatalog::connect`].
 pub struct ConnectionHandler {
     live: LiveCatalog,
     session: Arc<Session>,

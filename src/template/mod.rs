@@ -1,12 +1,12 @@
 //! Text with holes: Handlebars, checked whole before it is served and escaped by where each value lands.
 //!
-//! [`Template::compile`] reads a text for one [`Slot`] against the [`Names`] in scope and reports every fault
+//! [`Template::compile`] reads a text for one [`Slot`] against the [`ScopeShape`] in scope and reports every fault
 //! with its exact place. [`Template::render`] fills it from a [`Scope`]. Strictness lies in the check: what is
 //! unknown is a fault at load, so that at run a field which an answer lacks is simply null.
 //! What is not here: where the text stood in a file (load/), and what is done with what was rendered (action/).
 //!
 //! A few rules that the types do not say: an argument that bears a helper's name means the argument where it
-//! stands alone ([`stands_alone`] lets callers warn), `this` at the top is nothing unless [`Names::with_this`] gives
+//! stands alone ([`is_helper_without_arguments`] lets callers warn), `this` at the top is nothing unless [`ScopeShape::with_this`] gives
 //! it, partials written inside a template stay out of conditions, and lists and objects print as JSON.
 //!
 //! One [`Engine`] per pack holds the partials; helpers are the same everywhere ([`helpers`]).

@@ -111,7 +111,7 @@ impl Scope {
         self.steps.as_deref()?.as_object()
     }
 
-    /// The value at a path as [`Template::reads`](super::Template::reads) and `sole` give it; `None` where there is none.
+    /// The value at a path as `Template::reads` gives it; `None` where there is none.
     pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
         let (head, rest) = path.split_first()?;
         rest.iter().try_fold(self.top_level(head.as_ref())?, |value, key| match value {

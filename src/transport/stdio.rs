@@ -63,7 +63,7 @@ async fn end_streams_on_stop(live: &LiveCatalog, stop: &CancellationToken) {
 /// Serves a peer at the other ends of `reader` and `writer` until it is gone or `stop` is cancelled.
 ///
 /// At the end of the input, answers that are all but there are still written, then nothing more; what is still
-/// running is cancelled. The caller may let streams end with their result, by [`Live::close`], when it stops.
+/// running is cancelled. The caller may let streams end with their result, by [`LiveCatalog::end_streams`], when it stops.
 pub async fn serve_on<R, W>(live: &LiveCatalog, reader: R, writer: W, stop: CancellationToken)
 where
     R: AsyncRead + Unpin + Send + 'static,

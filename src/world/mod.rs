@@ -89,7 +89,7 @@ impl RealWorld {
         RealWorld { environment, supervisor, permits, clients: OnceLock::new() }
     }
 
-    /// Has programs started by a process of its own, whose program calls [`supervise`] when it is started with the
+    /// Has programs started by a process of its own, whose program calls [`run_supervisor`] when it is started with the
     /// arguments that it is then given: so they end even when this process is killed, and cannot look into it. Without
     /// it a thread starts them, which takes orphans of this process for theirs: see [`RealWorld::new`]. With it, this process
     /// does that only when its supervisor was killed or does not answer, and of children that came after it.

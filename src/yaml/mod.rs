@@ -1,6 +1,6 @@
 //! Text with positions: YAML (and JSON) read into a tree in which every node knows its place.
 //!
-//! [`Document`] is the tree, [`read`] turns it into serde types and reports every fault instead of stopping at the
+//! [`Document`] is the tree, [`from_document`] turns it into serde types and reports every fault instead of stopping at the
 //! first. What is not here: what the keys mean (manifest/) and which files are read (load/).
 
 mod access;

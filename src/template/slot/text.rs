@@ -110,7 +110,7 @@ impl ArgvElement {
         self.holes.iter().find(|(hole, _)| hole.start == 0 && hole.end > 0).map(|(_, label)| label.as_str())
     }
 
-    /// The variable that put a `-` at the beginning of the element, as [`begins_with`](Element::begins_with).
+    /// The variable that put a `-` at the beginning of the element, as [`begins_with`](ArgvElement::leading_variable).
     pub fn leading_dash_variable(&self) -> Option<&str> {
         self.leading_variable().filter(|_| self.text.starts_with('-'))
     }

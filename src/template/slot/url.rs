@@ -34,7 +34,7 @@ pub enum UrlBase {
     Relative,
     /// An environment variable, which the text begins with.
     Env(String),
-    /// A value that is the whole URL; its path, as [`Template::sole`] gives it.
+    /// A value that is the whole URL; its path, as [`Template::single_path`] gives it.
     Value(Vec<String>),
 }
 

@@ -75,7 +75,7 @@ impl Slot for QueryValue {
     }
 }
 
-/// `when`: exactly one `{{…}}`, whose value decides by [`truthy`].
+/// `when`: exactly one `{{…}}`, whose value decides by [`is_truthy`].
 #[derive(Debug)]
 pub enum Condition {}
 
