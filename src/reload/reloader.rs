@@ -7,13 +7,13 @@ use std::time::{Instant, SystemTime};
 use tokio_util::sync::CancellationToken;
 
 use super::file_stamps::FileStamps;
-use super::watcher::ClientWatcher;
+use super::watcher::FolderWatcher;
 use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchSet};
 
 /// What is served, as far as this room knows it: what it was made of.
 pub(super) struct Reloader<L> {
     load: L,
-    watcher: ClientWatcher,
+    watcher: FolderWatcher,
     shutdown: CancellationToken,
     watch_set: WatchSet,
     stamps: FileStamps,
@@ -48,7 +48,7 @@ impl<L: ReloadSource> Reloader<L> {
     pub(super) fn start(
         load: L,
         first: InitialLoad,
-        mut bell: ClientWatcher,
+        mut bell: FolderWatcher,
         shutdown: CancellationToken,
     ) -> Reloader<L> {
         bell.watch(&first.watch);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::reloader::{ReloadOutcome, Reloader, Trigger};
-use super::watcher::{ClientWatcher, OpenBackend, Wakeup};
+use super::watcher::{FolderWatcher, OpenBackend, Wakeup};
 use super::{InitialLoad, ReloadCounts, ReloadSource, WatchHandle, WatchOptions};
 
 /// What a watch is given besides its load.
@@ -28,7 +28,7 @@ pub(super) fn spawn_watch_task<L: ReloadSource>(load: L, first: InitialLoad, mea
         WatchTask { wakeup: Arc::default(), reload_requests: Arc::clone(&asked), options, shutdown, counts: sender };
     let begin = {
         let (ring, options, shutdown) = (Arc::clone(&run.wakeup), run.options.clone(), run.shutdown.clone());
-        move || Reloader::start(load, first, ClientWatcher::new(ring, &options, open_backend), shutdown)
+        move || Reloader::start(load, first, FolderWatcher::new(ring, &options, open_backend), shutdown)
     };
     let task = task::spawn(async move {
         tokio::select! {

@@ -89,7 +89,7 @@ fn may_end_watches(kind: EventKind) -> bool {
 }
 
 /// The bell, with whatever rings it.
-pub(super) struct ClientWatcher {
+pub(super) struct FolderWatcher {
     ring: Arc<Wakeup>,
     source: ChangeSource,
     pace: PollPace,
@@ -100,9 +100,9 @@ enum ChangeSource {
     Poller(Poller),
 }
 
-impl ClientWatcher {
+impl FolderWatcher {
     /// A bell that nothing rings until it is armed.
-    pub(super) fn new(ring: Arc<Wakeup>, options: &WatchOptions, listen: OpenBackend) -> ClientWatcher {
+    pub(super) fn new(ring: Arc<Wakeup>, options: &WatchOptions, listen: OpenBackend) -> FolderWatcher {
         let pace = PollPace {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
             after_change: options.quiet_period / 2,
@@ -118,7 +118,7 @@ impl ClientWatcher {
                 }
             },
         };
-        ClientWatcher { ring, source, pace }
+        FolderWatcher { ring, source, pace }
     }
 
     /// Rings.
@@ -262,7 +262,7 @@ mod tests {
         let overtaken = awaited.clone();
         let listen: OpenBackend =
             Box::new(|ring| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(ring)? })));
-        let mut bell = ClientWatcher::new(Arc::clone(&ring), &WatchOptions::default(), listen);
+        let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), listen);
         bell.watch(&set);
         tokio::select! {
             biased;
@@ -283,7 +283,7 @@ mod tests {
             let ring = Arc::<Wakeup>::default();
             // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
             let deaf: OpenBackend = Box::new(|_| open_backend(Arc::default()));
-            let mut bell = ClientWatcher::new(Arc::clone(&ring), &WatchOptions::default(), deaf);
+            let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), deaf);
             bell.watch(&set);
             ring.handle_event(lost);
             tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
