@@ -32,16 +32,10 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// Makes a call that `cancel` ends and whose actions happen in `world`. Its client can be asked nothing.
-    pub fn new(cancel: CancellationToken, world: Arc<dyn World>) -> CallContext {
-        CallContext { cancel, world, client: Arc::new(NoClient), resume: None, detach: false, capacity: Arc::default() }
-    }
-
-    /// The same call in a server whose calls share what they may use.
-    #[must_use]
-    pub fn with_shared_capacity(mut self, capacity: Arc<Capacity>) -> CallContext {
-        self.capacity = capacity;
-        self
+    /// Makes a call that `cancel` ends, whose actions happen in `world`, and that shares `capacity` with all others. Its
+    /// client can be asked nothing.
+    pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
+        CallContext { cancel, world, client: Arc::new(NoClient), resume: None, detach: false, capacity }
     }
 
     /// What it may use from now on.

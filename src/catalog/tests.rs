@@ -71,7 +71,7 @@ impl CatalogFixture {
     }
 
     fn call_context(&self) -> CallContext {
-        CallContext::new(CancellationToken::new(), self.world.clone())
+        CallContext::new(CancellationToken::new(), self.world.clone(), Arc::default())
     }
 
     fn call(&self, tool: &str, arguments: Value) -> ToolAnswer {

@@ -164,9 +164,14 @@ impl PeerBytes {
         &self.peer.account
     }
 
-    /// Waits until the peer has no more under way than its share, or nothing else.
+    /// Whether the peer has no more under way than its share.
+    pub(crate) fn has_room(&self) -> bool {
+        self.used() <= self.total().peer_share()
+    }
+
+    /// Waits until the peer has no more under way than its share.
     pub(crate) async fn wait_for_room(&self) {
-        self.wait_for_share(|| self.used() <= self.total().peer_share()).await;
+        self.wait_for_share(|| self.has_room()).await;
     }
 
     async fn wait_for_share(&self, fits: impl Fn() -> bool) {
@@ -227,11 +232,20 @@ impl Reservation {
 
     /// Waits for room for more bytes, and takes them.
     pub(crate) async fn admit(&self, bytes: u64) -> Result<(), Busy> {
-        if !self.fits_share(bytes, self.bytes()) || !self.fits(bytes, self.bytes()) {
-            Box::pin(tokio::time::timeout(ADMISSION_TIMEOUT, self.wait_for_room(bytes))).await.map_err(|_| Busy)?;
+        if !self.try_admit(bytes) {
+            tokio::time::timeout(ADMISSION_TIMEOUT, self.wait_for_room(bytes)).await.map_err(|_| Busy)?;
+            self.grow(bytes);
         }
-        self.grow(bytes);
         Ok(())
+    }
+
+    /// Takes more bytes if there is room for them now.
+    fn try_admit(&self, bytes: u64) -> bool {
+        let fits = self.fits_share(bytes, self.bytes()) && self.fits(bytes, self.bytes());
+        if fits {
+            self.grow(bytes);
+        }
+        fits
     }
 
     async fn wait_for_room(&self, bytes: u64) {
@@ -322,10 +336,8 @@ impl AnswerReservation {
         let Some(reservation) = request_reservation(context) else { return Ok(None) };
         let entry = entry_key(method, name);
         let expected = reservation.peer.total().sizes().get(&entry).copied().unwrap_or_default();
-        tokio::select! {
-            biased;
-            admitted = reservation.admit(expected) => admitted?,
-            () = context.ct.cancelled() => return Err(Busy.into()),
+        if !reservation.try_admit(expected) {
+            Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
         Ok(Some(AnswerReservation { reservation, entry, expected }))
     }

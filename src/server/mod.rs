@@ -124,7 +124,7 @@ impl ConnectionHandler {
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| hand_on.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| hand_on.baggage));
-        CallContext::new(context.ct.clone(), trace.wrap(self.live.world())).with_shared_capacity(self.live.capacity())
+        CallContext::new(context.ct.clone(), trace.wrap(self.live.world()), self.live.capacity())
     }
 
     /// Takes what a request costs from the credit of its client, or says how long it is too early.

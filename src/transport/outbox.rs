@@ -166,11 +166,8 @@ impl Outbox {
     }
 
     /// Returns at once unless the peer has much to read; then when it has read it.
-    pub(super) fn wait_for_room(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut full = self.full.subscribe();
-        async move {
-            let _ = full.wait_for(|full| !full).await;
-        }
+    pub(super) async fn wait_for_room(&self) {
+        let _ = self.full.subscribe().wait_for(|full| !full).await;
     }
 
     /// Whether the peer has much to read.

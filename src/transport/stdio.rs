@@ -132,24 +132,15 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
         // An answer is taken in any case: there are only as many as were asked for, and no more is asked while the
         // peer does not read. Word of changes waits, and meanwhile becomes one.
         let delayed = if batch::answered_request(&message).is_none() && self.outbox.is_full() {
-            Some((self.outbox.clone(), self.outbox.wait_for_room(), message))
+            Some(Box::pin(push_when_read(self.outbox.clone(), message)))
         } else {
-            let order = write_order(&message);
-            match self.exchange.route_answer(message) {
-                AnswerRoute::Single(answer) => {
-                    block_if_large(bytes(&answer.reservation), || self.outbox.push(&answer.message, order));
-                }
-                AnswerRoute::BatchFinished(whole) => {
-                    block_if_large(bytes(&whole.reservations), || self.outbox.push(&whole.replies, order));
-                }
-                AnswerRoute::Queued => {}
-            }
+            self.push(message);
             None
         };
+        // rmcp spawns this future for each message, and moves it several times: what seldom waits stands in a box.
         async move {
-            if let Some((outbox, room, message)) = delayed {
-                room.await;
-                outbox.push(&message, write_order(&message));
+            if let Some(delayed) = delayed {
+                delayed.await;
             }
             Ok(())
         }
@@ -175,7 +166,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
                 self.wait_for_outbox().await;
                 continue;
             }
-            if self.exchange.pending().has_several() {
+            if self.exchange.pending().has_several() && !self.exchange.bytes().has_room() {
                 self.wait_for_share().await;
             }
             match self.lines.next() {
@@ -263,9 +254,29 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         }
     }
 
+    /// Writes a message, or keeps it until the batch that it belongs to is answered.
+    fn push(&mut self, message: TxJsonRpcMessage<RoleServer>) {
+        let order = write_order(&message);
+        match self.exchange.route_answer(message) {
+            AnswerRoute::Single(answer) => {
+                block_if_large(bytes(&answer.reservation), || self.outbox.push(&answer.message, order));
+            }
+            AnswerRoute::BatchFinished(whole) => {
+                block_if_large(bytes(&whole.reservations), || self.outbox.push(&whole.replies, order));
+            }
+            AnswerRoute::Queued => {}
+        }
+    }
+
     fn send_fault(&self, fault: MessageFault) {
         self.outbox.push(&fault, WriteOrder::Any);
     }
+}
+
+/// Writes a message once the peer has read what was written before.
+async fn push_when_read(outbox: Arc<Outbox>, message: TxJsonRpcMessage<RoleServer>) {
+    outbox.wait_for_room().await;
+    outbox.push(&message, write_order(&message));
 }
 
 /// How many bytes are held.

@@ -277,6 +277,13 @@ struct DelayedEvent {
     reservations: Vec<Arc<Reservation>>,
 }
 
+impl DelayedEvent {
+    async fn push_when_read(self) {
+        self.channel.wait_for_room().await;
+        self.channel.push(self.payload, self.reservations);
+    }
+}
+
 /// How long a message is when it is written.
 fn json_bytes(message: &TxJsonRpcMessage<RoleServer>) -> u64 {
     let mut counter = ByteCounter(0);
@@ -358,11 +365,10 @@ impl Transport<RoleServer> for SessionTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        let delayed = self.session.send(message);
+        let delayed = self.session.send(message).map(|delayed| Box::pin(delayed.push_when_read()));
         async move {
             if let Some(delayed) = delayed {
-                delayed.channel.wait_for_room().await;
-                delayed.channel.push(delayed.payload, delayed.reservations);
+                delayed.await;
             }
             Ok(())
         }
