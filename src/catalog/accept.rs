@@ -85,17 +85,17 @@ impl BuildOutcome {
 
     fn check_http_usage(&mut self, listening: &HttpSettings, http_usage: &HttpUsage) -> Result<(), AcceptError> {
         if http_usage.needs_token() && listening.access.token.is_none() {
-            let words = format!("`{}` can be reached from other machines, and there is no `token`", http_usage.address);
+            let words = format!("missing `token`: `{}` is reachable from other machines", http_usage.address);
             self.report
                 .error(Code::MissingKey, listening.key_span("token"), words)
-                .help("give a `token` that callers must show, or `--insecure`");
+                .help("set `http.token`, or pass `--insecure`");
             return Err(AcceptError::Unprotected);
         }
         for key in http_usage.settings_at_start.iter().flat_map(|started| started.changed_keys(listening)) {
-            let words = format!("`{key}` has changed and needs a restart");
+            let words = format!("change of `{key}` requires a restart");
             self.report
                 .warning(Code::Unused, listening.key_span(key), words)
-                .help("what was there at the start is in force");
+                .help("restart the server; until then the old value stays in effect");
         }
         self.report.sort_and_dedup();
         Ok(())

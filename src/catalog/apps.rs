@@ -36,7 +36,7 @@ pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findin
         extensions_by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills"))
     {
         let at = findings.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
-        let words = "this extension is declared by itself, where there are skills";
+        let words = "redundant extension `io.modelcontextprotocol/skills`: `skills` declares it";
         findings.report.warning(Code::Unused, at, words).help("write `skills: { dir: skills }` at the top level");
     }
 }
@@ -46,8 +46,8 @@ fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
         let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
         let at = findings.documents.value_at(map.location, &pointer);
-        let words = format!("the settings of `{name}` are a map");
-        findings.report.error(Code::WrongType, at, words).help("write `{}` where there are none");
+        let words = format!("invalid type for `{name}`, expected a map");
+        findings.report.error(Code::WrongType, at, words).help("write `{}` for no settings");
     }
 }
 
@@ -65,11 +65,15 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
         findings.report.warning(Code::Client, place, words).help(help);
     };
     if !ui.is_object() {
-        warn("/_meta/ui", "`ui` is no map", "write `ui: { resourceUri: \"ui://…\" }`");
+        warn("/_meta/ui", "invalid type for `ui`, expected a map", "write `ui: { resourceUri: \"ui://…\" }`");
     }
     let known = |who: &Value| matches!(who.as_str(), Some("model" | "app"));
     if ui.get("visibility").is_some_and(|list| !list.as_array().is_some_and(|list| list.iter().all(known))) {
-        warn("/_meta/ui/visibility", "`visibility` is a list of `model` and `app`", "write `[model, app]`");
+        warn(
+            "/_meta/ui/visibility",
+            "invalid `visibility`, expected a list of `model` and `app`",
+            "write `[model, app]`",
+        );
     }
 }
 
@@ -78,13 +82,13 @@ fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>
         findings.report.warning(Code::Client, place, words).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
-        return warn("`resourceUri` is no `ui://` URI".to_owned(), "such as `ui://desk/board`");
+        return warn("invalid `resourceUri`, expected a `ui://` URI".to_owned(), "such as `ui://desk/board`");
     };
     match mime_type_of(uri) {
-        None => warn(format!("no resource has the URI `{uri}`"), "write it under `resources`"),
+        None => warn(format!("unknown resource `{uri}`"), "declare it under `resources`"),
         Some(Some(mime_type)) if mime_type.replace(' ', "") != APP_MIME_TYPE => warn(
-            format!("`{uri}` is of the type `{mime_type}`, which hosts do not show as an app"),
-            "give the resource `mimeType: text/html;profile=mcp-app`",
+            format!("`{uri}` has type `{mime_type}`, which hosts do not show as an app"),
+            "set `mimeType: text/html;profile=mcp-app` on the resource",
         ),
         Some(_) => {}
     }
@@ -100,26 +104,34 @@ fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &
         findings.report.warning(Code::Client, place, words).help(help);
     };
     if !uri.starts_with("ui://") {
-        warn(
-            "/_meta/ui",
-            "`ui` says something of apps alone, whose URIs begin with `ui://`".to_owned(),
-            "leave it out",
-        );
+        warn("/_meta/ui", "unused `ui`: only `ui://` resources are apps".to_owned(), "remove it");
     }
     let texts = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
     for name in CSP_KEYS {
         let list = ui.get("csp").and_then(|csp| csp.get(name));
         if list.is_some_and(|list| !texts(list)) {
             let pointer = format!("/_meta/ui/csp/{name}");
-            warn(&pointer, format!("`{name}` is a list of origins"), "such as `[\"https://api.example\"]`");
+            warn(
+                &pointer,
+                format!("invalid type for `{name}`, expected a list of origins"),
+                "such as `[\"https://api.example\"]`",
+            );
         }
     }
     for name in ["csp", "permissions"] {
         if ui.get(name).is_some_and(|value| !value.is_object()) {
-            warn(&format!("/_meta/ui/{name}"), format!("`{name}` is a map"), "see the extension for its keys");
+            warn(
+                &format!("/_meta/ui/{name}"),
+                format!("invalid type for `{name}`, expected a map"),
+                "see the MCP Apps extension for its keys",
+            );
         }
     }
     if ui.get("prefersBorder").is_some_and(|value| !value.is_boolean()) {
-        warn("/_meta/ui/prefersBorder", "`prefersBorder` is `true` or `false`".to_owned(), "write one of them");
+        warn(
+            "/_meta/ui/prefersBorder",
+            "invalid type for `prefersBorder`, expected a boolean".to_owned(),
+            "write `true` or `false`",
+        );
     }
 }

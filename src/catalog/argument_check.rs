@@ -16,15 +16,15 @@ use super::reference::DeclaredCall;
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {
     let entry = call.node.name();
     for name in call.arguments.keys().filter(|name| !inputs.contains(name)) {
-        let words = format!("`{entry}` takes no argument `{}`", name.value);
+        let words = format!("unknown argument `{}` of `{entry}`", name.value);
         let fault = findings.report.error(Code::UnknownVariable, name.location.span(), words);
         fault.did_you_mean(name, name.location.span(), inputs.names());
         if fault.help.is_none() {
             let names: Vec<&str> = inputs.names().collect();
             fault.help(if names.is_empty() {
-                "it takes none".to_owned()
+                format!("`{entry}` takes no arguments")
             } else {
-                format!("it takes `{}`", names.join("`, `"))
+                format!("expected one of `{}`", names.join("`, `"))
             });
         }
     }
@@ -44,11 +44,11 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Finding
 
 /// Reports an entry that its pack may not run, so that it is not there.
 pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut Findings) {
-    let words = format!("`{}` is left out: its pack may not do what it does", call.node.name());
+    let words = format!("`{}` is not available: its pack lacks a grant", call.node.name());
     findings
         .report
         .error(Code::NotGranted, call.at.span(), words)
-        .help("grant it with `allow` where the pack is taken in; `folio check` says what it needs");
+        .help("add the grant to the `allow` of the pack; `folio check` lists what it needs");
 }
 
 /// Whether any of the strings in a value is more than text.

@@ -318,9 +318,9 @@ fn check_one_kind(keys: &notation::BlockBody, at: Location, compiler: &mut Compi
         .error(
             Code::Conflict,
             at,
-            "a block is exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`",
+            "expected exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`",
         )
-        .help("write each as a block of its own");
+        .help("write one block for each");
     None
 }
 
@@ -360,7 +360,7 @@ fn compile_media_source(
             BlobPlan::compile(base64, compiler).map(|blob| MediaPlan { source: MediaBytes::Base64(blob), mime_type })
         }
         _ => {
-            compiler.error(Code::Conflict, at, "this takes exactly one of `file`, `base64`");
+            compiler.error(Code::Conflict, at, "expected exactly one of `file`, `base64`");
             None
         }
     }
@@ -386,7 +386,7 @@ fn compile_server_uri(
 
 fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler<'_>) -> Option<BlockKind> {
     let Some(uri) = &inline.uri else {
-        compiler.error(Code::MissingKey, at, "a resource written here needs a `uri`");
+        compiler.error(Code::MissingKey, at, "missing key `uri` in `resource`");
         return None;
     };
     check_mime_type(inline.mime_type.as_ref(), compiler);
@@ -399,7 +399,7 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
             path.map(|path| EmbeddedPlanBody::File(compiler.pack.folder.clone(), path))
         }
         _ => {
-            compiler.error(Code::Conflict, at, "a resource written here has exactly one of `text`, `blob`, `file`");
+            compiler.error(Code::Conflict, at, "expected exactly one of `text`, `blob`, `file`");
             None
         }
     };
@@ -432,7 +432,7 @@ fn compile_link(
         ResourceLinkBody::Link(link) => LinkBody::clone(link),
     };
     let Some(uri) = &body.uri else {
-        compiler.error(Code::MissingKey, written.location, "a link needs a `uri`");
+        compiler.error(Code::MissingKey, written.location, "missing key `uri` in `resourceLink`");
         return None;
     };
     check_mime_type(body.mime_type.as_ref(), compiler);
@@ -458,7 +458,7 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
             None => {
                 let known: Vec<String> = compiler.scope_shape.iter().map(str::to_owned).collect();
                 compiler
-                    .error(Code::UnknownVariable, each.location, format!("there is no `{head}` here"))
+                    .error(Code::UnknownVariable, each.location, format!("unknown variable `{head}`"))
                     .did_you_mean(&head, each.location.span(), known.iter().map(String::as_str));
                 return None;
             }
@@ -477,7 +477,7 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
             compiler.error(
                 Code::WrongType,
                 each.location,
-                format!("`each` takes a list, and `{}` is {}", each.value, other.describe()),
+                format!("invalid type for `each`: `{}` is {}, expected a list", each.value, other.describe()),
             );
             None
         }
@@ -487,12 +487,14 @@ fn each_path(each: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Vec
 /// Annotations as clients see them.
 pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut Compiler<'_>) -> Annotations {
     if let Some(priority) = written.priority.as_ref().filter(|priority| !(0.0..=1.0).contains(&priority.value)) {
-        compiler.error(Code::BadValue, priority.location, "`priority` is a number from 0 to 1");
+        let message = format!("invalid `priority` `{}`, expected a number from 0 to 1", priority.value);
+        compiler.error(Code::BadValue, priority.location, message);
     }
     if let Some(modified) = &written.last_modified
         && modified.parse::<jiff::Timestamp>().is_err()
     {
-        compiler.error(Code::BadValue, modified.location, "expected a date and time such as `2026-01-31T12:00:00Z`");
+        let message = format!("invalid `lastModified` `{}`, expected a date and time", modified.value);
+        compiler.error(Code::BadValue, modified.location, message).help("such as `2026-01-31T12:00:00Z`");
     }
     let role = |role: &notation::Role| match role {
         notation::Role::User => super::listing::Role::User,
@@ -527,8 +529,8 @@ pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
 pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
     let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
     compiler
-        .warning(Code::BadValue, written.location, format!("`{}` is no MIME type", written.value))
-        .help("it has two parts, such as `text/markdown` or `image/png`");
+        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
+        .help("use two parts, such as `text/markdown` or `image/png`");
 }
 
 /// Whether a text is a MIME type (RFC 6838), with parameters or without.
@@ -554,16 +556,18 @@ pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, comp
         let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
         check_mime_type(mime_type.as_ref(), compiler);
         for size in icon.sizes.iter().flatten().filter(|size| !is_icon_size(size)) {
-            let words = format!("`{size}` is no size of an icon");
-            compiler.warning(Code::BadValue, place("sizes", compiler), words).help("such as `48x48`, or `any`");
+            let words = format!("invalid icon size `{size}`");
+            compiler
+                .warning(Code::BadValue, place("sizes", compiler), words)
+                .help("use a size such as `48x48`, or `any`");
         }
         match &icon.src {
             None => {
                 let place = compiler.findings.documents.value_at(at, &format!("/icons/{nth}"));
-                compiler.error(Code::MissingKey, place, "an icon needs a `src`");
+                compiler.error(Code::MissingKey, place, "missing key `src` in icon");
             }
             Some(src) if !src.starts_with("https:") && !src.starts_with("data:") => {
-                compiler.error(Code::BadValue, src.location, "the `src` of an icon is an `https:` or a `data:` URI");
+                compiler.error(Code::BadValue, src.location, "invalid icon `src`, expected an `https:` or `data:` URI");
             }
             Some(_) => {}
         }

@@ -178,8 +178,8 @@ impl CatalogBuilder {
         }
         for (name, test) in &file.tests {
             if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
-                let words = format!("a second test is named `{}`", name.value);
-                compiler.error(Code::Duplicate, name.location, words).note(first.span(), "the first");
+                let words = format!("duplicate test `{}`", name.value);
+                compiler.error(Code::Duplicate, name.location, words).note(first.span(), "first defined here");
             }
             manifest_tests::check(name, test, &mut compiler, (references, steps));
         }
@@ -193,8 +193,8 @@ impl CatalogBuilder {
         for uri in self.skills.uris_of(pack_context) {
             match self.uris.get(uri) {
                 Some(first) => {
-                    let words = format!("a file of these skills has the URI `{uri}`, which is taken");
-                    compiler.error(Code::Duplicate, at, words).note(first.span(), "taken here");
+                    let words = format!("duplicate resource URI `{uri}` of a skill file");
+                    compiler.error(Code::Duplicate, at, words).note(first.span(), "first used here");
                 }
                 None => {
                     self.uris.insert(uri.to_owned(), at);
@@ -401,7 +401,7 @@ fn start_entry<'a, 'c>(
     let whole = shared.0.qualified_name(name);
     let fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if whole.is_empty() || whole.len() > MAX_ENTRY_NAME_CHARS || !whole.chars().all(fine) {
-        let words = format!("`{whole}` is no name of an entry");
+        let words = format!("invalid name `{whole}`");
         compiler
             .error(Code::BadName, name.location, words)
             .help(format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`"));
@@ -410,8 +410,8 @@ fn start_entry<'a, 'c>(
     match first {
         Some(first) => {
             compiler
-                .error(Code::Duplicate, name.location, format!("the name `{whole}` is taken"))
-                .note(first.span(), "taken here");
+                .error(Code::Duplicate, name.location, format!("duplicate name `{whole}`"))
+                .note(first.span(), "first defined here");
         }
         None => {
             taken.insert(whole.clone(), name.location);
@@ -444,8 +444,8 @@ fn claim_uri(
     match uris.get(key.as_ref()) {
         Some(first) => {
             compiler
-                .error(Code::Duplicate, at, format!("a second resource has the URI `{}`", built.template.as_str()))
-                .note(first.span(), "the first");
+                .error(Code::Duplicate, at, format!("duplicate resource URI `{}`", built.template.as_str()))
+                .note(first.span(), "first used here");
             false
         }
         None => {
@@ -458,6 +458,6 @@ fn claim_uri(
 /// Names of resources are for people, and take no part in URIs: nothing to check but that they are there.
 fn check_resource_names(resources: &NamedMap<Spanned<crate::manifest::Resource>>, compiler: &mut Compiler<'_>) {
     for name in resources.keys().filter(|name| name.trim().is_empty()) {
-        compiler.error(Code::BadName, name.location, "a resource needs a name");
+        compiler.error(Code::BadName, name.location, "empty resource name");
     }
 }

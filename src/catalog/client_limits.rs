@@ -25,15 +25,18 @@ pub(super) fn warn_of_client_limits(
         let place = places.get(&tool.name).copied().unwrap_or(at);
         if whole > MAX_CLIENT_TOOL_NAME_CHARS {
             let words = format!(
-                "`mcp__{}__{}` has {whole} letters, and some clients cut names at {MAX_CLIENT_TOOL_NAME_CHARS}",
+                "`mcp__{}__{}` is {whole} characters long, and some clients truncate names at {MAX_CLIENT_TOOL_NAME_CHARS}",
                 server.name, tool.name
             );
-            findings.report.warning(Code::Client, place.span(), words).help("shorten the server's name or the tool's");
+            findings
+                .report
+                .warning(Code::Client, place.span(), words)
+                .help("shorten the name of the server or of the tool");
         }
     }
     if lists.tools.len() > MAX_CLIENT_TOOLS {
         let words = format!(
-            "there are {} tools, and from {MAX_CLIENT_TOOLS} on some clients choose badly or drop the rest",
+            "{} tools declared, and above {MAX_CLIENT_TOOLS} some clients choose badly or drop the rest",
             lists.tools.len()
         );
         findings

@@ -196,7 +196,7 @@ impl<'a> EntryContext<'a> {
     /// There are too many on the way already.
     fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
         if self.depth >= MAX_CALL_DEPTH {
-            return Err(Refusal::new(RefusalKind::Internal, "entries run or embed one another too deeply"));
+            return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
         }
         Ok(EntryContext { resume: None, depth: self.depth + 1, ..*self })
     }
@@ -426,10 +426,10 @@ impl RunKeys<'_> {
         let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {
             compiler.findings.report.retain_from(before, |fault| fault.code != Code::Unimplemented);
-            let words = format!("this pack may not `{grant}`: what needs it is left out of the lists");
+            let words = format!("missing grant `{grant}`: entries that need it are not listed");
             compiler
                 .note(Code::NotGranted, *at, words)
-                .help(format!("grant it with `allow: [{grant}]` where the pack is taken in"));
+                .help(format!("add `allow: [{grant}]` where the pack is imported"));
         }
         let faulty = planned.plan.is_none() && blocked.is_empty();
         // What may not run is not at hand, whatever asks for it.
@@ -442,7 +442,7 @@ impl RunKeys<'_> {
 pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
     if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
         let place = compiler.findings.documents.value_at(at, "/timeout");
-        compiler.error(Code::BadValue, place, "nothing can be done in no time").help("such as `10s`");
+        compiler.error(Code::BadValue, place, "invalid `timeout`, expected more than zero").help("such as `10s`");
     }
     if keys.run.is_some() {
         return;
@@ -450,7 +450,7 @@ pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Comp
     for (name, there) in [("timeout", keys.timeout.is_some()), ("maxOutput", keys.max_output.is_some())] {
         if there {
             let key = compiler.key_location(at, name);
-            compiler.warning(Code::Unused, key, format!("`{name}` does nothing without `run`"));
+            compiler.warning(Code::Unused, key, format!("`{name}` has no effect without `run`"));
         }
     }
 }

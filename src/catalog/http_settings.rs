@@ -88,23 +88,21 @@ impl Default for HttpLimits {
 /// Checks what the server is called.
 pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
     let Some(written) = &pack.server else {
-        compiler
-            .error(Code::MissingKey, pack.at, "a manifest says what the server is called")
-            .help("add `server: { name: my-server }`");
+        compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
         return None;
     };
     check_icons(written.icons.as_deref(), written.location, compiler);
     let Some(name) = &written.name else {
-        compiler.error(Code::MissingKey, written.location, "`server` needs a `name`");
+        compiler.error(Code::MissingKey, written.location, "missing key `name` in `server`");
         return None;
     };
     check_server_name(name, compiler);
     if let Some(size) = written.page_size.as_ref().filter(|size| size.value == 0) {
-        compiler.error(Code::BadValue, size.location, "a page holds at least one entry");
+        compiler.error(Code::BadValue, size.location, "invalid `pageSize`, expected at least 1");
     }
     if let Some(url) = written.website_url.as_ref().filter(|url| url::Url::parse(url).is_err()) {
         compiler
-            .error(Code::BadValue, url.location, format!("`{}` is no URL", url.value))
+            .error(Code::BadValue, url.location, format!("invalid URL `{}`", url.value))
             .help("such as `https://desk.example`");
     }
     let instructions = written.instructions.as_ref().and_then(|text| compiler.resolve_text(text));
@@ -128,10 +126,10 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
 fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let fine = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fine) {
-        let words = format!("`{}` is no name of a server", name.value);
+        let words = format!("invalid server name `{}`", name.value);
         compiler
             .error(Code::BadName, name.location, words)
-            .help("use 1 to 64 of `a-z`, `0-9` and `-`; `title` is for people");
+            .help("use 1 to 64 of `a-z`, `0-9` and `-`, and `title` for a display name");
     }
 }
 
@@ -152,8 +150,8 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
     let path = written.path.as_ref().map(|path| check_endpoint_path(path, compiler));
     if let Some(path) = written.path.as_ref().filter(|path| written.sse == Some(true) && is_sse_path(path)) {
         compiler
-            .error(Code::Conflict, path.location, format!("`{}` is where HTTP+SSE is served", path.value))
-            .help("give the endpoint another path, or leave `sse` out");
+            .error(Code::Conflict, path.location, format!("path `{}` is reserved for HTTP+SSE", path.value))
+            .help("use another path, or remove `sse`");
     }
     if let (Some(listen), Some(Some(address)), None) = (&written.listen, listen, &written.token) {
         warn_of_others(listen, address, compiler);
@@ -162,10 +160,10 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
     check_origins(written, compiler);
     warn_of_wildcard_host(written, compiler);
     if let Some(most) = written.max_sessions.as_ref().filter(|most| most.value == 0) {
-        compiler.error(Code::BadValue, most.location, "expected at least 1: with 0 nobody could be served");
+        compiler.error(Code::BadValue, most.location, "invalid `maxSessions`, expected at least 1");
     }
     if let Some(ping) = written.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
-        compiler.error(Code::BadValue, ping.location, "expected more than 0s, such as `30s`");
+        compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
     }
     Some(HttpSettings {
         listen: transpose_checked(listen)?,
@@ -193,7 +191,7 @@ fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLim
     let Some(written) = &written.limits else { return limits };
     if let Some(connections) = &written.connections {
         if connections.value == 0 {
-            compiler.error(Code::BadValue, connections.location, "`connections` must be at least 1");
+            compiler.error(Code::BadValue, connections.location, "invalid `connections`, expected at least 1");
         }
         limits.connections = connections.value as usize;
     }
@@ -204,7 +202,7 @@ fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLim
     ] {
         let Some(timeout) = timeout else { continue };
         if timeout.value.to_std().is_zero() {
-            compiler.error(Code::BadValue, timeout.location, format!("`{name}` must be greater than zero"));
+            compiler.error(Code::BadValue, timeout.location, format!("invalid `{name}`, expected more than zero"));
         }
         *limit = timeout.value.to_std();
     }
@@ -224,7 +222,7 @@ fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
     let parsed = text.parse().ok();
     if parsed.is_none() {
         compiler
-            .error(Code::BadValue, written.location, format!("`{}` is no address with a port", written.value))
+            .error(Code::BadValue, written.location, format!("invalid socket address `{}`", written.value))
             .help("such as `127.0.0.1:8080`, or `[::1]:8080`");
     }
     parsed
@@ -233,17 +231,17 @@ fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
 /// `serve --http` refuses to listen there, unless it is told to.
 fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut Compiler<'_>) {
     if !address.ip().is_loopback() {
-        let words = format!("`{address}` can be reached from other machines, and there is no `token`");
-        compiler
-            .warning(Code::Unsafe, written.location, words)
-            .help("give a `token` that callers must show, or listen on `127.0.0.1`");
+        let words = format!("missing `token`: `{address}` is reachable from other machines");
+        compiler.warning(Code::Unsafe, written.location, words).help("set `token`, or listen on `127.0.0.1`");
     }
 }
 
 fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
     let fine = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
     if !written.starts_with('/') || !written.chars().all(fine) {
-        compiler.error(Code::BadValue, written.location, "the path of the endpoint begins with `/`, as `/mcp` does");
+        compiler
+            .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
+            .help("start it with `/` and use letters, digits and `-._~`, such as `/mcp`");
         return None;
     }
     Some(written.value.clone())
@@ -259,8 +257,8 @@ fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
         let parsed = url::Url::parse(origin).ok().filter(|url| url.path() == "/" && url.has_host());
         if parsed.is_none() || origin.ends_with('/') {
             compiler
-                .error(Code::BadValue, origin.location, format!("`{}` is no origin", origin.value))
-                .help("scheme, host and port alone, such as `https://desk.example`");
+                .error(Code::BadValue, origin.location, format!("invalid origin `{}`", origin.value))
+                .help("use scheme, host and port only, such as `https://desk.example`");
         }
     }
 }
@@ -272,9 +270,9 @@ fn warn_of_wildcard_host(written: &manifest::Http, compiler: &mut Compiler<'_>) 
             .warning(
                 Code::Unsafe,
                 host.location,
-                "`*` answers to every `Host`, so that web pages can reach this server by DNS rebinding",
+                "`*` accepts any `Host`, so web pages can reach this server by DNS rebinding",
             )
-            .help("name the hosts under which it is called, such as `desk.example`");
+            .help("list the host names of the server, such as `desk.example`");
     }
 }
 
@@ -293,12 +291,8 @@ fn bearer_token(
         _ => None,
     }) else {
         compiler
-            .error(
-                Code::Secret,
-                written.location,
-                "`token` is exactly one `{{env.NAME}}`: it does not stand in the manifest",
-            )
-            .help("declare the variable under `env` with `secret: true`");
+            .error(Code::Secret, written.location, "invalid `token`, expected exactly one `{{env.NAME}}`")
+            .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
         return None;
     };
     let fixed = Arc::new(ScopeConstants { env: pack.pack.env.values(), server: serde_json::Value::Null });
@@ -308,7 +302,7 @@ fn bearer_token(
         // That a variable is required and not set is said where it is declared.
         if !pack.unset_variables.contains(name) {
             compiler
-                .note(Code::Unset, written.location, format!("`{name}` is not set: without a token anybody may ask"))
+                .note(Code::Unset, written.location, format!("variable `{name}` is not set, so no token is required"))
                 .help("set it where the server is started; `serve --http` refuses to start without it")
                 .forbid(Purpose::Http);
         }
@@ -316,8 +310,12 @@ fn bearer_token(
     }
     if value.chars().count() < MIN_TOKEN_CHARS {
         compiler
-            .warning(Code::Secret, written.location, format!("`{name}` has fewer than {MIN_TOKEN_CHARS} characters"))
-            .help("a token that cannot be guessed is made with `openssl rand -hex 32`");
+            .warning(
+                Code::Secret,
+                written.location,
+                format!("token in `{name}` is shorter than {MIN_TOKEN_CHARS} characters"),
+            )
+            .help("generate one with `openssl rand -hex 32`");
     }
     Some(Some(TokenDigest::new(value)))
 }

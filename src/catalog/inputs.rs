@@ -130,7 +130,7 @@ impl Inputs {
         let schema = compiler.schema(placed.clone())?;
         if placed.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
-                .error(Code::Schema, placed.location, "an `inputSchema` describes an object: its `type` is `object`")
+                .error(Code::Schema, placed.location, "invalid `inputSchema`, expected an object schema")
                 .help("add `type: object`");
             return None;
         }
@@ -313,7 +313,7 @@ fn warn_of_shadowed_names(placed: &LocatedJson, compiler: &mut Compiler<'_>) {
         let Some(meaning) = reserved_name_meaning(name) else { continue };
         let at = compiler.findings.documents.key_at(placed.location, &property_pointer(name));
         compiler
-            .warning(Code::BadName, at, format!("in templates `{name}` is {meaning}, and not this argument"))
+            .warning(Code::BadName, at, format!("shadowed argument `{name}`: in templates `{name}` is {meaning}"))
             .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));
     }
 }
@@ -322,11 +322,11 @@ fn warn_of_shadowed_names(placed: &LocatedJson, compiler: &mut Compiler<'_>) {
 pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !is_identifier(name) {
         compiler
-            .error(Code::BadName, name.location, format!("`{}` is no name of an argument", name.value))
-            .help("use letters, digits and `_`, and begin with no digit");
+            .error(Code::BadName, name.location, format!("invalid argument name `{}`", name.value))
+            .help("use letters, digits and `_`, and start with a letter or `_`");
     } else if let Some(meaning) = reserved_name_meaning(name) {
-        let words = format!("`{}` is taken: in templates it is {meaning}", name.value);
-        compiler.error(Code::BadName, name.location, words).help("choose another name for the argument");
+        let words = format!("reserved argument name `{}`: in templates it is {meaning}", name.value);
+        compiler.error(Code::BadName, name.location, words).help("use another name");
     }
 }
 
@@ -335,8 +335,8 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
     if argument.required == Some(true) && argument.default.is_some() {
         let at = compiler.findings.documents.key_at(argument.location, "/default");
         compiler
-            .warning(Code::Unused, at, format!("the default of `{}` is never used, as it is required", name.value))
-            .help("leave out `required` or `default`");
+            .warning(Code::Unused, at, format!("unused `default` of required argument `{}`", name.value))
+            .help("remove `required` or `default`");
     }
 }
 

@@ -51,9 +51,9 @@ fn report_unknown_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) ->
             .error(
                 Code::UnknownVariable,
                 span,
-                format!("`{written}` has no value here: lists are made before any call"),
+                format!("cannot use `{written}` in a listed text: lists are built before any call"),
             )
-            .help("only `env` and `server` are known here; for braces as they are, write `\\{{`");
+            .help("only `env` and `server` are available; write `\\{{` for literal braces");
     }
     !values.is_empty()
 }

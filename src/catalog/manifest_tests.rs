@@ -21,7 +21,7 @@ pub(super) fn check(
     let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || test.uri.is_some()];
     if subjects.into_iter().filter(|there| *there).count() != 1 {
         compiler
-            .error(Code::Conflict, name.location, "a test is of exactly one of `prompt`, `tool`, `resource`")
+            .error(Code::Conflict, name.location, "expected exactly one of `prompt`, `tool`, `resource`")
             .help("write one test for each");
     } else {
         note_call(test, references);
@@ -34,20 +34,22 @@ pub(super) fn check(
     }
     match &test.expect {
         None => {
-            compiler.error(Code::MissingKey, name.location, "a test needs an `expect`: without one it cannot fail");
+            compiler
+                .error(Code::MissingKey, name.location, "missing key `expect`")
+                .help("write `expect`; without it the test cannot fail");
         }
         Some(expect) => {
             if compiler.findings.documents.keys_of(expect.location).is_empty() {
                 compiler
-                    .error(Code::MissingKey, expect.location, "an empty `expect` cannot fail")
-                    .help("say what is expected");
+                    .error(Code::MissingKey, expect.location, "empty `expect`: the test cannot fail")
+                    .help("write an expectation, such as `contains: …`");
             }
             if let Some(pattern) = &expect.matches
                 && let Err(error) = regex::Regex::new(pattern)
             {
                 let words =
                     error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                compiler.error(Code::BadValue, pattern.location, format!("this is no regular expression: {words}"));
+                compiler.error(Code::BadValue, pattern.location, format!("invalid regular expression: {words}"));
             }
         }
     }
@@ -69,11 +71,7 @@ fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) 
     let is_known = |name: &str| steps.contains(name) || others().any(|other| other == name);
     for name in test.mock.keys().filter(|name| !is_known(name)) {
         compiler
-            .error(
-                Code::UnknownReference,
-                name.location,
-                format!("there is neither an action nor a step `{}`", name.value),
-            )
+            .error(Code::UnknownReference, name.location, format!("unknown action or step `{}`", name.value))
             .did_you_mean(name, name.location.span(), others().chain(steps.iter().copied()));
     }
 }

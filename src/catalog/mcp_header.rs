@@ -111,24 +111,24 @@ impl HeaderChecker {
         };
         if reached != SchemaPosition::Property {
             return fault(
-                "only an argument, or a property of one, can be repeated in a header".to_owned(),
-                "put it at a property that is reached through `properties` alone",
+                "`x-mcp-header` is only allowed on an argument or a property of one".to_owned(),
+                "put it on a property that is reached through `properties` only",
             );
         }
         let Some(name) = header.as_str().filter(|name| !name.is_empty() && name.chars().all(is_token)) else {
-            let words = format!("{header} is no name of a header");
+            let words = format!("invalid header name `{header}`");
             return fault(words, "use letters, digits and `-`, such as `Region`: it is sent as `Mcp-Param-Region`");
         };
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
             return fault(
-                "only a `string`, an `integer` or a `boolean` can be repeated in a header".to_owned(),
-                "give the argument one of these as its `type`",
+                "invalid type for `x-mcp-header`, expected `string`, `integer` or `boolean`".to_owned(),
+                "set the `type` of the argument to one of these",
             );
         }
         let folded = name.to_ascii_lowercase();
         if self.seen.contains(&folded) {
-            let words = format!("a second argument is repeated in `{name}`; case does not count");
-            return fault(words, "give each a header of its own");
+            let words = format!("duplicate header `{name}` (header names are case-insensitive)");
+            return fault(words, "give each argument its own header");
         }
         self.seen.push(folded);
     }

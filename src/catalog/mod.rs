@@ -455,7 +455,7 @@ impl Catalog {
         if prompt.listing.arguments.iter().any(|known| known.name == argument) {
             return Ok(prompt.completion_owner());
         }
-        Err(unknown(format!("`{name}` has no argument `{}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
+        Err(unknown(format!("unknown argument `{}` of prompt `{name}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
     }
 
     /// The resource that is written so, or answers this URI, and has this variable.
@@ -468,9 +468,9 @@ impl Catalog {
             return Ok(resource);
         }
         Err(unknown(format!(
-            "`{}` has no variable `{}`",
-            resource.template.as_str(),
-            truncate(variable, MAX_SHOWN_NAME_CHARS)
+            "unknown variable `{}` of `{}`",
+            truncate(variable, MAX_SHOWN_NAME_CHARS),
+            resource.template.as_str()
         )))
     }
 
@@ -544,7 +544,7 @@ fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
         Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(fault) => {
-            let words = format!("`{}` is no URI: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+            let words = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
             Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
         }
     }
@@ -554,7 +554,7 @@ fn no_resource_refusal(uri: &str) -> Refusal {
 fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
     match refusal.kind {
         RefusalKind::InputRequired => {
-            let words = format!("`{uri}` asks whoever reads it, and cannot be embedded; a `read` step can");
+            let words = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
             Refusal::new(RefusalKind::Internal, words)
         }
         _ => refusal,

@@ -197,8 +197,8 @@ fn compile_body(
         }
         (None, Some(messages)) if messages.is_empty() => {
             compiler
-                .error(Code::MissingKey, messages.location, "a prompt needs at least one message")
-                .help("write `- user: …`");
+                .error(Code::MissingKey, messages.location, "empty `messages`")
+                .help("write a message, such as `- user: …`");
             None
         }
         (None, Some(messages)) => {
@@ -211,13 +211,13 @@ fn compile_body(
                 .error(
                     Code::Conflict,
                     compiler.key_location(written.location, "messages"),
-                    "a prompt has `text` or `messages`, not both",
+                    "`messages` cannot be used with `text`",
                 )
-                .help("`text` is one message of the user");
+                .help("`text` is short for one `user` message");
             None
         }
         (None, None) => {
-            compiler.error(Code::MissingKey, written.location, "a prompt needs `text` or `messages`");
+            compiler.error(Code::MissingKey, written.location, "missing key `text` or `messages`");
             None
         }
     }
@@ -233,9 +233,9 @@ fn compile_message(
             .error(
                 Code::Role,
                 compiler.key_location(message.location, "system"),
-                "MCP has no `system` role: messages are the `user`'s or the `assistant`'s",
+                "unknown role `system`, expected `user` or `assistant`",
             )
-            .help("say it in the first `user` message, or to every client in `server.instructions`");
+            .help("write it in the first `user` message, or in `server.instructions` for every client");
         return None;
     }
     match (&message.user, &message.assistant) {
@@ -243,8 +243,8 @@ fn compile_message(
         (None, Some(block)) => BlockPlan::compile(block, compiler, references).map(|block| (Role::Assistant, block)),
         _ => {
             compiler
-                .error(Code::Conflict, message.location, "a message is exactly one of `user`, `assistant`")
-                .help("write each message as an item of its own");
+                .error(Code::Conflict, message.location, "expected exactly one of `user`, `assistant`")
+                .help("write each message as its own item");
             None
         }
     }

@@ -118,7 +118,7 @@ impl References {
     /// Reports what does not exist, and runs that come back to themselves.
     pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
-            report_missing("resource with the URI", (uri, uri.location), known.uris, findings);
+            report_missing("resource", (uri, uri.location), known.uris, findings);
         }
         self.warn_of_links(known, findings);
         for kind in ["tool", "prompt", "resource"] {
@@ -140,23 +140,20 @@ impl References {
             fault.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
         };
         for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.resource_exists)(uri) == Some(false)) {
-            warn(uri, format!("there is no file that `{}` names", **uri));
+            warn(uri, format!("file not found for `{}`", **uri));
         }
         for uri in self.links.iter().filter(|uri| (known.resource_exists)(uri).is_none() && known.shares_scheme(uri)) {
-            warn(uri, format!("there is no resource with the URI `{}`", **uri));
+            warn(uri, format!("unknown resource `{}`", **uri));
         }
     }
 
     fn check_cycles(&self, findings: &mut Findings) {
         let mut seen = BTreeMap::new();
         for start in self.runs.keys() {
-            let Some((circle, at)) = self.find_cycle(start, &mut seen) else { continue };
-            let names: Vec<String> = circle.iter().map(|node| format!("`{}`", node.name)).collect();
-            let words = match names.as_slice() {
-                [one] => format!("{one} runs itself"),
-                several => format!("{} run each other in a circle", several.join(" → ")),
-            };
-            findings.report.error(Code::Cycle, at.span(), words).help("such a run would never end");
+            let Some((cycle, at)) = self.find_cycle(start, &mut seen) else { continue };
+            let names: Vec<String> = cycle.iter().chain(cycle.first()).map(|node| format!("`{}`", node.name)).collect();
+            let message = format!("cyclic run: {}", names.join(" → "));
+            findings.report.error(Code::Cycle, at.span(), message).help("remove a step of it; the run would never end");
         }
     }
 
@@ -241,7 +238,7 @@ impl KnownEntries<'_> {
 }
 
 fn report_missing(what: &str, (name, at): (&str, Location), known: &[String], findings: &mut Findings) {
-    let words = format!("there is no {what} `{name}`");
+    let words = format!("unknown {what} `{name}`");
     let fault = findings.report.error(Code::UnknownReference, at.span(), words);
     fault.did_you_mean(name, at.span(), known.iter().map(String::as_str));
 }

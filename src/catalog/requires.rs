@@ -32,8 +32,8 @@ impl RequiredCapabilities {
     pub(super) fn build(written: &Spanned<Object>, compiler: &mut Compiler<'_>) -> Option<RequiredCapabilities> {
         if written.is_empty() {
             compiler
-                .warning(Code::Unused, written.location, "`requires` names no capability")
-                .help("such as `sampling: {}`");
+                .warning(Code::Unused, written.location, "empty `requires`")
+                .help("write a capability, such as `sampling: {}`");
             return None;
         }
         for (name, value) in &written.value {
@@ -51,7 +51,7 @@ impl RequiredCapabilities {
             return Ok(());
         }
         let names: Vec<String> = missing.iter().map(|(key, value)| capability_label(key, value)).collect();
-        let words = format!("`{name}` needs a client with {}, and this one has not declared it", names.join(" and "));
+        let words = format!("tool `{name}` requires client capability {}, which is not declared", names.join(" and "));
         Err(Refusal::new(RefusalKind::MissingCapability, words).with_data(Value::Object(missing)))
     }
 }
@@ -112,7 +112,7 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
     let Some(known) = known.or((name == TASKS_CAPABILITY).then_some(&[])) else {
         let place = compiler.key_location(at, name);
         let names = CAPABILITIES.iter().map(|(known, _)| *known).chain([TASKS_CAPABILITY]);
-        compiler.error(Code::UnknownKey, place, format!("no client has a capability `{name}`")).did_you_mean(
+        compiler.error(Code::UnknownKey, place, format!("unknown capability `{name}`")).did_you_mean(
             name,
             place.span(),
             names,
@@ -121,7 +121,9 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
     };
     let Some(settings) = value.as_object() else {
         let place = compiler.findings.documents.value_at(at, &pointer(&[name]));
-        compiler.error(Code::WrongType, place, "a capability is a map").help(format!("write `{name}: {{}}`"));
+        compiler
+            .error(Code::WrongType, place, format!("invalid type for `{name}`, expected a map"))
+            .help(format!("write `{name}: {{}}`"));
         return;
     };
     match name {
@@ -134,11 +136,9 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
 fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
         let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
-        compiler.error(Code::UnknownKey, place, format!("`{name}` has no `{inner}`")).did_you_mean(
-            inner,
-            place.span(),
-            known.iter().copied(),
-        );
+        compiler
+            .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{name}`"))
+            .did_you_mean(inner, place.span(), known.iter().copied());
     }
 }
 
@@ -146,25 +146,29 @@ fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: Locatio
 fn check_tasks(settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys() {
         let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS_CAPABILITY, inner]));
-        compiler.error(Code::UnknownKey, place, format!("`{TASKS_CAPABILITY}` has no `{inner}`")).help(format!(
-            "write `{TASKS_CAPABILITY}: {{}}`: it is the extension `{TASKS_EXTENSION}`, which has no settings"
-        ));
+        compiler
+            .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{TASKS_CAPABILITY}`"))
+            .help(format!(
+                "write `{TASKS_CAPABILITY}: {{}}`: it is the extension `{TASKS_EXTENSION}`, which has no settings"
+            ));
     }
 }
 
 /// Checks names that are not of the protocol itself, whose settings are maps.
 fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     if settings.is_empty() {
-        let words = format!("`{name}` names nothing that a client must have");
+        let words = format!("empty `{name}`");
         compiler
             .warning(Code::Unused, compiler.key_location(at, name), words)
-            .help(format!("such as `{TASKS_EXTENSION}: {{}}`"));
+            .help(format!("write an entry, such as `{TASKS_EXTENSION}: {{}}`"));
     }
     for (identifier, value) in settings {
         if !value.is_object() {
             let place = compiler.findings.documents.value_at(at, &pointer(&[name, identifier]));
             let help = format!("write `{identifier}: {{}}`");
-            compiler.error(Code::WrongType, place, format!("the settings of `{identifier}` are a map")).help(help);
+            compiler
+                .error(Code::WrongType, place, format!("invalid type for `{identifier}`, expected a map"))
+                .help(help);
         }
         if name == "extensions" {
             check_extension(identifier, at, compiler);
@@ -176,14 +180,14 @@ fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) 
     let place = compiler.findings.documents.key_at(at, &pointer(&["extensions", identifier]));
     if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
         let own = format!("io.modelcontextprotocol/{identifier}");
-        let words = format!("no client has an extension `{identifier}`: its identifier has a prefix");
+        let words = format!("invalid extension identifier `{identifier}`: missing prefix");
         let fault = compiler.error(Code::UnknownKey, place, words);
         match nearest(&own, MCP_EXTENSIONS.iter().copied()) {
             Some(near) => fault.help(format!("did you mean `{near}`?")).fix(place.span(), near),
             None => fault.help("such as `com.example/name`"),
         };
     } else if !MCP_EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
-        let words = format!("MCP has no extension `{identifier}` that folio knows");
+        let words = format!("unknown MCP extension `{identifier}`");
         let fault = compiler.warning(Code::UnknownKey, place, words);
         fault.did_you_mean(identifier, place.span(), MCP_EXTENSIONS.iter().copied());
     }

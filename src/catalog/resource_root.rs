@@ -44,7 +44,7 @@ impl ResourceRoot {
         };
         // The folder of a variable that is not set holds nothing, and that has been said.
         if entries.is_empty() && folder.path() != Path::new("/") {
-            compiler.warning(Code::Glob, root.location, "this root has no matching file");
+            compiler.warning(Code::Glob, root.location, "no files match this `root`");
         }
         for entry in &entries {
             compiler.findings.dependencies.add_file(folder.path().join(&entry.path));
@@ -86,7 +86,7 @@ fn check_root_uri(
     }
     let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
     compiler
-        .error(Code::Uri, at, "the `uri` of a root has exactly one variable, the path of a file")
+        .error(Code::Uri, at, "invalid `uri` of a `root`, expected exactly one variable, the file path")
         .help("write it as `{+path}`, such as `src://{+path}`");
     None
 }
@@ -126,8 +126,12 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
         Some([env, name]) if env == "env" => name.clone(),
         _ => {
             compiler
-                .error(Code::Unsafe, root.location, "`root` is a path of the pack, or exactly one `{{env.NAME}}`")
-                .help("for a folder inside it, write a pattern under `include`");
+                .error(
+                    Code::Unsafe,
+                    root.location,
+                    "invalid `root`, expected a path of the pack or exactly one `{{env.NAME}}`",
+                )
+                .help("write a pattern under `include` for a folder inside it");
             return None;
         }
     };
@@ -135,7 +139,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     let value = compiler.pack.env.variables.get(&variable).and_then(|variable| variable.value.clone());
     let Some(value) = value else {
         compiler
-            .note(Code::Unset, root.location, format!("`{variable}` is not set, so this root is empty"))
+            .note(Code::Unset, root.location, format!("variable `{variable}` is not set, so this `root` is empty"))
             .help("set it to a folder where the server is started");
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };

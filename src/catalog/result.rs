@@ -58,7 +58,7 @@ impl ResultPlan {
         ];
         if let Some((second, _)) = forms.iter().filter(|(_, there)| *there).nth(1) {
             let key = compiler.key_location(written.location, second);
-            compiler.error(Code::Conflict, key, "`text`, `content` and `structuredContent` exclude each other");
+            compiler.error(Code::Conflict, key, "expected at most one of `text`, `content`, `structuredContent`");
             return None;
         }
         let select = written.select.as_ref().map(|select| Selection::compile(select, compiler));
@@ -142,7 +142,7 @@ fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result
         OutcomeBody::Json(json, _) => Some(json),
         OutcomeBody::None => scope.get(&["arguments"]),
         OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => {
-            return Err(failed("`select` needs JSON, and the output is none".to_owned()));
+            return Err(failed("`select` requires JSON output".to_owned()));
         }
     };
     select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {

@@ -113,14 +113,14 @@ pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut Findings)
         let later: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack == pack).collect();
         for (later, (earlier, witness)) in overlaps(&earlier, &later) {
             let words = match later.template.is_literal() {
-                true => format!("`{witness}` of this pack is never answered"),
-                false => format!("`{witness}` is not answered by `{}` of this pack", later.template.as_str()),
+                true => format!("unreachable resource `{witness}`"),
+                false => format!("shadowed resource `{witness}` of `{}`", later.template.as_str()),
             };
             findings
                 .report
                 .warning(Code::Duplicate, later.at.span(), words)
-                .note(earlier.at.span(), "but by this entry, as its pack comes first")
-                .help("let the two have different schemes, or different beginnings");
+                .note(earlier.at.span(), "served by this entry, whose pack comes first")
+                .help("use different schemes or prefixes");
         }
     }
 }

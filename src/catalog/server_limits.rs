@@ -30,11 +30,11 @@ pub(super) fn server_limits(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> S
     let Some(written) = pack.server.as_ref().and_then(|server| server.limits.as_ref()) else { return limits };
     for (name, limit) in [("programs", &written.programs), ("callsPerSecond", &written.calls_per_second)] {
         if let Some(limit) = limit.as_ref().filter(|limit| limit.value == 0) {
-            compiler.error(Code::BadValue, limit.location, format!("`{name}` must be at least 1"));
+            compiler.error(Code::BadValue, limit.location, format!("invalid `{name}`, expected at least 1"));
         }
     }
     if let Some(bytes) = written.bytes_in_flight.as_ref().filter(|bytes| bytes.value.bytes() < MIN_BYTES_IN_FLIGHT) {
-        compiler.error(Code::BadValue, bytes.location, "`bytesInFlight` must be at least 64MiB");
+        compiler.error(Code::BadValue, bytes.location, "invalid `bytesInFlight`, expected at least 64MiB");
     }
     if let Some(programs) = &written.programs {
         limits.programs = programs.value as usize;

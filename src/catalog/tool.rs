@@ -207,14 +207,13 @@ impl CompiledTool {
         let Some(schema) = &self.output_schema else { return Ok(()) };
         let misfit = |words: String| Refusal::new(RefusalKind::Internal, words);
         let Some(value) = structured else {
-            return Err(misfit("the tool promises structured content, and gave none".to_owned()));
+            return Err(misfit("missing structured content: the tool declares an `outputSchema`".to_owned()));
         };
         match schema.violations(value, budget).map_err(exhausted_refusal)? {
             violations if violations.is_empty() => Ok(()),
-            violations => Err(misfit(format!(
-                "what the tool gave does not fit its `outputSchema`:\n{}",
-                violations_message(&violations)
-            ))),
+            violations => {
+                Err(misfit(format!("result does not match `outputSchema`:\n{}", violations_message(&violations))))
+            }
         }
     }
 }
@@ -253,7 +252,7 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
     match (&written.arguments, &written.input_schema) {
         (Some(arguments), Some(_)) => {
             let key = compiler.key_location(written.location, "inputSchema");
-            compiler.error(Code::Conflict, key, "a tool has `arguments` or an `inputSchema`, not both");
+            compiler.error(Code::Conflict, key, "`inputSchema` cannot be used with `arguments`");
             Inputs::from_arguments(arguments, compiler).and(None)
         }
         (None, Some(schema)) => {
@@ -296,15 +295,15 @@ fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>)
 fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     if written.run.is_none() && written.result.is_none() {
         compiler
-            .error(Code::MissingKey, written.location, "a tool needs `run` or `result`")
-            .help("`run` says what it does, `result` what it gives");
+            .error(Code::MissingKey, written.location, "missing key `run` or `result`")
+            .help("`run` is what the tool does, `result` what it returns");
     }
     if let Some(Task::Keys(task)) = written.task.as_ref().map(|task| &task.value)
         && let Some(after) = &task.after
     {
         let ids: Vec<&str> = written.run.iter().flat_map(|run| run.ids()).collect();
         if !ids.contains(&after.value.as_str()) {
-            let words = format!("there is no step `{}`", after.value);
+            let words = format!("unknown step `{}`", after.value);
             compiler.error(Code::UnknownReference, after.location, words).did_you_mean(
                 after,
                 after.location.span(),
@@ -314,8 +313,8 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     }
     if written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler
-            .warning(Code::Client, written.location, "this tool has no `description`: models choose tools by it")
-            .help("say what it does, in a sentence");
+            .warning(Code::Client, written.location, "missing `description`: models choose tools by it")
+            .help("describe what it does in a sentence");
     }
 }
 

@@ -48,7 +48,7 @@ impl ToolLimit {
     pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<ToolLimit> {
         let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
         if let Some(most) = written.concurrency.as_ref().filter(|most| most.value == 0) {
-            report_zero(most.location, compiler);
+            report_zero("concurrency", most.location, compiler);
         }
         let at_once = written.concurrency.as_ref().map(|most| most.value);
         (rate.is_some() || at_once.is_some()).then(|| ToolLimit {
@@ -70,12 +70,12 @@ impl ToolLimit {
         let used = self.usage();
         let mut counted = lock(used);
         if let Some(most) = self.max_concurrent.filter(|most| is_new && counted.running >= *most) {
-            let times = if most == 1 { "one call".to_owned() } else { format!("{most} calls") };
-            return Err(format!("`{name}` runs {times} at once, and does so now; try again when one has ended"));
+            let times = if most == 1 { "1 call".to_owned() } else { format!("{most} calls") };
+            return Err(format!("concurrency limit of `{name}` reached ({times}); try again when one has ended"));
         }
         if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
             rate.record_call(&mut counted.calls, Instant::now()).map_err(|wait| {
-                format!("`{name}` may be called {}; try again in {}", rate.describe(), format_wait(wait))
+                format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
             })?;
         }
         counted.running += 1;
@@ -142,26 +142,26 @@ fn lock(used: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
 fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
     let (Some(calls), Some(per)) = (&limit.calls, &limit.per) else {
         compiler
-            .error(Code::MissingKey, limit.location, "`rateLimit` needs `calls` and `per`")
+            .error(Code::MissingKey, limit.location, "missing key `calls` or `per` in `rateLimit`")
             .help("write `{ calls: 10, per: 1m }`");
         return None;
     };
     if calls.value == 0 {
-        report_zero(calls.location, compiler);
+        report_zero("calls", calls.location, compiler);
     }
     if calls.value > MAX_RATE_CALLS {
         compiler
-            .error(Code::BadValue, calls.location, format!("expected at most {MAX_RATE_CALLS}"))
-            .help("say it for a shorter time, such as `{ calls: 100, per: 1s }`");
+            .error(Code::BadValue, calls.location, format!("invalid `calls`, expected at most {MAX_RATE_CALLS}"))
+            .help("use a shorter period, such as `{ calls: 100, per: 1s }`");
     }
     if per.value.to_std().is_zero() {
-        compiler.error(Code::BadValue, per.location, "expected a time, and this is none").help("such as `1m`");
+        compiler.error(Code::BadValue, per.location, "invalid `per`, expected more than zero").help("such as `1m`");
     }
     Some(Rate { calls: calls.value, per: per.value.to_std() })
 }
 
-fn report_zero(at: Location, compiler: &mut Compiler<'_>) {
-    compiler.error(Code::BadValue, at, "expected at least 1: with 0 it could never be called");
+fn report_zero(key: &str, at: Location, compiler: &mut Compiler<'_>) {
+    compiler.error(Code::BadValue, at, format!("invalid `{key}`, expected at least 1"));
 }
 
 #[cfg(test)]
@@ -187,12 +187,12 @@ mod tests {
             limit.acquire("x", true).ok().unwrap();
             tokio::time::advance(Duration::from_secs(10)).await;
         }
-        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 30 s");
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 30 s");
         tokio::time::advance(Duration::from_millis(29_999)).await;
-        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 1 ms");
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 1 ms");
         tokio::time::advance(Duration::from_millis(1)).await;
         limit.acquire("x", true).ok().unwrap();
-        assert_eq!(refusal(&limit), "`x` may be called 3 times a minute; try again in 10 s");
+        assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 10 s");
     }
 
     #[tokio::test(start_paused = true)]
@@ -212,7 +212,7 @@ mod tests {
         let limit = limit(100, 1, Some(2));
         let first = limit.acquire("x", true).ok().unwrap();
         let _second = limit.acquire("x", true).ok().unwrap();
-        assert_eq!(refusal(&limit), "`x` runs 2 calls at once, and does so now; try again when one has ended");
+        assert_eq!(refusal(&limit), "concurrency limit of `x` reached (2 calls); try again when one has ended");
         drop(first);
         limit.acquire("x", true).ok().unwrap();
     }
@@ -226,10 +226,10 @@ mod tests {
         }
         let after = limit(2, 60, Some(1));
         after.inherit_usage(&before);
-        assert_eq!(refusal(&after), "`x` may be called 2 times a minute; try again in 58 s");
+        assert_eq!(refusal(&after), "rate limit of `x` exceeded (2 times a minute); try again in 58 s");
         tokio::time::advance(Duration::from_secs(58)).await;
         let _running = after.acquire("x", true).ok().unwrap();
-        assert!(refusal(&before).contains("runs one call at once"));
+        assert!(refusal(&before).contains("(1 call)"));
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl Drop for WaitingBytesGuard<'_> {
 
 /// There has been no room for too long.
 #[derive(Debug, thiserror::Error)]
-#[error("the server is handling too much data at once; try again later")]
+#[error("server busy: too many bytes in flight; try again later")]
 pub(crate) struct Busy;
 
 impl From<Busy> for ErrorData {

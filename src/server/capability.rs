@@ -26,6 +26,21 @@ pub(crate) enum CapabilityKind {
     Skills,
 }
 
+impl CapabilityKind {
+    /// The capability, or the extension, as MCP spells it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CapabilityKind::Tools => "tools",
+            CapabilityKind::Prompts => "prompts",
+            CapabilityKind::Resources => "resources",
+            CapabilityKind::Completions => "completions",
+            CapabilityKind::Logging => "logging",
+            CapabilityKind::Tasks => TASKS_EXTENSION_ID,
+            CapabilityKind::Skills => SKILLS_EXTENSION_ID,
+        }
+    }
+}
+
 /// Which kinds are declared, or were to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeclaredCapabilities {

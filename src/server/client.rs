@@ -208,7 +208,7 @@ impl RequestGuard {
         let (peer, id) = (self.peer.clone(), self.id.take());
         async move {
             if id.is_some() {
-                let reason = Some("the call that asks was cancelled".to_owned());
+                let reason = Some("call cancelled".to_owned());
                 let _ = peer.notify_cancelled(CancelledNotificationParam::new(id, reason)).await;
             }
         }
@@ -296,7 +296,7 @@ pub(crate) fn declared_capabilities(capabilities: Option<&ClientCapabilities>) -
 }
 
 fn dropped_messages_notice(missing: u64) -> Value {
-    json!(format!("{missing} messages were left out: they came too fast"))
+    json!(format!("{missing} log messages dropped (rate limit)"))
 }
 
 fn unanswered_reason(error: ServiceError) -> AskError {

@@ -40,7 +40,7 @@ fn completion_request(request: CompleteRequestParams) -> Result<CompletionReques
     let of = match request.r#ref {
         Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
         Reference::Resource(resource) => CompletionTarget::Template(resource.uri),
-        _ => return Err(ErrorData::invalid_params("`ref` is neither of a prompt nor of a resource", None)),
+        _ => return Err(ErrorData::invalid_params("invalid `ref`, expected `ref/prompt` or `ref/resource`", None)),
     };
     let context = request.context.and_then(|context| context.arguments).unwrap_or_default();
     Ok(CompletionRequest {

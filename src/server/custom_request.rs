@@ -93,5 +93,5 @@ fn deserialize_error<P: DeserializeOwned>(params: Option<&Value>) -> Option<Stri
         Some(_) => return Some("`params` must be an object".to_owned()),
     };
     let error = serde_json::from_value::<P>(params).err()?;
-    Some(format!("`params` do not fit the method: {}", truncate(&error.to_string(), 256)))
+    Some(format!("invalid params: {}", truncate(&error.to_string(), 256)))
 }

@@ -59,16 +59,7 @@ pub(crate) fn resource_error(spec_version: SpecVersion, refusal: Refusal, uri: &
 
 /// A method that belongs to something that was not declared.
 pub(crate) fn undeclared_capability(kind: CapabilityKind) -> ErrorData {
-    let message = match kind {
-        CapabilityKind::Tools => "this server has no tools",
-        CapabilityKind::Prompts => "this server has no prompts",
-        CapabilityKind::Resources => "this server has no resources",
-        CapabilityKind::Completions => "this server completes nothing",
-        CapabilityKind::Logging => "this server sends no log messages",
-        CapabilityKind::Tasks => "this server has no tasks, or not in a session",
-        CapabilityKind::Skills => "this server has no skills",
-    };
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("capability `{}` is not declared", kind.name()), None)
 }
 
 /// A request of a client that has asked for too much.
@@ -86,13 +77,13 @@ pub(crate) fn unknown_method(method: &str) -> ErrorData {
 /// A request that wants log messages of a level that there is not.
 pub(crate) fn unknown_log_level() -> ErrorData {
     let levels = "`debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`";
-    let words = format!("`io.modelcontextprotocol/logLevel` is none of {levels}");
+    let words = format!("invalid `io.modelcontextprotocol/logLevel`, expected one of {levels}");
     ErrorData::invalid_params(words, None)
 }
 
 /// A request of a session that has not begun.
 pub(crate) fn not_initialized() -> ErrorData {
-    let message = "the session has not begun: send `initialize` first, or with each request the `_meta` of 2026-07-28 \
+    let message = "not initialized: send `initialize` first, or the `_meta` of 2026-07-28 with each request \
                    (`io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities`)";
     ErrorData::invalid_params(message, None)
 }

@@ -108,7 +108,7 @@ impl ConnectionHandler {
         let refused = |words: String| ErrorData::new(ErrorCode::INVALID_PARAMS, words, None);
         let content = self.live.seal().open(state, binding).map_err(|error| refused(error.to_string()))?;
         serde_json::from_slice(&content)
-            .map_err(|_| refused("this `requestState` is of another version of folio".to_owned()))
+            .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))
     }
 
     fn input_required(
@@ -117,7 +117,7 @@ impl ConnectionHandler {
         binding: &[u8],
         admitted: &AdmittedRequest,
     ) -> Result<InputRequiredResult, ErrorData> {
-        let broken = || ErrorData::internal_error("the question could not be put", None);
+        let broken = || ErrorData::internal_error("cannot send the input request", None);
         let content = serde_json::to_vec(&asking.checkpoint).map_err(|_| broken())?;
         let state = self.live.seal().seal(&content, binding).ok_or_else(broken)?;
         let put = asking.questions.into_iter();

@@ -51,7 +51,10 @@ impl<T: Clone> PagedList<T> {
         let fingerprint = u64::from_str_radix(fingerprint, 16).map_err(|_| invalid_cursor())?;
         let at = at.parse().map_err(|_| invalid_cursor())?;
         if fingerprint != self.fingerprint {
-            return Err(ErrorData::invalid_params("the list has changed since this `cursor`; begin again", None));
+            return Err(ErrorData::invalid_params(
+                "expired `cursor`: the list has changed; start again without one",
+                None,
+            ));
         }
         if at == 0 || at >= self.items.len() { Err(invalid_cursor()) } else { Ok(at) }
     }
@@ -64,7 +67,7 @@ impl<T> Clone for PagedList<T> {
 }
 
 fn invalid_cursor() -> ErrorData {
-    ErrorData::invalid_params("`cursor` is none that this server has given", None)
+    ErrorData::invalid_params("invalid `cursor`", None)
 }
 
 #[cfg(test)]

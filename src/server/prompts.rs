@@ -60,7 +60,7 @@ pub(crate) async fn get(
     let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
     let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
         CallOutcome::Done(answer) => answer,
-        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
+        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools can run as tasks", None)),
         CallOutcome::InputRequired(required) => return Ok(GetPromptResponse::InputRequired(required)),
     };
     let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));

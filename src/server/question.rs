@@ -56,9 +56,7 @@ pub(crate) fn input_request(asks: &QuestionKind) -> Option<InputRequest> {
     let (method, params) = question_request(asks, SpecVersion::V2026_07_28);
     let method = ("method", method.into());
     let request = object([method].into_iter().chain(params.map(|params| ("params", params))));
-    serde_json::from_value(request)
-        .inspect_err(|error| tracing::error!(%error, "the protocol's types cannot hold a question"))
-        .ok()
+    serde_json::from_value(request).inspect_err(|error| tracing::error!(%error, "cannot convert question")).ok()
 }
 
 fn object(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {

@@ -49,11 +49,11 @@ struct OpenedStates {
 /// Why a state is not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnsealError {
-    #[error("this `requestState` is not one of this call, or was altered")]
+    #[error("invalid `requestState`: not of this call, or altered")]
     Invalid,
-    #[error("this `requestState` has expired; make the call anew")]
+    #[error("expired `requestState`; retry the call from the start")]
     Expired,
-    #[error("this `requestState` was used already; make the call anew")]
+    #[error("`requestState` already used; retry the call from the start")]
     AlreadyUsed,
 }
 

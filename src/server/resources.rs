@@ -74,7 +74,7 @@ pub(crate) async fn read(
     let refuse = |refusal| error::resource_error(spec_version, refusal, &uri);
     let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
         CallOutcome::Done(answer) => answer,
-        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools run as tasks", None)),
+        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools can run as tasks", None)),
         CallOutcome::InputRequired(required) => return Ok(ReadResourceResponse::InputRequired(required)),
     };
     let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));

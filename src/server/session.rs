@@ -178,7 +178,7 @@ pub(crate) fn initialize(
         revisions: served.revisions,
     };
     if server.session.negotiated.set(agreed).is_err() {
-        return Err(ErrorData::invalid_request("the session has begun already; it cannot begin again", None));
+        return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config.clone();
     result.downgrade(SpecVersion::from_protocol_version(&version));

@@ -40,7 +40,7 @@ pub(crate) fn get(
 ) -> Result<GetSkillResult, ErrorData> {
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
     let Some(skill) = snapshot.skills.find(|skill| skill.uri == uri) else {
-        let message = format!("no skill is served at {}", truncate(uri, 256));
+        let message = format!("unknown skill: {}", truncate(uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(uri, 4096) }))));
     };
     let result = GetSkillResult::new(skill.clone());
@@ -55,7 +55,7 @@ pub(crate) fn read_directory(
     let AdmittedRequest { snapshot, spec_version } = server.admit(CapabilityKind::Skills, context)?;
     let uri = request.uri;
     let Some(children) = snapshot.catalog.skill_directory(&uri) else {
-        let message = format!("{} is no folder of a skill", truncate(&uri, 256));
+        let message = format!("unknown skill directory: {}", truncate(&uri, 256));
         return Err(ErrorData::invalid_params(message, Some(json!({ "uri": truncate(&uri, 4096) }))));
     };
     let uris: Vec<&str> = children.iter().map(|child| child.uri.as_str()).collect();

@@ -208,9 +208,7 @@ fn header_schemas(tools: &[listing::ToolListing]) -> HashMap<String, Arc<JsonObj
 /// Both sides write MCP's JSON, so what one serialises the other reads.
 pub(crate) fn convert_via_json<T: DeserializeOwned>(listing: &impl Serialize) -> Option<T> {
     let value = serde_json::to_value(listing).ok()?;
-    serde_json::from_value(value)
-        .inspect_err(|error| tracing::error!(%error, "the protocol's types cannot hold part of a list"))
-        .ok()
+    serde_json::from_value(value).inspect_err(|error| tracing::error!(%error, "cannot convert listing")).ok()
 }
 
 pub(crate) fn icons(icons: &[listing::Icon]) -> Option<Vec<rmcp::model::Icon>> {

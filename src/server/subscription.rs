@@ -46,13 +46,14 @@ pub(crate) async fn subscribe(
     let fingerprint = served.fingerprint(&uri);
     let mut watched = server.session.subscribed();
     if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
-        let message = format!("a session can subscribe to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first");
+        let message = format!("too many subscriptions (limit {MAX_SUBSCRIPTIONS}); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
     let bytes: usize = watched.keys().map(String::len).sum();
     if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES && !watched.contains_key(&uri) {
         let max_kib = MAX_SUBSCRIPTION_BYTES / 1024;
-        let message = format!("the URIs that a session subscribes to have {max_kib} KiB; unsubscribe from some first");
+        let message =
+            format!("subscribed URIs are too long (limit {max_kib} KiB in total); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
     watched.insert(uri, SubscribedResource { generation: served.revisions.generation, fingerprint });

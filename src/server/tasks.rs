@@ -86,7 +86,7 @@ impl Tasks {
         let mut entries = self.entries();
         entries.retain(|_, entry| entry.expires_at > now);
         if entries.len() >= MAX_TASKS && !remove_ended_task(&mut entries) {
-            let words = format!("{MAX_TASKS} tasks are running already; try again when one has ended");
+            let words = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
             return Err(ErrorData::internal_error(words, None));
         }
         let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
@@ -169,7 +169,9 @@ pub(crate) fn task_policy(
         (false, false) => Ok(None),
         (false, true) => {
             let needed = ClientCapabilities::builder().enable_tasks().build();
-            let words = format!("`{name}` runs as a task, and this client does not say that it knows tasks");
+            let words = format!(
+                "tool `{name}` requires client capability `io.modelcontextprotocol/tasks`, which is not declared"
+            );
             Err(Refusal::new(RefusalKind::MissingCapability, words)
                 .with_data(serde_json::to_value(needed).unwrap_or_default()))
         }
@@ -244,7 +246,7 @@ async fn wait_for_end(context: &TaskContext, closing: &CancellationToken, ttl: D
         () = context.cancelled() => TaskExit::Cancelled,
         () = closing.cancelled() => TaskExit::Cancelled,
         () = tokio::time::sleep(ttl) => {
-            TaskExit::Error(ErrorData::internal_error(format!("the task did not end within {ttl:?}"), None))
+            TaskExit::Error(ErrorData::internal_error(format!("task timed out after {ttl:?}"), None))
         }
     }
 }
@@ -277,7 +279,7 @@ struct TaskClient {
 
 impl TaskClient {
     async fn ask_one(&self, question: &ClientQuestion) -> Result<Value, AskError> {
-        let broken = || AskError::Refused("the question could not be put".to_owned());
+        let broken = || AskError::Refused("cannot send the input request".to_owned());
         let request = question::input_request(&question.kind).ok_or_else(broken)?;
         let answer = self.context.request_input(self.unique_key(&question.key), request).await;
         answer.map_err(|exit| match exit {
@@ -379,7 +381,7 @@ mod tests {
             tasks.spawn(DEFAULT_TTL, |_| Box::pin(std::future::pending())).unwrap();
         }
         let refused = tasks.spawn(DEFAULT_TTL, |_| Box::pin(std::future::pending())).unwrap_err();
-        assert!(refused.message.contains("1000 tasks are running"), "{refused}");
+        assert!(refused.message.contains("too many running tasks"), "{refused}");
     }
 
     #[tokio::test]

@@ -80,7 +80,7 @@ pub(crate) async fn call(
         (Ok(CallOutcome::Detached(checkpoint)), Some(rule)) => {
             tasks::start_task(server, (name.into_owned(), kept_arguments), Some(*checkpoint), rule, (admitted, context))
         }
-        (Ok(CallOutcome::Detached(_)), None) => Err(ErrorData::internal_error("the tool is no task", None)),
+        (Ok(CallOutcome::Detached(_)), None) => Err(ErrorData::internal_error("tool cannot run as a task", None)),
         (Err(error), _) => error_response(error, &name, &admitted),
     }
 }

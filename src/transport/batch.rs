@@ -79,7 +79,7 @@ impl OpenBatch {
         }
         let id = answered_request(&answer.message).cloned();
         let most = MAX_BATCH_ANSWER_BYTES >> 20;
-        let words = format!("the answers to this batch are longer than {most} MiB: send the request by itself");
+        let words = format!("batch response exceeds {most} MiB; send the request on its own");
         self.replies.push(BatchReply::Fault(MessageFault::busy(id, words)));
     }
 }
@@ -174,15 +174,15 @@ pub(super) struct BatchMessages<'a>(#[serde(borrow)] pub(super) Vec<&'a RawValue
 
 /// Reads a list as a batch.
 pub(super) fn parse_batch(bytes: &[u8]) -> Result<BatchMessages<'_>, MessageFault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("the message is not UTF-8"))?;
-    let list: BatchMessages<'_> = serde_json::from_str(text)
-        .map_err(|error| MessageFault::parse_error(format!("the message is no JSON: {error}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("invalid UTF-8"))?;
+    let list: BatchMessages<'_> =
+        serde_json::from_str(text).map_err(|error| MessageFault::parse_error(format!("invalid JSON: {error}")))?;
     match list.0.len() {
-        0 => Err(MessageFault::invalid_request(None, "a batch holds at least one message")),
+        0 => Err(MessageFault::invalid_request(None, "empty batch")),
         1..=MAX_BATCH_MESSAGES => Ok(list),
         many => Err(MessageFault::invalid_request(
             None,
-            format!("a batch holds at most {MAX_BATCH_MESSAGES} messages, and this one {many}"),
+            format!("too many messages in batch: {many}, limit {MAX_BATCH_MESSAGES}"),
         )),
     }
 }

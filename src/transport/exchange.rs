@@ -166,7 +166,7 @@ impl Exchange {
         inbox: &mut VecDeque<Incoming>,
     ) -> Result<ReceiveOutcome, MessageFault> {
         if self.version != Some(ProtocolVersion::V_2025_03_26) {
-            let message = "batches exist in sessions of version 2025-03-26 only: send each message by itself";
+            let message = "batches are only supported in sessions of version 2025-03-26; send each message on its own";
             return Err(MessageFault::invalid_request(None, message));
         }
         let (mut outcome, mut requests, mut faults) = (ReceiveOutcome::default(), Vec::new(), Vec::new());
@@ -244,9 +244,12 @@ impl Exchange {
 /// Refuses in a batch what must come by itself: what would begin a session, and what would never be answered.
 fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
     match message::parse_envelope(bytes)?.kind {
-        MessageKind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => Err(
-            MessageFault::invalid_request(Some(id), format!("`{method}` cannot be part of a batch: send it by itself")),
-        ),
+        MessageKind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => {
+            Err(MessageFault::invalid_request(
+                Some(id),
+                format!("`{method}` is not allowed in a batch; send it on its own"),
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -255,7 +258,7 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
 pub(super) fn checked_weight(bytes: &[u8], account: &BytesInFlight) -> Result<u64, String> {
     let (weight, most) = (message::estimated_bytes(bytes), account.peer_share() * 2);
     if weight > most {
-        return Err(format!("the message is too large when it is read: at most {} MiB", most >> 20));
+        return Err(format!("message too large (limit {} MiB in memory)", most >> 20));
     }
     Ok(weight)
 }
@@ -263,12 +266,11 @@ pub(super) fn checked_weight(bytes: &[u8], account: &BytesInFlight) -> Result<u6
 fn admission_fault(id: &RequestId, full: &AdmissionError) -> MessageFault {
     match full {
         AdmissionError::DuplicateId => id_in_use(id),
-        AdmissionError::TooManyRequests => MessageFault::busy(
-            Some(id.clone()),
-            format!("more than {MAX_PENDING_REQUESTS} requests are not answered yet"),
-        ),
+        AdmissionError::TooManyRequests => {
+            MessageFault::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
+        }
         AdmissionError::TooManyStreams => {
-            let words = format!("{MAX_LISTEN_STREAMS} streams of changes are open already; cancel one of them first");
+            let words = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
             MessageFault::busy(Some(id.clone()), words)
         }
     }
@@ -276,7 +278,7 @@ fn admission_fault(id: &RequestId, full: &AdmissionError) -> MessageFault {
 
 /// An id that another request has. Whoever waits for that one would take an answer with this id for it.
 pub(super) fn id_in_use(id: &RequestId) -> MessageFault {
-    MessageFault::invalid_request(None, format!("a request with the id `{id}` is not answered yet"))
+    MessageFault::invalid_request(None, format!("duplicate request id `{id}`: that request is pending"))
 }
 
 #[cfg(test)]

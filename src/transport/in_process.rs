@@ -22,7 +22,7 @@ pub enum RequestError {
         data: Option<Value>,
     },
     /// The server ended without an answer.
-    #[error("the server gave no answer")]
+    #[error("no response from the server")]
     NoAnswer,
 }
 

@@ -14,7 +14,7 @@ pub(super) const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// Says that something is too long.
 pub(super) fn too_long_message(name: &str, most: usize) -> String {
-    format!("`{name}` must be at most {} KiB", most / 1024)
+    format!("`{name}` is too long (limit {} KiB)", most / 1024)
 }
 
 /// Checks the labels of a request.

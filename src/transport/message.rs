@@ -110,15 +110,15 @@ fn deserialize_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
 
 /// Reads the envelope of a message.
 pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageFault> {
-    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("the message is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| MessageFault::parse_error("invalid UTF-8"))?;
     if !text.trim_start().starts_with('{') {
         return Err(not_an_object(text));
     }
     let members: EnvelopeMembers<'_> = serde_json::from_str(text).map_err(|error| {
         if error.is_data() {
-            MessageFault::invalid_request(None, format!("the message is no JSON-RPC message: {error}"))
+            MessageFault::invalid_request(None, format!("invalid JSON-RPC message: {error}"))
         } else {
-            MessageFault::parse_error(format!("the message is no JSON: {error}"))
+            MessageFault::parse_error(format!("invalid JSON: {error}"))
         }
     })?;
     classify(members)
@@ -126,9 +126,9 @@ pub(super) fn parse_envelope(bytes: &[u8]) -> Result<Envelope<'_>, MessageFault>
 
 fn not_an_object(text: &str) -> MessageFault {
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return MessageFault::parse_error(format!("the message is no JSON: {error}"));
+        return MessageFault::parse_error(format!("invalid JSON: {error}"));
     }
-    MessageFault::invalid_request(None, "a JSON-RPC message is an object")
+    MessageFault::invalid_request(None, "invalid JSON-RPC message: expected an object")
 }
 
 fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> {
@@ -148,7 +148,7 @@ fn classify(members: EnvelopeMembers<'_>) -> Result<Envelope<'_>, MessageFault> 
         if members.result.is_some() || members.error.is_some() {
             return Ok(Envelope { kind: MessageKind::Response, params });
         }
-        return Err(MessageFault::invalid_request(known, "a message has a `method`, a `result` or an `error`"));
+        return Err(MessageFault::invalid_request(known, "missing `method`, `result` or `error`"));
     };
     if method.get().len() > label_limits::MAX_LABEL_BYTES {
         return Err(MessageFault::invalid_request(
@@ -206,7 +206,7 @@ impl Envelope<'_> {
             }
             MessageKind::Response => match serde_json::from_slice(bytes) {
                 Ok(message @ (JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_))) => Ok(Some(message)),
-                _ => Err(MessageFault::invalid_request(None, "the message is neither a result nor an error")),
+                _ => Err(MessageFault::invalid_request(None, "invalid response: expected `result` or `error`")),
             },
         }
     }
@@ -228,8 +228,8 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
         };
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
-    let params = params
-        .map_err(|error| MessageFault::invalid_params(id.clone(), format!("`params` cannot be read: {error}")))?;
+    let params =
+        params.map_err(|error| MessageFault::invalid_params(id.clone(), format!("invalid params: {error}")))?;
     Ok(custom_request(method.into_owned(), params))
 }
 

@@ -51,6 +51,6 @@ where
     let handler = live.connect().with_stamps().into_dyn();
     let serving = serve_directly_with_ct(handler, transport, None, stop.child_token());
     if let Err(error) = serving.waiting().await {
-        tracing::error!(%error, "the connection has failed");
+        tracing::error!(%error, "connection failed");
     }
 }

@@ -122,7 +122,7 @@ impl Outbox {
             let outbox = outbox.clone();
             async move {
                 if let Err(error) = outbox.write(writer).await {
-                    tracing::debug!(%error, "the peer reads no more");
+                    tracing::debug!(%error, "write failed");
                 }
                 outbox.abort();
             }
@@ -155,7 +155,7 @@ impl Outbox {
             std::mem::take(&mut queue.spare_buffer)
         };
         if let Err(error) = serde_json::to_writer(&mut line, message) {
-            tracing::error!(%error, "a message cannot be written as JSON");
+            tracing::error!(%error, "cannot serialize message");
             return None;
         }
         if !self.redactors.is_empty() {

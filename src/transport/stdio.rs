@@ -171,9 +171,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
             }
             match self.lines.next() {
                 LineEvent::Line(line) => self.receive_line(line),
-                LineEvent::TooLong => {
-                    self.send_fault(MessageFault::invalid_request(None, "the message is longer than 16 MiB"))
-                }
+                LineEvent::TooLong => self.send_fault(MessageFault::invalid_request(None, "message exceeds 16 MiB")),
                 LineEvent::NeedMore if self.input_ended => self.start_drain(ANSWER_GRACE, false),
                 LineEvent::NeedMore => self.read_more().await,
             }
@@ -198,7 +196,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
             () = self.halt.cancelled() => return self.drain_after_halt(),
         };
         if let Err(error) = &read {
-            tracing::debug!(%error, "the input breaks off");
+            tracing::debug!(%error, "read failed");
         }
         if matches!(read, Ok(0) | Err(_)) {
             // The last line may lack its end.

@@ -70,7 +70,7 @@ fn reload_shows_new_warnings_once() {
     let warns = "tools:\n  t: { description: T, timeout: 1s, result: { text: x } }\n";
     let warnings = |server: &TestServer, mark: usize| {
         let lines = server.log.lines();
-        let about = |line: &&String| line.contains("WARN") && line.contains("`timeout` does nothing without `run`");
+        let about = |line: &&String| line.contains("WARN") && line.contains("`timeout` has no effect without `run`");
         lines[mark..].iter().filter(about).cloned().collect::<Vec<String>>()
     };
     let folder = TestFolder::with_manifest(&prompt(""));
@@ -286,7 +286,7 @@ fn setting_that_needs_restart_is_reported_at_its_key() {
     edit(&folder, &server, &prompt("http: { listen: \"127.0.0.1:1\", path: /b, sse: true }\n"));
     let said = server.log.lines()[mark..].join("\n");
     for (key, column) in [("listen", 9), ("path", 32), ("sse", 42)] {
-        let line = format!("folio.yaml:5:{column}: warning: `{key}` has changed and needs a restart");
+        let line = format!("folio.yaml:5:{column}: warning: change of `{key}` requires a restart");
         assert!(said.contains(&line), "{line}\n{said}");
     }
     let mut web = server.http_client();
@@ -332,8 +332,8 @@ fn short_token_and_wildcard_host_are_warned_about() {
     let folder = TestFolder::with_manifest(&with_token("FOLIO_A").replace("http: {", "http: { allowedHosts: [\"*\"],"));
     let server = folder.serve_command().env("FOLIO_A", "fifteen-letters").http();
     let said = server.log.text();
-    assert!(said.contains("warning: `FOLIO_A` has fewer than 16 characters"), "{said}");
-    assert!(said.contains("`*` answers to every `Host`") && !said.contains("fifteen"), "{said}");
+    assert!(said.contains("warning: token in `FOLIO_A` is shorter than 16 characters"), "{said}");
+    assert!(said.contains("`*` accepts any `Host`") && !said.contains("fifteen"), "{said}");
     let fine = started(&folder).http();
     assert!(!fine.log.text().contains("fewer than"), "{}", fine.log.text());
 }

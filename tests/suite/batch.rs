@@ -122,9 +122,9 @@ fn empty_or_malformed_batch_gets_one_error() {
     each("2025-03-26", |client| {
         let many: Vec<Value> = (0..=MAX_BATCH_MESSAGES as i64).map(|id| request(1000 + id, "ping")).collect();
         for (body, code, says) in [
-            ("[]".to_owned(), -32600, "at least one"),
+            ("[]".to_owned(), -32600, "empty batch"),
             ("[".to_owned(), -32700, "JSON"),
-            (json!(many).to_string(), -32600, "at most 100"),
+            (json!(many).to_string(), -32600, "limit 100"),
         ] {
             let answer = send(client, &body);
             assert_eq!(
@@ -148,7 +148,13 @@ fn batch_in_other_version_is_refused() {
                 (&json!(-32600), &Value::Null),
                 "{version}: {answer}"
             );
-            assert!(answer["error"]["message"].as_str().unwrap().contains("2025-03-26 only"), "{answer}");
+            assert!(
+                answer["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("only supported in sessions of version 2025-03-26"),
+                "{answer}"
+            );
             client.round_trip();
         });
     }
@@ -158,7 +164,7 @@ fn batch_in_other_version_is_refused() {
         let response =
             folder.http().http_client().post_bytes(headers, b"[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]");
         assert_eq!(response.status, 400, "{response:?}");
-        assert!(response.text().contains("2025-03-26 only"));
+        assert!(response.text().contains("only supported in sessions of version 2025-03-26"));
     }
 }
 
@@ -173,7 +179,7 @@ fn initialize_and_listen_are_refused_in_a_batch() {
         assert_eq!(ids(&answer), [json!(101), json!(102), json!(103)]);
         for refused in answer.as_array().unwrap().iter().filter(|answer| answer["id"] != 103) {
             assert_eq!(refused["error"]["code"], -32600, "{answer}");
-            assert!(refused["error"]["message"].as_str().unwrap().contains("by itself"), "{answer}");
+            assert!(refused["error"]["message"].as_str().unwrap().contains("on its own"), "{answer}");
         }
     });
 }
@@ -233,7 +239,7 @@ fn a_small_batch_is_answered_with_so_many_bytes_at_most() {
         assert!((1..=10).contains(&full.len()), "{} are answered", full.len());
         for refused in refused {
             let words = refused["error"]["message"].as_str().unwrap();
-            assert_eq!(words, "the answers to this batch are longer than 32 MiB: send the request by itself");
+            assert_eq!(words, "batch response exceeds 32 MiB; send the request on its own");
         }
     }
 }

@@ -197,7 +197,7 @@ fn strict_check_passes_without_secrets_and_grants() {
     let ran = run_folio(folder.path(), &["check", "--strict"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
     assert!(ran.out.contains("note[unset]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
-    assert!(ran.out.contains("note[not-granted]: this pack may not `exec`"), "{}", ran.out);
+    assert!(ran.out.contains("note[not-granted]: missing grant `exec`"), "{}", ran.out);
     assert!(ran.out.ends_with("\nno errors, no warnings, 2 notes\n"), "{}", ran.out);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     assert!(ran.out.contains("\"severity\": \"note\""), "{}", ran.out);

@@ -200,26 +200,26 @@ fn said(complete: &str) -> Vec<Value> {
 #[test]
 fn empty_completion_source_is_reported() {
     for (complete, words) in [
-        ("{ complete: { resource: dosc } }", "there is no resource `dosc`"),
-        ("{ complete: { resource: plain } }", "nothing completes a variable of `plain`"),
-        ("{ complete: { resource: made } }", "nothing completes a variable of `made`"),
-        ("{ complete: { resource: translated } }", "`translated` has several variables: say which is meant"),
-        ("{ complete: { resource: docs, variable: pgae } }", "`docs` has no variable `pgae` that something completes"),
+        ("{ complete: { resource: dosc } }", "unknown resource `dosc`"),
+        ("{ complete: { resource: plain } }", "resource `plain` has no completed variables"),
+        ("{ complete: { resource: made } }", "resource `made` has no completed variables"),
+        ("{ complete: { resource: translated } }", "ambiguous variable of resource `translated`"),
+        ("{ complete: { resource: docs, variable: pgae } }", "unknown completed variable `pgae` of resource `docs`"),
         (
             "{ complete: { resource: translated, variable: page, uri: true } }",
-            "a whole URI of `translated` needs `lang` too",
+            "cannot complete the URI of `translated`: it also requires `lang`",
         ),
-        ("{ complete: { resource: one } }", "`one` is completed by itself in the end"),
-        ("{ complete: { resource: docs, stem: true } }", "`stem` belongs to `glob`, and there is none"),
-        ("{ complete: { glob: '*.md', uri: true } }", "`uri` belongs to `resource`, and there is none"),
+        ("{ complete: { resource: one } }", "cyclic completion: `one` completes itself"),
+        ("{ complete: { resource: docs, stem: true } }", "`stem` requires `glob`"),
+        ("{ complete: { glob: '*.md', uri: true } }", "`uri` requires `resource`"),
         (
             "{ complete: { glob: '*.md', resource: docs } }",
-            "`complete` is a list, or exactly one of `glob`, `resource`, `run`",
+            "invalid `complete`, expected a list or exactly one of `glob`, `resource`, `run`",
         ),
-        ("{ complete: { glob: '*.md', base: dosc } }", "there is no folder `dosc`"),
-        ("{ complete: { glob: '../*.md', base: docs } }", "this glob leaves its `base`"),
-        ("{ complete: { glob: '*.rst', base: docs } }", "no file matches this glob, so it offers nothing"),
-        ("{ enum: [x, y], complete: [x, z] }", "`z` is never offered: `a` does not take it"),
+        ("{ complete: { glob: '*.md', base: dosc } }", "no such folder: `dosc`"),
+        ("{ complete: { glob: '../*.md', base: docs } }", "glob escapes its `base`"),
+        ("{ complete: { glob: '*.rst', base: docs } }", "no files match this glob"),
+        ("{ enum: [x, y], complete: [x, z] }", "unused completion `z`: `a` does not accept it"),
     ] {
         let report = said(complete);
         assert!(report.iter().any(|fault| fault["message"] == words), "{complete}: {report:#?}");
@@ -247,8 +247,8 @@ fn glob_offering_unreadable_files_is_reported() {
             resources: {{ docs: {{ uri: 'docs://{{+page}}', root: docs, include: ['*.md'], exclude: ['draft-*', 'out.md'] }} }}\n"
         )
     };
-    let mend = "`complete: { resource: docs }` offers those that can be read".to_owned();
-    let said = |path: &str, uri: &str| format!("`{path}` is offered, and `{uri}` cannot be read");
+    let mend = "use `complete: { resource: docs }`, which offers only readable files".to_owned();
+    let said = |path: &str, uri: &str| format!("completion `{path}` leads to unreadable resource `{uri}`");
     let from_here = said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md");
     assert_eq!(warned(&asks("glob: 'docs/*.md'")), [(from_here, mend.clone())]);
     let draft = said("draft-new.md", "docs://draft-new.md");
@@ -260,7 +260,7 @@ fn glob_offering_unreadable_files_is_reported() {
         )
     };
     let twice = said("docs/policy.md", "page://docs%2Fpolicy.md");
-    let without = "leave out `complete`, and the files that can be read complete it".to_owned();
+    let without = "remove `complete`: the readable files complete it".to_owned();
     assert_eq!(warned(&own("glob: 'docs/p*.md'")), [(twice, without)]);
     assert_eq!(warned(&own("glob: 'p*.md', base: docs, stem: true")), []);
 }

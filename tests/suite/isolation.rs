@@ -305,7 +305,7 @@ fn unknown_name_is_truncated_in_error() {
         (
             "completion/complete",
             json!({ "ref": { "type": "ref/prompt", "name": "wide" }, "argument": { "name": long, "value": "" } }),
-            format!("`wide` has no argument `{shown}`"),
+            format!("unknown argument `{shown}` of prompt `wide`"),
         ),
         (
             "completion/complete",

@@ -28,7 +28,7 @@ fn rate_limited_tool_says_when_to_retry() {
             assert_eq!(client.call_text("twice", json!({ "n": n })), n.to_string());
         }
         let said = refusal(&client.call("twice", json!({})));
-        assert_eq!(said, "`twice` may be called 2 times an hour; try again in 60 min", "{version}");
+        assert_eq!(said, "rate limit of `twice` exceeded (2 times an hour); try again in 60 min", "{version}");
         assert_eq!(client.call_text("often", json!({})), "fine");
     }
 }
@@ -59,7 +59,7 @@ fn concurrency_limit_is_enforced() {
     let first = client.send("tools/call", json!({ "name": "wait" }));
     wait_until("the first call", || folder.join("began").exists());
     let said = refusal(&client.call("wait", Value::Null));
-    assert_eq!(said, "`wait` runs one call at once, and does so now; try again when one has ended");
+    assert_eq!(said, "concurrency limit of `wait` reached (1 call); try again when one has ended");
     folder.write("gate", "");
     assert_ne!(client.wait_for_answer(first)["result"]["isError"], true);
     assert_ne!(client.call("wait", Value::Null)["isError"], true);
@@ -173,7 +173,7 @@ fn tool_requires_client_capability() {
                 assert_eq!(answer["error"]["data"], json!({ "requiredCapabilities": missing }));
             } else {
                 let said = refusal(&answer["result"]);
-                assert!(said.starts_with("`ask` needs a client with `"), "{said}");
+                assert!(said.starts_with("tool `ask` requires client capability `"), "{said}");
                 assert!(missing.as_object().unwrap().keys().all(|name| said.contains(name)), "{said}");
             }
         }

@@ -337,7 +337,7 @@ fn symlink_in_skill_is_skipped_and_reported() {
     assert_eq!(server.sessionless().list("skills").len(), 2);
     let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     for path in ["same", "git-flow/inside.md", "git-flow/templates/dead"] {
-        let words = format!("`{path}` is left out: it is a link, or cannot be read");
+        let words = format!("file `{path}` skipped: symbolic link or unreadable");
         assert!(checked.out.contains(&words), "{checked:?}");
     }
 }

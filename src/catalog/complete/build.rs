@@ -52,7 +52,7 @@ fn warn_of_rejected_values(
 ) {
     let (Complete::List(values), Some(inputs)) = (&complete.value, inputs) else { return };
     for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0, &Budget::default())) {
-        let words = format!("`{}` is never offered: `{name}` does not take it", value.value.0);
+        let words = format!("unused completion `{}`: `{name}` does not accept it", value.value.0);
         compiler.warning(Code::Unused, value.location, words);
     }
 }
@@ -78,7 +78,7 @@ fn compile_source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> 
                 .error(
                     Code::Conflict,
                     complete.location,
-                    "`complete` is a list, or exactly one of `glob`, `resource`, `run`",
+                    "invalid `complete`, expected a list or exactly one of `glob`, `resource`, `run`",
                 )
                 .help("write `complete: [a, b]`, `{ glob: \"docs/*.md\" }`, `{ resource: docs }` or `{ run: … }`");
             None
@@ -99,7 +99,7 @@ fn check_keys(from: &CompleteBody, at: Location, compiler: &mut Compiler<'_>) ->
     let misplaced: Vec<_> = misplaced.map(|(name, _, needs, _)| (name, needs)).collect();
     for (name, needs) in &misplaced {
         let key = compiler.key_location(at, name);
-        compiler.error(Code::Conflict, key, format!("`{name}` belongs to `{needs}`, and there is none"));
+        compiler.error(Code::Conflict, key, format!("`{name}` requires `{needs}`"));
     }
     misplaced.is_empty().then_some(())
 }
@@ -116,7 +116,7 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
     let inside = if from.base.is_some() { normalize(pattern) } else { normalize(&whole) };
     if inside.is_err() || pattern.starts_with('/') {
         let left = if from.base.is_some() { "its `base`" } else { "the pack's folder" };
-        compiler.error(Code::Outside, pattern.location, format!("this glob leaves {left}"));
+        compiler.error(Code::Outside, pattern.location, format!("glob escapes {left}"));
         return None;
     }
     let globs = match Globs::new(&[&whole], &[]) {
@@ -135,8 +135,8 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
     };
     if !files.has_any() {
         compiler
-            .warning(Code::Glob, pattern.location, "no file matches this glob, so it offers nothing")
-            .help("it is relative to the file that it stands in, or to `base`");
+            .warning(Code::Glob, pattern.location, "no files match this glob")
+            .help("globs are relative to the file that contains them, or to `base`");
     }
     Some(files)
 }
@@ -147,7 +147,7 @@ fn resolve_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opt
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(path),
         _ => {
-            compiler.error(Code::NotFound, written.location, format!("there is no folder `{}`", written.value));
+            compiler.error(Code::NotFound, written.location, format!("no such folder: `{}`", written.value));
             None
         }
     }
@@ -164,8 +164,8 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     if let Some((action, at)) = from.run.iter().flat_map(|run| run.actions()).find(talks) {
         let key = compiler.key_location(at, action);
         compiler
-            .error(Code::Conflict, key, format!("`{action}` cannot stand in a completion: nobody is there to hear it"))
-            .help("gather the values with the other actions");
+            .error(Code::Conflict, key, format!("`{action}` is not allowed in a completion"))
+            .help("use other actions; completions cannot talk to the client");
         return None;
     }
     let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.content_digests.len());
@@ -191,7 +191,7 @@ pub(in crate::catalog) fn warn_of_tool_completions(arguments: &Arguments, compil
     let written = |argument: &Spanned<Argument>| argument.complete.as_ref().map(|complete| complete.location);
     for at in arguments.values().filter_map(written) {
         compiler
-            .warning(Code::Unused, at, "`complete` does nothing here: MCP completes no arguments of tools")
-            .help("an `enum` or a `description` tells the model what fits");
+            .warning(Code::Unused, at, "`complete` has no effect on tools: MCP does not complete their arguments")
+            .help("use `enum` or `description` to tell the model what fits");
     }
 }

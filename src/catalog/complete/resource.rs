@@ -53,11 +53,11 @@ pub(in crate::catalog) fn check_sources(
             None => report_no_variable(of, resource, findings),
         }
         if is_circular(resource, (of, argument), resources) {
-            let words = format!("`{}` is completed by itself in the end", *of.name);
+            let words = format!("cyclic completion: `{}` completes itself", *of.name);
             findings
                 .report
                 .error(Code::Cycle, of.name.location.span(), words)
-                .help("its values have to come from elsewhere");
+                .help("take its values from `glob`, `run` or a list");
         }
     }
 }
@@ -67,17 +67,17 @@ fn report_no_variable(of: &ResourceCompletion, resource: &CompiledResource, find
     let name = &*of.name;
     match (&of.variable, completed.as_slice()) {
         (_, []) => {
-            let words = format!("nothing completes a variable of `{name}`");
-            let help = "a `root`, variables in its `file`, or a `complete` of its own would";
+            let words = format!("resource `{name}` has no completed variables");
+            let help = "write a `root`, variables in its `file`, or a `complete`";
             findings.report.error(Code::UnknownVariable, of.name.location.span(), words).help(help);
         }
         (Some(variable), _) => {
-            let words = format!("`{name}` has no variable `{}` that something completes", **variable);
+            let words = format!("unknown completed variable `{}` of resource `{name}`", **variable);
             let fault = findings.report.error(Code::UnknownVariable, variable.location.span(), words);
             fault.did_you_mean(variable, variable.location.span(), completed);
         }
         (None, several) => {
-            let words = format!("`{name}` has several variables: say which is meant");
+            let words = format!("ambiguous variable of resource `{name}`");
             let each: Vec<String> = several.iter().map(|variable| format!("`variable: {variable}`")).collect();
             findings
                 .report
@@ -92,9 +92,9 @@ fn check_uri((of, variable): (&ResourceCompletion, &str), resource: &CompiledRes
     let mut names = resource.template.variables().iter().map(|variable| variable.name.as_str());
     let Some(other) = names.find(|name| *name != variable && resource.inputs().requires(name)) else { return };
     if of.uri {
-        let words = format!("a whole URI of `{}` needs `{other}` too", *of.name);
+        let words = format!("cannot complete the URI of `{}`: it also requires `{other}`", *of.name);
         let fault = findings.report.error(Code::Conflict, of.name.location.span(), words);
-        fault.help("leave out `uri`, and make the URI of several arguments");
+        fault.help("remove `uri`, and build the URI from several arguments");
     }
 }
 
@@ -142,7 +142,7 @@ impl<'a> ResourceLookup<'a> {
             let paths = files.paths().into_iter().take(MAX_COMPLETION_VALUES);
             let mut unread = paths.filter_map(|path| self.find_unreadable(path, &|path| uris_with(argument, path)));
             let Some(UnreadableFile { path, uri, resource }) = unread.next() else { continue };
-            let words = format!("`{path}` is offered, and `{uri}` cannot be read");
+            let words = format!("completion `{path}` leads to unreadable resource `{uri}`");
             let fault = findings.report.warning(Code::UnknownReference, files.at.span(), words);
             fault.help(suggest_fix(resource, (owner, source), argument));
         }
@@ -165,16 +165,16 @@ fn suggest_fix(
 ) -> String {
     let own = resource.completions.values().any(|other| std::ptr::eq(other, source));
     if own && resource.completes_from_files(argument) {
-        return "leave out `complete`, and the files that can be read complete it".to_owned();
+        return "remove `complete`: the readable files complete it".to_owned();
     }
     if !own
         && Arc::ptr_eq(&resource.pack_context, owner.pack_context)
         && resource.completed_variables().next().is_some()
     {
         return format!(
-            "`complete: {{ resource: {} }}` offers those that can be read",
+            "use `complete: {{ resource: {} }}`, which offers only readable files",
             owner.pack_context.local_name(&resource.name).unwrap_or_default()
         );
     }
-    "`base` and `stem` say how paths are told".to_owned()
+    "set `base` or `stem` so that the paths fit".to_owned()
 }

@@ -71,7 +71,7 @@ impl CompiledResource {
 fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<UriTemplate> {
     let Some(uri) = &written.uri else {
         compiler
-            .error(Code::MissingKey, written.location, "a resource needs a `uri`")
+            .error(Code::MissingKey, written.location, "missing key `uri`")
             .help("such as `docs://policy` or `issue://{id}`");
         return None;
     };
@@ -95,12 +95,8 @@ fn warn_of_http_uri(uri: &Spanned<String>, template: UriTemplate, compiler: &mut
     let lower = uri.to_lowercase();
     if lower.starts_with("http:") || lower.starts_with("https:") {
         compiler
-            .warning(
-                Code::Client,
-                uri.location,
-                "clients fetch `http(s):` URIs from the web themselves, and not from this server",
-            )
-            .help("use a scheme of your own, such as `docs://`");
+            .warning(Code::Client, uri.location, "clients fetch `http(s):` URIs from the web, not from this server")
+            .help("use a custom scheme, such as `docs://`");
     }
     Some(template)
 }
@@ -115,7 +111,7 @@ fn variable_inputs(
     let names: Vec<&str> = template.variables().iter().map(|variable| variable.name.as_str()).collect();
     for name in arguments.keys().filter(|name| !names.contains(&name.value.as_str())) {
         compiler
-            .error(Code::UnknownVariable, name.location, format!("the `uri` has no variable `{}`", name.value))
+            .error(Code::UnknownVariable, name.location, format!("unknown URI variable `{}`", name.value))
             .did_you_mean(name, name.location.span(), names.iter().copied());
     }
     for (name, argument) in &written.arguments {
@@ -139,8 +135,8 @@ fn check_undeclared_variable(name: &str, written: &Spanned<manifest::Resource>, 
     if !is_identifier(name) || reserved_name_meaning(name).is_some() {
         let at = written.uri.as_ref().map_or(written.location, |uri| uri.location);
         compiler
-            .error(Code::BadName, at, format!("`{name}` cannot name a variable of a `uri`"))
-            .help("use letters, digits and `_`, and none of `env server steps result arguments`");
+            .error(Code::BadName, at, format!("invalid URI variable name `{name}`"))
+            .help("use letters, digits and `_`, and none of `env`, `server`, `steps`, `result`, `arguments`");
     }
 }
 
@@ -177,12 +173,12 @@ fn run_keys(written: &manifest::Resource) -> RunKeys<'_> {
 fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_>) -> Option<()> {
     check_limits(&run_keys(written), written.location, compiler);
     if let (Some(result), None) = (&written.result, &written.run) {
-        compiler.error(Code::Conflict, result.location, "`result` is made of what `run` gave, and there is no `run`");
+        compiler.error(Code::Conflict, result.location, "`result` requires `run`");
     }
     for (name, there) in [("include", written.include.is_some()), ("exclude", written.exclude.is_some())] {
         if there && written.root.is_none() {
             let key = compiler.key_location(written.location, name);
-            compiler.error(Code::Conflict, key, format!("`{name}` chooses files of a `root`, and there is none"));
+            compiler.error(Code::Conflict, key, format!("`{name}` requires `root`"));
         }
     }
     let ways = [
@@ -201,7 +197,7 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
         Some((name, _)) => (Code::Conflict, compiler.key_location(written.location, name)),
         None => (Code::MissingKey, written.location),
     };
-    compiler.error(code, at, "a resource is exactly one of `text`, `blob`, `file`, `root`, `run`");
+    compiler.error(code, at, "expected exactly one of `text`, `blob`, `file`, `root`, `run`");
     None
 }
 
@@ -211,8 +207,8 @@ fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Opti
             Ok(bytes) => Some(ResourceContent::Blob(bytes)),
             Err(_) => {
                 compiler
-                    .error(Code::BadValue, blob.location, "this is not base64")
-                    .help("or name a file: `blob: { file: … }`");
+                    .error(Code::BadValue, blob.location, "invalid base64")
+                    .help("write `blob: { file: … }` for a file");
                 None
             }
         },

@@ -295,7 +295,10 @@ impl CompiledResource {
                 file::read_body((root.resolve_folder(), Path::new(&path)), MAX_RESOURCE_BYTES, uri, &budget)?
             }
             ResourceContent::Root(_) => {
-                return Err(not_found_refusal(uri, &format!("there is no `{}`", truncate(&path, MAX_SHOWN_URI_CHARS))));
+                return Err(not_found_refusal(
+                    uri,
+                    &format!("file not found: `{}`", truncate(&path, MAX_SHOWN_URI_CHARS)),
+                ));
             }
             ResourceContent::Run(plan, result) => {
                 let reading = self.run((plan, result), scope, uri, &entry_context).await;

@@ -88,8 +88,8 @@ impl SkillCollector {
         }
         if !any {
             compiler
-                .warning(Code::Glob, dir.at, "there is no skill in this folder")
-                .help("a skill is a folder in it with a file SKILL.md");
+                .warning(Code::Glob, dir.at, "no skills in this folder")
+                .help("write each skill as a subfolder with a SKILL.md");
         }
         dir.warn_of_links(compiler);
         self.list(&dir, front_matters, &contents);
@@ -179,8 +179,8 @@ impl SkillsDir<'_> {
     fn skill_folders(&self, compiler: &mut Compiler<'_>) -> Vec<String> {
         if self.found.files.iter().any(|entry| entry.path == "SKILL.md") {
             compiler
-                .warning(Code::Skill, self.at, "this folder has a SKILL.md itself: the skill is left out")
-                .help("name the folder above it, in which the skill is a folder");
+                .warning(Code::Skill, self.at, "unexpected SKILL.md in the skills folder: skill skipped")
+                .help("use the parent folder as `dir`");
         }
         self.found.files.iter().filter_map(|entry| entry.path.strip_suffix("/SKILL.md").map(str::to_owned)).collect()
     }
@@ -193,8 +193,8 @@ impl SkillsDir<'_> {
     fn warn_of_links(&self, compiler: &mut Compiler<'_>) {
         for path in &self.found.skipped {
             compiler
-                .warning(Code::Skill, self.at, format!("`{path}` is left out: it is a link, or cannot be read"))
-                .help("put the files themselves there");
+                .warning(Code::Skill, self.at, format!("file `{path}` skipped: symbolic link or unreadable"))
+                .help("use regular files");
         }
     }
 
@@ -206,7 +206,7 @@ impl SkillsDir<'_> {
         let before = compiler.findings.report.diagnostics().len();
         let file =
             self.folder.read(Path::new(&path), MAX_SKILL_BYTES).map(|bytes| compiler.findings.decode(&bytes, &shown));
-        compiler.findings.report.downgrade_from(before, "the skill is left out");
+        compiler.findings.report.downgrade_from(before, "skill skipped");
         let file = match file {
             Ok(file) => file?,
             Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
@@ -221,11 +221,11 @@ impl SkillsDir<'_> {
     fn check_limits(&self, folder: &str, compiler: &mut Compiler<'_>) -> Option<()> {
         let count = self.files_of(folder).count();
         if count > MAX_SKILL_FILES {
-            return self.skip_skill(folder, &format!("it has {count} files, and {MAX_SKILL_FILES} at most"), compiler);
+            return self.skip_skill(folder, &format!("{count} files, limit {MAX_SKILL_FILES}"), compiler);
         }
         let size: u64 = self.files_of(folder).map(|entry| entry.size).sum();
         if size > MAX_SKILL_BYTES {
-            return self.skip_skill(folder, &format!("it has {size} bytes, and {MAX_SKILL_BYTES} at most"), compiler);
+            return self.skip_skill(folder, &format!("{size} bytes, limit {MAX_SKILL_BYTES}"), compiler);
         }
         Some(())
     }
@@ -245,7 +245,7 @@ impl SkillsDir<'_> {
     }
 
     fn skip_skill<T>(&self, folder: &str, why: &str, compiler: &mut Compiler<'_>) -> Option<T> {
-        compiler.warning(Code::Skill, self.at, format!("the skill `{folder}` is left out: {why}"));
+        compiler.warning(Code::Skill, self.at, format!("skill `{folder}` skipped: {why}"));
         None
     }
 }
@@ -257,13 +257,15 @@ fn open_skills_dir<'a>(
     compiler: &mut Compiler<'_>,
 ) -> Option<SkillsDir<'a>> {
     let Some(dir) = &written.dir else {
-        compiler.error(Code::MissingKey, written.location, "`skills` needs a `dir`").help("the folder that holds them");
+        compiler
+            .error(Code::MissingKey, written.location, "missing key `dir` in `skills`")
+            .help("write `skills: { dir: skills }`");
         return None;
     };
     let path = compiler.resolve_path(dir, dir.location)?;
     compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&path));
     let Ok(folder) = compiler.pack.folder.subfolder(&path) else {
-        compiler.error(Code::NotFound, dir.location, format!("there is no folder `{}`", dir.value));
+        compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
     match folder.walk_outcome(&all_files_glob()?, MAX_FILES_PER_DIR) {

@@ -17,16 +17,16 @@ const MAX_COMPATIBILITY_CHARS: usize = 500;
 pub(super) fn check_front_matter(file: FileId, folder: &str, compiler: &mut Compiler<'_>) -> Option<Object> {
     let before = compiler.findings.report.diagnostics().len();
     let parsed = parse_front_matter(file, &mut compiler.findings.report);
-    compiler.findings.report.downgrade_from(before, "the skill is left out");
+    compiler.findings.report.downgrade_from(before, "skill skipped");
     let Some((document, _)) = parsed else {
         compiler
-            .warning(Code::Skill, Span::start_of(file), "a SKILL.md begins with front matter: the skill is left out")
-            .help("begin with `---`, `name:`, `description:`, `---`, a line each");
+            .warning(Code::Skill, Span::start_of(file), "missing front matter: skill skipped")
+            .help("start with `---`, `name: …`, `description: …`, `---`, a line each");
         return None;
     };
     let at = compiler.findings.documents.add(document?);
     let Value::Object(matter) = compiler.findings.documents.json(at) else {
-        compiler.warning(Code::Skill, at, "the front matter is no map: the skill is left out");
+        compiler.warning(Code::Skill, at, "invalid type for front matter, expected a map: skill skipped");
         return None;
     };
     let mut checking = FrontMatterCheck { front_matter: &matter, at, compiler, is_valid: true };
@@ -46,28 +46,30 @@ struct FrontMatterCheck<'a, 'c> {
 impl FrontMatterCheck<'_, '_> {
     fn check_name(&mut self, folder: &str) {
         match self.text("name") {
-            None => self.warn_invalid("name", "a SKILL.md says its `name`", "the name of its folder"),
+            None => self.warn_invalid("name", "missing key `name`", "write the name of its folder"),
             Some(name) if !is_skill_name(name) => {
-                let words = format!("`{name}` is no name of a skill");
-                self.warn_invalid("name", &words, "use 1 to 64 of `a-z`, `0-9` and single `-`, none of them at an end");
+                let words = format!("invalid skill name `{name}`");
+                self.warn_invalid(
+                    "name",
+                    &words,
+                    "use 1 to 64 of `a-z`, `0-9` and single `-`, with no `-` at either end",
+                );
             }
             Some(name) if name != folder => {
-                let words = format!("the skill is called `{name}`, and its folder `{folder}`");
-                self.warn_invalid("name", &words, "call both the same");
+                let words = format!("skill name `{name}` does not match folder `{folder}`");
+                self.warn_invalid("name", &words, "use the same name for both");
             }
             Some(_) => {}
         }
     }
 
     fn check_description(&mut self) {
-        let help = "say what it does and when to use it, in 1 to 1024 characters";
+        let help = "describe what it does and when to use it, in 1 to 1024 characters";
         match self.text("description") {
-            None => self.warn_invalid("description", "a SKILL.md says its `description`", help),
-            Some(text) if text.trim().is_empty() => {
-                self.warn_invalid("description", "the `description` says nothing", help)
-            }
+            None => self.warn_invalid("description", "missing key `description`", help),
+            Some(text) if text.trim().is_empty() => self.warn_invalid("description", "empty `description`", help),
             Some(text) if text.chars().count() > MAX_DESCRIPTION_CHARS => {
-                let words = format!("the `description` has {} characters", text.chars().count());
+                let words = format!("`description` is too long: {} characters", text.chars().count());
                 self.warn_invalid("description", &words, help);
             }
             Some(_) => {}
@@ -76,15 +78,23 @@ impl FrontMatterCheck<'_, '_> {
 
     fn check_optional_keys(&mut self) {
         if self.front_matter.get("license").is_some_and(|license| !license.is_string()) {
-            self.warn_invalid("license", "`license` is no text", "the name of a licence, or of a file of the skill");
+            self.warn_invalid(
+                "license",
+                "invalid type for `license`, expected a string",
+                "write the name of a license, or of a file of the skill",
+            );
         }
         let fits = |text: &str| (1..=MAX_COMPATIBILITY_CHARS).contains(&text.chars().count());
         if self.front_matter.get("compatibility").is_some_and(|note| !note.as_str().is_some_and(fits)) {
-            let words = "`compatibility` is a text of 1 to 500 characters";
-            self.warn_invalid("compatibility", words, "what the skill needs around it, in a sentence");
+            let words = "invalid `compatibility`, expected a string of 1 to 500 characters";
+            self.warn_invalid("compatibility", words, "describe what the skill needs in a sentence");
         }
         if self.front_matter.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
-            self.warn_invalid("metadata", "`metadata` is no map", "texts by keys of your own");
+            self.warn_invalid(
+                "metadata",
+                "invalid type for `metadata`, expected a map",
+                "write strings under keys of your own",
+            );
         }
     }
 
@@ -95,7 +105,7 @@ impl FrontMatterCheck<'_, '_> {
     fn warn_invalid(&mut self, key: &str, words: &str, help: &str) {
         self.is_valid = false;
         let place = self.compiler.findings.documents.value_at(self.at, &format!("/{key}"));
-        self.compiler.warning(Code::Skill, place, format!("{words}: the skill is left out")).help(help);
+        self.compiler.warning(Code::Skill, place, format!("{words}: skill skipped")).help(help);
     }
 }
 

@@ -76,7 +76,7 @@ fn embedded_resources_are_read_at_call_time() {
 #[test]
 fn self_embedding_resource_hits_depth_limit() {
     let refusal = CatalogFixture::new(MANIFEST).prompt("circular", json!({})).unwrap_err();
-    assert!(refusal.message.contains("too deeply"), "{refusal}");
+    assert!(refusal.message.contains("call depth exceeds 8 entries"), "{refusal}");
 }
 
 #[test]

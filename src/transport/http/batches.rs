@@ -25,7 +25,7 @@ pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, 
     }
     let session = headers.get(SESSION_ID_HEADER).map(|id| id.to_str().unwrap_or_default());
     let Some(session) = session.filter(|_| !is_sessionless(headers)) else {
-        return refuse("batches exist in sessions of version 2025-03-26 only: send each message by itself");
+        return refuse("batches are only supported in sessions of version 2025-03-26; send each message on its own");
     };
     let Some(session) = http_server.sessions.find(session, false) else {
         return text_response(StatusCode::NOT_FOUND, "Not Found: Session not found");

@@ -24,11 +24,11 @@ pub(super) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Why a body is not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    #[error("the message is longer than 4 MiB")]
+    #[error("message exceeds 4 MiB")]
     TooLong,
-    #[error("the body ended early")]
+    #[error("unexpected end of body")]
     EndedEarly,
-    #[error("the body did not arrive within {0:?}")]
+    #[error("body timed out after {0:?}")]
     TimedOut(Duration),
     #[error(transparent)]
     Busy(#[from] Busy),

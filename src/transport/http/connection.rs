@@ -194,7 +194,7 @@ where
         }
         if let Poll::Ready(served) = serving.as_mut().poll(context) {
             if let Err(error) = served {
-                tracing::debug!(%error, "a connection breaks off");
+                tracing::debug!(%error, "connection error");
             }
             return Poll::Ready(());
         }

@@ -67,9 +67,7 @@ impl OpenConnections {
             return;
         }
         self.warned_at = Some(now);
-        tracing::warn!(
-            "all {max} connections are in use; the ones that wait longest without a whole request are closed for new ones"
-        );
+        tracing::warn!(max, "connection limit reached; closing connections that wait longest for a request");
     }
 }
 
@@ -108,7 +106,7 @@ impl Connections {
                 }
                 Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "no connection can be taken");
+                    tracing::warn!(%error, "accept failed");
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }

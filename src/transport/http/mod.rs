@@ -107,25 +107,25 @@ impl Default for HttpOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// What should be an address is none.
-    #[error("`{listen}` is no address to listen on: write `host:port`, such as `127.0.0.1:8080`")]
+    #[error("invalid listen address `{listen}`: write `host:port`, such as `127.0.0.1:8080`")]
     InvalidAddress {
         /// What was given.
         listen: String,
     },
     /// Two things would be served at one path.
-    #[error("`{path}` is where HTTP+SSE is served: give the endpoint another `path`, or leave `sse` out")]
+    #[error("path `{path}` is reserved for HTTP+SSE: use another `path`, or remove `sse`")]
     PathConflict {
         /// The path of the endpoint.
         path: String,
     },
     /// Somebody else listens there.
-    #[error("`{address}` is in use by another program; port 0 takes a free one")]
+    #[error("address already in use: `{address}`; use port 0 for a free one")]
     AddressInUse {
         /// Where it would have listened.
         address: SocketAddr,
     },
     /// The system does not allow it.
-    #[error("this user may not listen on `{address}`")]
+    #[error("permission denied: cannot listen on `{address}`")]
     PermissionDenied {
         /// Where it would have listened.
         address: SocketAddr,
@@ -424,10 +424,7 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
         && (initialize || !is_custom(bytes))
     {
         let complaint = params_error(&custom.method, custom.params.as_ref());
-        return Err(bad(MessageFault::invalid_params(
-            id,
-            complaint.unwrap_or_else(|| "`params` do not fit the method".to_owned()),
-        )));
+        return Err(bad(MessageFault::invalid_params(id, complaint.unwrap_or_else(|| "invalid params".to_owned()))));
     }
     let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
     let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
@@ -442,7 +439,7 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
 
 /// Says that there can be no more sessions for now.
 fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
-    let fault = MessageFault::busy(id, "there are as many sessions as the server allows; try again later");
+    let fault = MessageFault::busy(id, "too many sessions; try again later");
     RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
 }
 
@@ -457,17 +454,15 @@ fn is_custom(bytes: &[u8]) -> bool {
 
 fn denied_response(denied: &Denied) -> Response {
     match denied {
-        Denied::Host => text_response(
-            StatusCode::FORBIDDEN,
-            "this server is not known by the `Host` of the request; see `allowedHosts` in the manifest\n",
-        ),
-        Denied::Origin => text_response(
-            StatusCode::FORBIDDEN,
-            "web pages of that `Origin` may not use this server; see `allowedOrigins` in the manifest\n",
-        ),
+        Denied::Host => {
+            text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
+        }
+        Denied::Origin => {
+            text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
+        }
         Denied::Token => {
             let mut response =
-                text_response(StatusCode::UNAUTHORIZED, "send the server's token: `Authorization: Bearer …`\n");
+                text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response
         }

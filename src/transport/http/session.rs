@@ -54,7 +54,7 @@ pub(super) struct HttpSession {
 
 /// The session is over.
 #[derive(Debug, thiserror::Error)]
-#[error("the session is over")]
+#[error("session ended")]
 pub(super) struct SessionEnded;
 
 struct HttpSessionState {
@@ -385,7 +385,7 @@ impl Transport<RoleServer> for SessionTransport {
         }
         let given_up = self.session.state().exchange.take_any_pending();
         given_up.map(|id| {
-            let params = CancelledNotificationParam::new(Some(id), Some("the session is over".to_owned()));
+            let params = CancelledNotificationParam::new(Some(id), Some("session ended".to_owned()));
             let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(params));
             JsonRpcMessage::notification(cancelled)
         })

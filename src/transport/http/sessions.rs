@@ -44,13 +44,13 @@ pub(super) struct Sessions {
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionError {
-    #[error("there are as many sessions as the server allows")]
+    #[error("too many sessions")]
     TooManySessions,
-    #[error("there is no such session")]
+    #[error("session not found")]
     UnknownSession,
     #[error(transparent)]
     Ended(#[from] SessionEnded),
-    #[error("there is no such event")]
+    #[error("event not found")]
     UnknownEvent,
 }
 
@@ -128,7 +128,7 @@ impl Sessions {
         loop {
             let idle = self.idle();
             tokio::time::sleep((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(5))).await;
-            self.retain("was not used", |session| !session.is_idle(idle));
+            self.retain("idle", |session| !session.is_idle(idle));
         }
     }
 
@@ -141,20 +141,20 @@ impl Sessions {
             tokio::select! {
                 () = sleep_until_due(due) => {
                     last = Instant::now();
-                    self.retain("has lost its client", HttpSession::ping);
+                    self.retain("no client", HttpSession::ping);
                 }
                 Ok(()) = catalogs.changed() => {}
             }
         }
     }
 
-    fn retain(&self, why: &str, keep: impl Fn(&HttpSession) -> bool) {
+    fn retain(&self, reason: &str, keep: impl Fn(&HttpSession) -> bool) {
         let ended: Vec<SessionId> = {
             let open = self.open();
             open.iter().filter(|(_, session)| !keep(session)).map(|(id, _)| id.clone()).collect()
         };
         for id in ended {
-            tracing::debug!(session = &*id, "a session is ended that {why}");
+            tracing::debug!(session = &*id, reason, "session ended");
             self.end(&id);
         }
     }

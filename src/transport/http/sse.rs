@@ -91,7 +91,7 @@ fn forwarded_prefix(headers: &HeaderMap) -> &str {
 async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
     let session = session_id_from_query(request.uri().query().unwrap_or_default());
     let Some(session) = session.and_then(|id| http_server.sessions.find(id, true)) else {
-        return text_response(StatusCode::NOT_FOUND, "there is no such session: its stream is closed\n");
+        return text_response(StatusCode::NOT_FOUND, "session not found: its stream is closed\n");
     };
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
