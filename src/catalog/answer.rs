@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::action::{Checkpoint, McpClient, NoClient, PendingQuestions};
 use crate::budget::{Budget, Capacity};
+use crate::notation::{CacheScope, Role};
 use crate::world::World;
 
-use super::listing::{Annotations, CacheScope, Object, ResourceListing, Role};
+use super::listing::{Annotations, Object, ResourceListing};
 
 /// What goes along with every call, whoever makes it.
 #[derive(Clone)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
+use crate::schema::join_pointer;
 use crate::yaml::{Location, Spanned};
 
 use super::listing::Object;
@@ -44,7 +45,7 @@ pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findin
 /// Each capability is a map of settings: of anything else the whole would be lost.
 fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
-        let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+        let pointer = join_pointer("", name);
         let at = findings.documents.value_at(map.location, &pointer);
         let words = format!("invalid type for `{name}`, expected a map");
         findings.report.error(Code::WrongType, at, words).help("write `{}` for no settings");

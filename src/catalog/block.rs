@@ -17,7 +17,6 @@ use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refu
 use super::file;
 use super::listing::{Annotations, Icon, Object, ResourceListing};
 use super::reference::References;
-use super::refusal::render_refusal;
 
 /// A block of content that is ready to be made.
 pub(super) struct BlockPlan {
@@ -160,19 +159,17 @@ impl BlockPlan {
 
     fn render_item(&self, scope: &Scope, made: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
         if let Some(when) = &self.when
-            && !when.render(scope).map_err(render_refusal)?
+            && !when.render(scope)?
         {
             return Ok(());
         }
         let (annotations, meta) = (self.annotations.clone(), self.meta.clone());
         let block = match &self.kind {
-            BlockKind::Text(text) => {
-                AnswerBlock::Text(TextBlock { text: text.render(scope).map_err(render_refusal)?.0, annotations, meta })
-            }
+            BlockKind::Text(text) => AnswerBlock::Text(TextBlock { text: text.render(scope)?.0, annotations, meta }),
             BlockKind::Image(bytes) => AnswerBlock::Image(bytes.render("image/png", scope, annotations, meta)?),
             BlockKind::Audio(bytes) => AnswerBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
             BlockKind::ServerResource(uri) => {
-                let uri = uri.render(scope).map_err(render_refusal)?.0;
+                let uri = uri.render(scope)?.0;
                 made.push(RenderedBlock::ServerResource { uri, annotations, meta });
                 return Ok(());
             }
@@ -219,18 +216,16 @@ impl BlobPlan {
     fn render(&self, scope: &Scope) -> Result<String, Refusal> {
         match self {
             BlobPlan::Fixed(fixed) => Ok(fixed.0.clone()),
-            BlobPlan::Template(template) => Ok(template.render(scope).map_err(render_refusal)?.0),
+            BlobPlan::Template(template) => Ok(template.render(scope)?.0),
         }
     }
 }
 
 impl EmbeddedPlan {
     fn render(&self, scope: &Scope) -> Result<AnswerContents, Refusal> {
-        let uri = self.uri.render(scope).map_err(render_refusal)?.0;
+        let uri = self.uri.render(scope)?.0;
         let (body, guessed) = match &self.body {
-            EmbeddedPlanBody::Text(text) => {
-                (TextOrBlob::Text(text.render(scope).map_err(render_refusal)?.0), "text/plain".to_owned())
-            }
+            EmbeddedPlanBody::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
             EmbeddedPlanBody::Blob(blob) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
@@ -249,15 +244,13 @@ impl LinkPlan {
         annotations: Option<Annotations>,
         meta: Option<Object>,
     ) -> Result<ResourceListing, Refusal> {
-        let text = |template: &Option<Template<Text>>| match template {
-            Some(template) => template.render(scope).map(|text| Some(text.0)).map_err(render_refusal),
-            None => Ok(None),
-        };
+        let text =
+            |template: &Option<Template<Text>>| template.as_ref().map(|template| template.render(scope)).transpose();
         Ok(ResourceListing {
-            uri: self.uri.render(scope).map_err(render_refusal)?.0,
-            name: text(&self.name)?.unwrap_or_default(),
-            title: text(&self.title)?,
-            description: text(&self.description)?,
+            uri: self.uri.render(scope)?.0,
+            name: text(&self.name)?.map(|text| text.0).unwrap_or_default(),
+            title: text(&self.title)?.map(|text| text.0),
+            description: text(&self.description)?.map(|text| text.0),
             mime_type: self.written.mime_type.as_ref().map(|mime| mime.value.clone()),
             size: self.written.size,
             icons: listed_icons(self.written.icons.as_deref()),
@@ -496,12 +489,8 @@ pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut
         let message = format!("invalid `lastModified` `{}`, expected a date and time", modified.value);
         compiler.error(Code::BadValue, modified.location, message).help("such as `2026-01-31T12:00:00Z`");
     }
-    let role = |role: &notation::Role| match role {
-        notation::Role::User => super::listing::Role::User,
-        notation::Role::Assistant => super::listing::Role::Assistant,
-    };
     Annotations {
-        audience: written.audience.iter().flatten().map(role).collect(),
+        audience: written.audience.clone().unwrap_or_default(),
         priority: written.priority.as_ref().map(|priority| priority.value),
         last_modified: written.last_modified.as_ref().map(|modified| modified.value.clone()),
     }
@@ -509,10 +498,6 @@ pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut
 
 /// Icons as clients see them.
 pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
-    let theme = |theme: notation::Theme| match theme {
-        notation::Theme::Light => super::listing::Theme::Light,
-        notation::Theme::Dark => super::listing::Theme::Dark,
-    };
     written
         .unwrap_or_default()
         .iter()
@@ -520,7 +505,7 @@ pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
             src: icon.src.as_ref().map(|src| src.value.clone()).unwrap_or_default(),
             mime_type: icon.mime_type.clone(),
             sizes: icon.sizes.clone().unwrap_or_default(),
-            theme: icon.theme.map(theme),
+            theme: icon.theme,
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! From what was written to what is true: every entry of every pack, or a report with every fault.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -73,8 +73,8 @@ const MAX_ENTRY_NAME_CHARS: usize = 64;
 
 #[derive(Default)]
 struct CatalogBuilder {
-    tools: Vec<CompiledTool>,
-    prompts: Vec<CompiledPrompt>,
+    tools: IndexMap<String, CompiledTool>,
+    prompts: IndexMap<String, CompiledPrompt>,
     resources: Vec<CompiledResource>,
     skills: SkillCollector,
     /// Where each name was taken first, by kind.
@@ -160,7 +160,8 @@ impl CatalogBuilder {
                 start_entry(name, (pack_context, references), &mut compiler, &mut self.prompt_places);
             building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
             building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
-            self.prompts.extend(CompiledPrompt::build(prompt, building).filter(|_| is_first));
+            let built = CompiledPrompt::build(prompt, building).filter(|_| is_first);
+            self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
         }
         for (name, resource) in &file.resources {
             let taken = &mut self.resource_places;
@@ -174,7 +175,8 @@ impl CatalogBuilder {
             let (building, is_first) =
                 start_entry(name, (pack_context, references), &mut compiler, &mut self.tool_places);
             building.references.note_run(EntryRef::tool(name), tool.run.as_ref());
-            self.tools.extend(CompiledTool::build(tool, building).filter(|_| is_first));
+            let built = CompiledTool::build(tool, building).filter(|_| is_first);
+            self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
         for (name, test) in &file.tests {
             if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
@@ -262,8 +264,8 @@ impl CatalogBuilder {
         });
         let files = files.into_iter().map(|face| ListedResource { listing: face, resource: None, in_root_pack: false });
         Lists {
-            tools: self.tools.iter().map(|tool| tool.listing.clone()).collect(),
-            prompts: self.prompts.iter().map(|prompt| prompt.listing.clone()).collect(),
+            tools: self.tools.values().map(|tool| tool.listing.clone()).collect(),
+            prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
             resources: routes.retain_answered(own.chain(files).collect()),
             skills,
             resource_templates: self.resources.iter().filter_map(CompiledResource::template_listing).collect(),
@@ -273,7 +275,7 @@ impl CatalogBuilder {
     /// Checks what completes arguments by way of resources.
     fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
         let served = ResourceLookup { resources: &self.resources, routes };
-        for prompt in &self.prompts {
+        for prompt in self.prompts.values() {
             complete::check_sources(prompt.completion_owner(), &self.resources, findings);
             served.check_sources(
                 prompt.completion_owner(),
@@ -350,17 +352,12 @@ impl CatalogBuilder {
 
     fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
         match node.is_tool() {
-            true => self.tools.iter().find(|tool| tool.listing.name == name).map(CompiledTool::compile_inputs),
-            false => self.prompts.iter().find(|prompt| prompt.listing.name == name).map(CompiledPrompt::inputs),
+            true => self.tools.get(name).map(|tool| &tool.inputs),
+            false => self.prompts.get(name).map(|prompt| &prompt.inputs),
         }
     }
 
     fn into_catalog(self, settings: ServerSettings, lists: Lists, routes: Routes) -> Option<Catalog> {
-        let by_name = |names: Vec<&String>| -> HashMap<String, usize> {
-            names.into_iter().enumerate().map(|(nth, name)| (name.clone(), nth)).collect()
-        };
-        let tool_names = by_name(self.tools.iter().map(|tool| &tool.listing.name).collect());
-        let prompt_names = by_name(self.prompts.iter().map(|prompt| &prompt.listing.name).collect());
         Some(Catalog {
             server: settings.server,
             http_settings: settings.listening,
@@ -368,9 +365,7 @@ impl CatalogBuilder {
             trace_propagation: settings.trace_propagation,
             lists,
             tools: self.tools,
-            tool_names,
             prompts: self.prompts,
-            prompt_names,
             resources: self.resources,
             routes,
             key_digests: settings.keys,

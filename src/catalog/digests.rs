@@ -34,8 +34,8 @@ impl Catalog {
         let (literal, templates): (Vec<_>, Vec<_>) = all.partition(|resource| resource.template.is_literal());
         let by_uri = |resource: &&'a CompiledResource| (resource.template.as_str(), resource.digest);
         EntryDigests {
-            prompts: self.prompts.iter().map(|prompt| (prompt.listing.name.as_str(), prompt.digest)).collect(),
-            tools: self.tools.iter().map(|tool| (tool.listing.name.as_str(), tool.digest)).collect(),
+            prompts: self.prompts.values().map(|prompt| (prompt.listing.name.as_str(), prompt.digest)).collect(),
+            tools: self.tools.values().map(|tool| (tool.listing.name.as_str(), tool.digest)).collect(),
             resources: literal.iter().map(by_uri).collect(),
             resource_templates: templates.iter().map(by_uri).collect(),
             partials: self.partial_digests.iter().map(|(name, digest)| (name.as_str(), *digest)).collect(),

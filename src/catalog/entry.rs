@@ -29,7 +29,6 @@ use super::answer::{
 };
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
-use super::refusal::{failure_refusal, refusal_to_failure};
 
 /// What all entries of a pack see at a call.
 pub(super) struct PackContext {
@@ -127,7 +126,7 @@ impl PackContext {
             called_by_step: entry_context.depth > 0,
             may_detach: entry_context.depth == 0 && entry_context.call.detach,
         };
-        plan.run(&doing).await.map_err(failure_refusal)
+        Ok(plan.run(&doing).await?)
     }
 }
 
@@ -160,7 +159,7 @@ impl<'a> EntryContext<'a> {
         if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
-        action::ask_roots(&*self.call.client, self.budget.client_wait()).await.map_err(failure_refusal)
+        Ok(action::ask_roots(&*self.call.client, self.budget.client_wait()).await?)
     }
 
     /// What an entry may use that the call has come to: its own time, and no more than what is left of its caller's.
@@ -187,26 +186,18 @@ impl<'a> EntryContext<'a> {
     /// # Errors
     /// It was waiting for its client.
     pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
-        if self.resume.is_some() { Err(failure_refusal(ActionError::RunChanged)) } else { Ok(()) }
+        if self.resume.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
     }
 
     /// The call on its way to an entry that this one runs or embeds.
     ///
     /// # Errors
     /// There are too many on the way already.
-    fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
+    pub(super) fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
         if self.depth >= MAX_CALL_DEPTH {
             return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
         }
         Ok(EntryContext { resume: None, depth: self.depth + 1, ..*self })
-    }
-
-    /// The call on its way to a resource that is embedded.
-    ///
-    /// # Errors
-    /// There are too many on the way already.
-    pub(super) fn nested_for_embed(&self) -> Result<EntryContext<'a>, Refusal> {
-        self.nested()
     }
 }
 
@@ -229,7 +220,7 @@ struct StepEntries<'a> {
 
 impl StepEntries<'_> {
     fn nested_call<'v>(&'v self, visit: EntryCall<'v>) -> Result<EntryContext<'v>, ActionError> {
-        let deeper = self.entry_context.nested().map_err(refusal_to_failure)?;
+        let deeper = self.entry_context.nested()?;
         Ok(EntryContext { timeout: Some(visit.timeout), resume: visit.resume, budget: visit.budget, ..deeper })
     }
 
@@ -259,7 +250,7 @@ impl PackEntries for StepEntries<'_> {
                 .catalog
                 .run_tool(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
                 .await;
-            Ok(self.redact_outcome(tool_outcome(answer.map_err(refusal_to_failure)?)))
+            Ok(self.redact_outcome(tool_outcome(answer?)))
         })
     }
 
@@ -270,7 +261,7 @@ impl PackEntries for StepEntries<'_> {
                 .catalog
                 .render_prompt(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
                 .await;
-            Ok(self.redact_outcome(prompt_outcome(&answer.map_err(refusal_to_failure)?)))
+            Ok(self.redact_outcome(prompt_outcome(&answer?)))
         })
     }
 
@@ -282,7 +273,7 @@ impl PackEntries for StepEntries<'_> {
         Box::pin(async move {
             let entry_context = self.nested_call(visit)?;
             let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await;
-            Ok(self.redact_outcome(resource_outcome(answer.map_err(refusal_to_failure)?)))
+            Ok(self.redact_outcome(resource_outcome(answer?)))
         })
     }
 }

@@ -10,7 +10,6 @@ use crate::budget::Budget;
 use crate::files::{FileError, Folder, mime_of};
 
 use super::answer::{Refusal, RefusalKind, TextOrBlob};
-use super::refusal::exhausted_refusal;
 use super::resource::not_found_refusal;
 
 /// A file below a folder.
@@ -56,7 +55,7 @@ fn read_and_convert<T>(
         Err(error) => return Ok(Err(error)),
     };
     let size = file.size().map_or(usize::MAX, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    budget.run_sized(size, || file.read(limit).map(convert)).map_err(exhausted_refusal)
+    Ok(budget.run_sized(size, || file.read(limit).map(convert))?)
 }
 
 /// Text where the bytes are text.

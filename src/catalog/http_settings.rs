@@ -18,7 +18,7 @@ use crate::yaml::Spanned;
 use super::access::{HttpAccess, TokenDigest, normalize_origin};
 use super::block::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
-use super::listing::{CacheScope, ServerInfo};
+use super::listing::ServerInfo;
 
 /// How a server listens over HTTP, as far as the manifest says.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +116,7 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
         website_url: written.website_url.as_ref().map(|url| url.value.clone()),
         page_size: written.page_size.as_ref().and_then(|size| usize::try_from(size.value).ok()),
         ttl_ms: written.ttl_ms,
-        cache_scope: written.cache_scope.map(cache_scope),
+        cache_scope: written.cache_scope,
         extensions: written.extensions.as_ref().map(|map| map.value.clone()),
         experimental: written.experimental.as_ref().map(|map| map.value.clone()),
         ..ServerInfo::new(name.value.clone(), version)
@@ -130,14 +130,6 @@ fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
         compiler
             .error(Code::BadName, name.location, words)
             .help("use 1 to 64 of `a-z`, `0-9` and `-`, and `title` for a display name");
-    }
-}
-
-/// A cache's scope as clients see it.
-pub(super) fn cache_scope(written: notation::CacheScope) -> CacheScope {
-    match written {
-        notation::CacheScope::Public => CacheScope::Public,
-        notation::CacheScope::Private => CacheScope::Private,
     }
 }
 

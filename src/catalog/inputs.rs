@@ -10,7 +10,7 @@ use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
 use crate::notation::is_identifier;
-use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, unknown_keywords};
+use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, join_pointer, lint, unknown_keywords};
 use crate::template::reserved_name_meaning;
 use crate::yaml::Spanned;
 
@@ -18,7 +18,6 @@ use super::answer::{Refusal, RefusalKind};
 use super::confined_paths;
 use super::entry::EntryContext;
 use super::listing::{Object, PromptArgumentListing};
-use super::refusal::exhausted_refusal;
 
 /// The arguments of one entry.
 #[derive(Debug)]
@@ -46,12 +45,11 @@ impl From<Exhausted> for Misfit {
     }
 }
 
-impl Misfit {
-    /// As a refusal of the call.
-    pub(super) fn refusal(self) -> Refusal {
-        match self {
+impl From<Misfit> for Refusal {
+    fn from(misfit: Misfit) -> Refusal {
+        match misfit {
             Misfit::Violations(violations) => Refusal::new(RefusalKind::BadArguments, violations_message(&violations)),
-            Misfit::Exhausted(why) => exhausted_refusal(why),
+            Misfit::Exhausted(why) => why.into(),
         }
     }
 }
@@ -112,8 +110,7 @@ impl Inputs {
         let arguments = entry_context
             .budget
             .run_io(resolve)
-            .flatten()
-            .map_err(exhausted_refusal)?
+            .flatten()?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
         Ok(ConfinedCall { arguments, entry_context: entry_context.without_roots_checkpoint(), roots: Some(roots) })
     }
@@ -290,7 +287,7 @@ fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 fn property_pointer(property: &str) -> String {
-    format!("/properties/{}", property.replace('~', "~0").replace('/', "~1"))
+    join_pointer("/properties", property)
 }
 
 /// Puts the arguments that a schema describes in scope.

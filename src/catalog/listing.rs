@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::notation::{CacheScope, Role, Theme};
+
 /// A JSON object.
 pub type Object = Map<String, Value>;
 
@@ -68,16 +70,6 @@ impl ServerInfo {
             experimental: None,
         }
     }
-}
-
-/// Who may keep an answer for later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheScope {
-    /// Anybody, such as a proxy for many users.
-    Public,
-    /// The client that asked, for its user alone.
-    Private,
 }
 
 /// Every list that a client can ask for, in the order in which it is answered.
@@ -297,16 +289,6 @@ pub struct Annotations {
     pub last_modified: Option<String>,
 }
 
-/// Who speaks, or is spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The person.
-    User,
-    /// The model.
-    Assistant,
-}
-
 /// A picture of something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -322,14 +304,4 @@ pub struct Icon {
     /// The background that it is drawn for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<Theme>,
-}
-
-/// The background that a picture is drawn for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Theme {
-    /// A light one.
-    Light,
-    /// A dark one.
-    Dark,
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
+use crate::schema::join_pointer;
 use crate::yaml::Location;
 
 const MCP_HEADER_KEYWORD: &str = "x-mcp-header";
@@ -67,7 +68,7 @@ impl HeaderChecker {
             self.check_header(header, schema, format!("{pointer}/{MCP_HEADER_KEYWORD}"), reached);
         }
         for (key, value) in schema {
-            let pointer = format!("{pointer}/{}", escape_pointer(key));
+            let pointer = join_pointer(&pointer, key);
             match key.as_str() {
                 "properties" => {
                     let inner = if reached == SchemaPosition::Nested {
@@ -90,7 +91,7 @@ impl HeaderChecker {
     fn check_each(&mut self, schemas: &Value, pointer: &str, reached: SchemaPosition) {
         for (name, schema) in schemas.as_object().into_iter().flatten() {
             if let Value::Object(schema) = schema {
-                self.check_schema(schema, format!("{pointer}/{}", escape_pointer(name)), reached);
+                self.check_schema(schema, join_pointer(pointer, name), reached);
             }
         }
     }
@@ -137,8 +138,4 @@ impl HeaderChecker {
 /// What the name of a header may hold (RFC 9110, 5.6.2).
 fn is_token(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
-}
-
-fn escape_pointer(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

@@ -39,7 +39,7 @@ mod digests;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -87,10 +87,8 @@ pub struct Catalog {
     limits: ServerLimits,
     trace_propagation: TracePropagation,
     lists: Lists,
-    tools: Vec<tool::CompiledTool>,
-    tool_names: HashMap<String, usize>,
-    prompts: Vec<prompt::CompiledPrompt>,
-    prompt_names: HashMap<String, usize>,
+    tools: IndexMap<String, tool::CompiledTool>,
+    prompts: IndexMap<String, prompt::CompiledPrompt>,
     resources: Vec<resource::CompiledResource>,
     routes: Routes,
     redactor: Arc<Redactor>,
@@ -133,14 +131,14 @@ impl Catalog {
 
     /// Whether anything can be completed.
     pub fn has_completions(&self) -> bool {
-        self.prompts.iter().any(|prompt| !prompt.completions.is_empty())
+        self.prompts.values().any(|prompt| !prompt.completions.is_empty())
             || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
     }
 
     /// Goes on counting the calls of tools with limits where an earlier catalog is.
     pub fn inherit_tool_usage(&self, earlier: &Catalog) {
-        for tool in &self.tools {
-            let before = earlier.tool_names.get(&tool.listing.name).and_then(|nth| earlier.tools.get(*nth));
+        for tool in self.tools.values() {
+            let before = earlier.tools.get(&tool.listing.name);
             if let (Some(limit), Some(before)) = (&tool.limit, before.and_then(|tool| tool.limit.as_ref())) {
                 limit.inherit_usage(before);
             }
@@ -152,21 +150,21 @@ impl Catalog {
     /// # Errors
     /// It has not; the data of the refusal says what is missing.
     pub fn check_tool_requirements(&self, tool: &str, client: &dyn McpClient) -> Result<(), Refusal> {
-        let tool = self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth));
+        let tool = self.tools.get(tool);
         let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
         required.map_or(Ok(()), |(tool, requires)| requires.check_client(&tool.listing.name, client))
     }
 
     /// Whether a tool acts on the world when it is called.
     pub fn tool_runs_actions(&self, name: &str) -> bool {
-        let tool = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth));
-        tool.is_some_and(|tool| tool.plan().is_some() || self.any_resource_runs_actions(tool.resource_uris()))
+        let tool = self.tools.get(name);
+        tool.is_some_and(|tool| tool.plan.is_some() || self.any_resource_runs_actions(tool.resource_uris()))
     }
 
     /// Whether a prompt acts on the world when it is got.
     pub fn prompt_runs_actions(&self, name: &str) -> bool {
-        let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
-        prompt.is_some_and(|prompt| prompt.plan().is_some() || self.any_resource_runs_actions(prompt.resource_uris()))
+        let prompt = self.prompts.get(name);
+        prompt.is_some_and(|prompt| prompt.plan.is_some() || self.any_resource_runs_actions(prompt.resource_uris()))
     }
 
     /// Whether what answers a URI acts on the world when it is read.
@@ -178,7 +176,7 @@ impl Catalog {
     pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
         let sources = match &request.target {
             CompletionTarget::Prompt(name) => {
-                let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+                let prompt = self.prompts.get(name);
                 prompt.map(|prompt| &prompt.completions)
             }
             CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
@@ -212,17 +210,17 @@ impl Catalog {
 
     /// The JSON Schema of a tool's arguments.
     pub fn input_schema(&self, tool: &str) -> Option<&Object> {
-        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).map(|tool| &*tool.listing.input_schema)
+        self.tools.get(tool).map(|tool| &*tool.listing.input_schema)
     }
 
     /// How a tool runs as a task, where it may.
     pub fn task_policy(&self, tool: &str) -> Option<TaskPolicy> {
-        self.tool_names.get(tool).and_then(|nth| self.tools.get(*nth)).and_then(|tool| tool.task)
+        self.tools.get(tool).and_then(|tool| tool.task)
     }
 
     /// Whether a tool may run as a task.
     pub fn has_tasks(&self) -> bool {
-        self.tools.iter().any(|tool| tool.task.is_some())
+        self.tools.values().any(|tool| tool.task.is_some())
     }
 
     /// Calls a tool. Arguments that do not fit, and whatever fails, are an answer for the model to read.
@@ -246,7 +244,7 @@ impl Catalog {
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
     ) -> Result<ToolAnswer, Refusal> {
-        let Some(tool) = self.tool_names.get(name).and_then(|nth| self.tools.get(*nth)) else {
+        let Some(tool) = self.tools.get(name) else {
             return Err(Refusal::new(
                 RefusalKind::UnknownTool,
                 format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
@@ -256,7 +254,7 @@ impl Catalog {
             Err(failure) => return Ok(failure),
             Ok(given) => given,
         };
-        match self.resolve_blocks(given.content, tool.pack_context(), entry_context).await {
+        match self.resolve_blocks(given.content, &tool.pack_context, entry_context).await {
             Ok(content) => Ok(ToolAnswer { content, structured: given.structured, is_error: false }),
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(ToolAnswer::failure(refusal.message)),
@@ -284,7 +282,7 @@ impl Catalog {
         arguments: Option<Object>,
         entry_context: &EntryContext<'_>,
     ) -> Result<PromptAnswer, Refusal> {
-        let Some(prompt) = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth)) else {
+        let Some(prompt) = self.prompts.get(name) else {
             return Err(Refusal::new(
                 RefusalKind::UnknownPrompt,
                 format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
@@ -293,7 +291,7 @@ impl Catalog {
         let rendered = prompt.render(arguments, entry_context).await?;
         let mut messages = Vec::with_capacity(rendered.len());
         for (role, made) in rendered {
-            let blocks = self.resolve_blocks(made, prompt.pack_context(), entry_context).await?;
+            let blocks = self.resolve_blocks(made, &prompt.pack_context, entry_context).await?;
             messages.extend(blocks.into_iter().map(|content| AnswerMessage { role, content }));
         }
         Ok(PromptAnswer { description: prompt.listing.description.clone(), messages })
@@ -369,7 +367,7 @@ impl Catalog {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
                 RenderedBlock::ServerResource { uri, annotations, meta } => {
-                    let embedding = entry_context.nested_for_embed()?;
+                    let embedding = entry_context.nested()?;
                     let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
                     let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
                     let embed =
@@ -449,7 +447,7 @@ impl Catalog {
     /// The prompt of this name, which has this argument.
     fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<complete::CompletionOwner<'_>, Refusal> {
         let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let prompt = self.prompt_names.get(name).and_then(|nth| self.prompts.get(*nth));
+        let prompt = self.prompts.get(name);
         let prompt =
             prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
         if prompt.listing.arguments.iter().any(|known| known.name == argument) {
@@ -507,14 +505,14 @@ impl Catalog {
     /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
     pub fn uses_client(&self) -> bool {
         self.plans().any(RunPlan::uses_client)
-            || self.tools.iter().any(|tool| tool.requires.is_some())
+            || self.tools.values().any(|tool| tool.requires.is_some())
             || self.inputs().any(Inputs::has_confined_arguments)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &Inputs> {
-        let tools = self.tools.iter().map(tool::CompiledTool::compile_inputs);
-        let prompts = self.prompts.iter().map(prompt::CompiledPrompt::inputs);
-        tools.chain(prompts).chain(self.resources.iter().map(resource::CompiledResource::inputs))
+        let tools = self.tools.values().map(|tool| &tool.inputs);
+        let prompts = self.prompts.values().map(|prompt| &prompt.inputs);
+        tools.chain(prompts).chain(self.resources.iter().map(|resource| &resource.inputs))
     }
 
     /// Whether an entry asks its client.
@@ -533,8 +531,8 @@ impl Catalog {
     }
 
     fn plans(&self) -> impl Iterator<Item = &RunPlan> {
-        let tools = self.tools.iter().filter_map(tool::CompiledTool::plan);
-        let prompts = self.prompts.iter().filter_map(prompt::CompiledPrompt::plan);
+        let tools = self.tools.values().filter_map(|tool| tool.plan.as_ref());
+        let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
 }

@@ -7,6 +7,7 @@ use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::manifest;
+use crate::notation::Role;
 use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
@@ -14,20 +15,19 @@ use super::answer::{AnswerBlock, Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock, check_icons, listed_icons};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
-use super::inputs::{ConfinedCall, Inputs, Misfit, arguments_size};
+use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
-use super::listing::{self, Object, Role};
+use super::listing::{self, Object};
 use super::reference::References;
-use super::refusal::{exhausted_refusal, render_refusal};
 
 /// A prompt that is ready.
 pub(super) struct CompiledPrompt {
     pub(super) listing: listing::PromptListing,
     pub(super) completions: CompletionSources,
-    inputs: Inputs,
-    plan: Option<RunPlan>,
+    pub(super) inputs: Inputs,
+    pub(super) plan: Option<RunPlan>,
     body: PromptBody,
-    pack_context: Arc<PackContext>,
+    pub(super) pack_context: Arc<PackContext>,
     /// A digest of what was written.
     pub(super) digest: u64,
 }
@@ -116,25 +116,10 @@ impl CompiledPrompt {
         uris.filter_map(|uri| Some(uri.render(&scope).ok()?.0)).collect()
     }
 
-    /// What it takes.
-    pub(super) fn inputs(&self) -> &Inputs {
-        &self.inputs
-    }
-
-    /// Its run, where it has one.
-    pub(super) fn plan(&self) -> Option<&RunPlan> {
-        self.plan.as_ref()
-    }
-
     /// The URIs of the resources that it embeds.
     pub(super) fn resource_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
         let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
         messages.iter().filter_map(|(_, block)| block.resource_uri())
-    }
-
-    /// What its templates see beside its arguments.
-    pub(super) fn pack_context(&self) -> &Arc<PackContext> {
-        &self.pack_context
     }
 
     /// Renders it, but for the resources that it embeds.
@@ -148,11 +133,9 @@ impl CompiledPrompt {
     ) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let arguments = budget
-            .run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))
-            .map_err(exhausted_refusal)?;
-        let arguments = arguments.map_err(Misfit::refusal)?;
-        let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
+        let arguments =
+            budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind_coerced(given, &budget))?;
+        let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
             let ended = self.pack_context.run((&self.listing.name, plan), &scope, &entry_context).await;
@@ -164,14 +147,14 @@ impl CompiledPrompt {
         } else {
             entry_context.ensure_not_resumed()?;
         }
-        budget.run_repeatable(|| self.render_messages(&scope)).map_err(exhausted_refusal)?
+        budget.run_repeatable(|| self.render_messages(&scope))?
     }
 
     /// What it says, by who says it.
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let written = match &self.body {
             PromptBody::Text(text) => {
-                let block = AnswerBlock::text(text.render(scope).map_err(render_refusal)?.0);
+                let block = AnswerBlock::text(text.render(scope)?.0);
                 return Ok(vec![(Role::User, vec![RenderedBlock::Block(block)])]);
             }
             PromptBody::Messages(written) => written,

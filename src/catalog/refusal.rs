@@ -9,75 +9,81 @@ use crate::world::{WorldError, tail};
 
 use super::answer::{Refusal, RefusalKind};
 
-/// A value that a template refuses is the caller's fault.
-pub(super) fn render_refusal(error: RenderError) -> Refusal {
-    match error {
-        RenderError::Exhausted(why) => exhausted_refusal(why),
-        error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
+/// A value that a template rejects is the caller's mistake.
+impl From<RenderError> for Refusal {
+    fn from(error: RenderError) -> Refusal {
+        match error {
+            RenderError::Exhausted(why) => why.into(),
+            error => Refusal::new(RefusalKind::BadArguments, error.to_string()),
+        }
     }
 }
 
-/// Why a call may do no more, as a refusal.
-pub(super) fn exhausted_refusal(why: Exhausted) -> Refusal {
-    let kind = match why {
-        Exhausted::Work | Exhausted::Memory => RefusalKind::BadArguments,
-        Exhausted::Time { .. } => RefusalKind::TimedOut,
-        Exhausted::Cancelled => RefusalKind::Cancelled,
-        Exhausted::Busy | Exhausted::NeedsBlockingThread => RefusalKind::Internal,
-    };
-    Refusal::new(kind, why.to_string())
-}
-
-/// Why an action gave nothing, as a refusal.
-pub(super) fn failure_refusal(failure: ActionError) -> Refusal {
-    if let ActionError::Exhausted(why) | ActionError::Render(RenderError::Exhausted(why)) = failure {
-        return exhausted_refusal(why);
-    }
-    let message = match &failure {
-        ActionError::World(WorldError::TimedOut { stderr, .. }) if !stderr.bytes.trim_ascii().is_empty() => {
-            format!("{failure}:\n{}", tail(&stderr.to_display_text()))
-        }
-        _ => failure.to_string(),
-    };
-    let kind = match &failure {
-        ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
-        ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
-        ActionError::Render(_)
-        | ActionError::LeadingDash { .. }
-        | ActionError::NulByte { .. }
-        | ActionError::ArgumentTooLong { .. } => RefusalKind::BadArguments,
-        ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
-        ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
-        ActionError::Asks(_) => RefusalKind::InputRequired,
-        ActionError::RunChanged => RefusalKind::EntryChanged,
-        ActionError::Detached(_) => RefusalKind::Detached,
-        _ => RefusalKind::Internal,
-    };
-    let refusal = Refusal::new(kind, message);
-    match failure {
-        ActionError::MissingCapabilities(needs) => {
-            refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
-        }
-        ActionError::Asks(asking) => Refusal { pending_questions: Some(asking), ..refusal },
-        ActionError::Detached(checkpoint) => {
-            let asking = PendingQuestions { questions: Vec::new(), checkpoint: *checkpoint };
-            Refusal { pending_questions: Some(Box::new(asking)), ..refusal }
-        }
-        _ => refusal,
+impl From<Exhausted> for Refusal {
+    fn from(why: Exhausted) -> Refusal {
+        let kind = match why {
+            Exhausted::Work | Exhausted::Memory => RefusalKind::BadArguments,
+            Exhausted::Time { .. } => RefusalKind::TimedOut,
+            Exhausted::Cancelled => RefusalKind::Cancelled,
+            Exhausted::Busy | Exhausted::NeedsBlockingThread => RefusalKind::Internal,
+        };
+        Refusal::new(kind, why.to_string())
     }
 }
 
-/// Why an entry gave nothing, to the step that used it.
-pub(super) fn refusal_to_failure(refusal: Refusal) -> ActionError {
-    match (refusal.kind, refusal.pending_questions) {
-        (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
-        (RefusalKind::InputRequired, Some(asking)) => ActionError::Asks(asking),
-        (RefusalKind::EntryChanged, _) => ActionError::RunChanged,
-        (RefusalKind::MissingCapability, _) => {
-            ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))
+impl From<ActionError> for Refusal {
+    fn from(failure: ActionError) -> Refusal {
+        if let ActionError::Exhausted(why) | ActionError::Render(RenderError::Exhausted(why)) = failure {
+            return why.into();
         }
-        (RefusalKind::CustomCode(code), _) => ActionError::Message { message: refusal.message, code: Some(code) },
-        _ => ActionError::Message { message: refusal.message, code: None },
+        let message = match &failure {
+            ActionError::World(WorldError::TimedOut { stderr, .. }) if !stderr.bytes.trim_ascii().is_empty() => {
+                format!("{failure}:\n{}", tail(&stderr.to_display_text()))
+            }
+            _ => failure.to_string(),
+        };
+        let kind = match &failure {
+            ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
+            ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
+            ActionError::Render(_)
+            | ActionError::LeadingDash { .. }
+            | ActionError::NulByte { .. }
+            | ActionError::ArgumentTooLong { .. } => RefusalKind::BadArguments,
+            ActionError::Message { code: Some(code), .. } => RefusalKind::CustomCode(*code),
+            ActionError::MissingCapabilities(_) => RefusalKind::MissingCapability,
+            ActionError::Asks(_) => RefusalKind::InputRequired,
+            ActionError::RunChanged => RefusalKind::EntryChanged,
+            ActionError::Detached(_) => RefusalKind::Detached,
+            _ => RefusalKind::Internal,
+        };
+        let refusal = Refusal::new(kind, message);
+        match failure {
+            ActionError::MissingCapabilities(needs) => {
+                refusal.with_data(Value::Object(ClientCapability::capabilities(&needs)))
+            }
+            ActionError::Asks(asking) => Refusal { pending_questions: Some(asking), ..refusal },
+            ActionError::Detached(checkpoint) => {
+                let asking = PendingQuestions { questions: Vec::new(), checkpoint: *checkpoint };
+                Refusal { pending_questions: Some(Box::new(asking)), ..refusal }
+            }
+            _ => refusal,
+        }
+    }
+}
+
+/// The error of the step that used an entry.
+impl From<Refusal> for ActionError {
+    fn from(refusal: Refusal) -> ActionError {
+        match (refusal.kind, refusal.pending_questions) {
+            (RefusalKind::Cancelled, _) => WorldError::Cancelled.into(),
+            (RefusalKind::InputRequired, Some(asking)) => ActionError::Asks(asking),
+            (RefusalKind::EntryChanged, _) => ActionError::RunChanged,
+            (RefusalKind::MissingCapability, _) => {
+                ActionError::MissingCapabilities(ClientCapability::from_capabilities(refusal.data.as_ref()))
+            }
+            (RefusalKind::CustomCode(code), _) => ActionError::Message { message: refusal.message, code: Some(code) },
+            _ => ActionError::Message { message: refusal.message, code: None },
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::action::McpClient;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, nearest};
+use crate::schema::join_pointer;
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{Refusal, RefusalKind};
@@ -195,7 +196,7 @@ fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) 
 
 /// The pointer that goes through these keys.
 fn pointer(keys: &[&str]) -> String {
-    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+    keys.iter().fold(String::new(), |pointer, key| join_pointer(&pointer, key))
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use crate::yaml::Spanned;
 use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::reference::References;
-use super::refusal::{exhausted_refusal, render_refusal};
 
 /// What is made of an outcome, ready to be made.
 #[derive(Default)]
@@ -108,14 +107,14 @@ impl ResultPlan {
         };
         Ok(match &self.form {
             ResultForm::Unchanged => selected.map_or(RenderedResult::Unchanged(body), RenderedResult::Value),
-            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope).map_err(render_refusal)?.0, behind),
-            ResultForm::Structured(value) => RenderedResult::Value(value.render(&scope).map_err(render_refusal)?),
+            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, behind),
+            ResultForm::Structured(value) => RenderedResult::Value(value.render(&scope)?),
             ResultForm::Content(blocks) => {
                 let make = || {
                     let mut made = Vec::new();
                     blocks.iter().try_for_each(|block| block.render(&scope, &mut made)).map(|()| made)
                 };
-                RenderedResult::Content(scope.budget().run_repeatable(make).map_err(exhausted_refusal)??, behind)
+                RenderedResult::Content(scope.budget().run_repeatable(make)??, behind)
             }
         })
     }
@@ -146,7 +145,7 @@ fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result
         }
     };
     select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
-        SelectError::Exhausted(why) => exhausted_refusal(why),
+        SelectError::Exhausted(why) => why.into(),
         error => failed(error.to_string()),
     })
 }

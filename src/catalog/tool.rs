@@ -20,12 +20,12 @@ use super::answer::{AnswerBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, T
 use super::block::{RenderedBlock, check_icons, listed_icons};
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
-use super::inputs::{ConfinedCall, Inputs, Misfit, arguments_size, split_argument_pointer, violations_message};
+use super::inputs::{ConfinedCall, Inputs, arguments_size, split_argument_pointer, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
 use super::prompt::EntryBuildContext;
-use super::refusal::{exhausted_refusal, is_tool_error};
+use super::refusal::is_tool_error;
 use super::requires::RequiredCapabilities;
 use super::result::{RenderedResult, ResultPlan};
 use super::tool_limit::ToolLimit;
@@ -35,11 +35,11 @@ pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
     pub(super) limit: Option<ToolLimit>,
     pub(super) requires: Option<RequiredCapabilities>,
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     output_schema: Option<Schema>,
-    plan: Option<RunPlan>,
+    pub(super) plan: Option<RunPlan>,
     result: ResultPlan,
-    pack_context: Arc<PackContext>,
+    pub(super) pack_context: Arc<PackContext>,
     pub(super) task: Option<TaskPolicy>,
     /// A digest of what was written.
     pub(super) digest: u64,
@@ -103,21 +103,6 @@ impl CompiledTool {
         self.result.resource_uris()
     }
 
-    /// What its templates see beside its arguments.
-    pub(super) fn pack_context(&self) -> &Arc<PackContext> {
-        &self.pack_context
-    }
-
-    /// What it takes.
-    pub(super) fn compile_inputs(&self) -> &Inputs {
-        &self.inputs
-    }
-
-    /// Its run, where it has one.
-    pub(super) fn plan(&self) -> Option<&RunPlan> {
-        self.plan.as_ref()
-    }
-
     /// Calls it.
     ///
     /// # Errors
@@ -134,10 +119,8 @@ impl CompiledTool {
             .map_or(Ok(()), |requires| requires.check_client(&self.listing.name, &*entry_context.call.client))?;
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget
-            .run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))
-            .map_err(exhausted_refusal)?;
-        let arguments = match bound.map_err(Misfit::refusal) {
+        let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
+        let arguments = match bound.map_err(Refusal::from) {
             Ok(arguments) => arguments,
             Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(ToolAnswer::failure(refusal.message))),
             Err(refusal) => return Err(refusal),
@@ -169,7 +152,7 @@ impl CompiledTool {
         }
         let size = ended.size();
         let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
-        entry_context.budget.run_sized(size, shown).map_err(exhausted_refusal)?
+        entry_context.budget.run_sized(size, shown)?
     }
 
     fn tool_content(&self, shown: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {
@@ -209,7 +192,7 @@ impl CompiledTool {
         let Some(value) = structured else {
             return Err(misfit("missing structured content: the tool declares an `outputSchema`".to_owned()));
         };
-        match schema.violations(value, budget).map_err(exhausted_refusal)? {
+        match schema.violations(value, budget)? {
             violations if violations.is_empty() => Ok(()),
             violations => {
                 Err(misfit(format!("result does not match `outputSchema`:\n{}", violations_message(&violations))))

@@ -1,14 +1,14 @@
 //! Blocks of content, as prompts, results and samples hold them.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Icon, kind_enum};
 use crate::yaml::Spanned;
 
 /// Who says a message. MCP has no `system`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person.

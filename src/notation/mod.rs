@@ -10,7 +10,7 @@ mod request;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::yaml::Spanned;
@@ -142,7 +142,7 @@ pub struct Icon {
 }
 
 /// What an icon is drawn for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Theme {
     /// A light background.
@@ -152,7 +152,7 @@ pub enum Theme {
 }
 
 /// For how long and for whom clients may keep what they were given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
     /// Anybody's cache may keep it.

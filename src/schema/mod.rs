@@ -29,6 +29,7 @@ pub use coerce::{Coercion, coerce, fill_defaults};
 pub use compile::Schema;
 pub use keyword::unknown_keywords;
 pub use lint::{Lint, LintKind, lint};
+pub use pointer::join as join_pointer;
 
 use serde_json::Value;
 

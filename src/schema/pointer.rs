@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The pointer of `segment` beneath `pointer`.
-pub(super) fn join(pointer: &str, segment: &str) -> String {
+pub fn join(pointer: &str, segment: &str) -> String {
     format!("{pointer}/{}", segment.replace('~', "~0").replace('/', "~1"))
 }
 

@@ -54,8 +54,9 @@ struct ProgressState {
     held: Option<ProgressUpdate>,
 }
 
-/// Lots of progress that is told at once, and then each second.
-const PROGRESS_RATE: (u32, u32) = (50, 20);
+/// How many progress notifications are sent at once, and then per second.
+const PROGRESS_BURST: u32 = 50;
+const PROGRESS_PER_SECOND: u32 = 20;
 
 impl RequestClient {
     pub(crate) fn new(
@@ -76,7 +77,7 @@ impl RequestClient {
             token: context.meta.get_progress_token(),
             progress: Mutex::new(ProgressState {
                 last: None,
-                pace: Throttle::new(PROGRESS_RATE.0, PROGRESS_RATE.1),
+                pace: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
                 held: None,
             }),
             level: if spec_version.is_sessionless() {

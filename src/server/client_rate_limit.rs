@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
+use super::throttle::TokenBucket;
 
 /// What a request costs: the time in which a client earns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,17 +37,17 @@ const MAX_CREDIT: Duration = Duration::from_secs(10);
 /// How many clients those without a session stand for, who are counted together.
 const SESSIONLESS_CLIENTS: u32 = 100;
 
-/// What is left of a client's credit: one moment, until which it has used up what it earns.
+/// What is left of a client's credit.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     clients: u32,
-    spent_until: Mutex<Option<Instant>>,
+    bucket: Mutex<TokenBucket>,
 }
 
 impl Default for Allowance {
     /// The allowance of one session.
     fn default() -> Allowance {
-        Allowance { clients: 1, spent_until: Mutex::default() }
+        Allowance { clients: 1, bucket: Mutex::new(TokenBucket::new(MAX_CREDIT)) }
     }
 }
 
@@ -57,18 +57,9 @@ impl Allowance {
         Allowance { clients: SESSIONLESS_CLIENTS, ..Allowance::default() }
     }
 
-    /// Takes what a request costs, or says how long it is too early.
+    /// Takes what a request costs, or returns how long to wait.
     pub(crate) fn spend(&self, cost: Cost) -> Result<(), Duration> {
-        let now = Instant::now();
-        let mut used_until = self.spent_until.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = used_until.map_or(now, |until| until.max(now)) + cost.earning_time() / self.clients;
-        match until.duration_since(now).checked_sub(MAX_CREDIT) {
-            Some(early) if !early.is_zero() => Err(early),
-            _ => {
-                *used_until = Some(until);
-                Ok(())
-            }
-        }
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(cost.earning_time() / self.clients)
     }
 }
 

@@ -30,9 +30,7 @@ pub(crate) async fn complete(
     info.values = completions.values;
     info.values.truncate(CompletionInfo::MAX_VALUES);
     let mut result = CompleteResult::new(info);
-    if spec_version.is_sessionless() {
-        result.meta = Some(snapshot.meta.clone());
-    }
+    result.meta = snapshot.result_meta(spec_version);
     Ok(result)
 }
 

@@ -9,6 +9,7 @@ use crate::catalog::{
     answer::{AnswerBlock, AnswerContents, AnswerMessage, EmbeddedBlock, MediaBlock, TextBlock, TextOrBlob},
     listing,
 };
+use crate::notation;
 
 use super::{
     downgrade::{self, Downgrade},
@@ -76,10 +77,10 @@ fn block(block: AnswerBlock) -> ContentBlock {
     }
 }
 
-fn role(role: listing::Role) -> Role {
+fn role(role: notation::Role) -> Role {
     match role {
-        listing::Role::User => Role::User,
-        listing::Role::Assistant => Role::Assistant,
+        notation::Role::User => Role::User,
+        notation::Role::Assistant => Role::Assistant,
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn every_block_serializes_like_the_catalog() {
         let annotations = Some(listing::Annotations {
-            audience: vec![listing::Role::User],
+            audience: vec![notation::Role::User],
             priority: Some(0.5),
             last_modified: None,
         });
@@ -119,7 +120,7 @@ mod tests {
             |body| EmbeddedBlock { resource: piece(body), annotations: annotations.clone(), meta: meta.clone() };
         let icons = vec![listing::Icon {
             src: "https://x.example/i".into(),
-            theme: Some(listing::Theme::Dark),
+            theme: Some(notation::Theme::Dark),
             ..Default::default()
         }];
         let link = listing::ResourceListing {

@@ -23,41 +23,60 @@ use crate::{
 
 use super::{ConnectionHandler, client::RequestClient, question, session::AdmittedRequest};
 
-/// What of a request matters for its questions.
-pub(crate) struct ResumableRequest<'a> {
+/// A request that calls an entry, as it arrived.
+pub(crate) struct CallRequest<'a> {
     pub(crate) method: &'static str,
     /// The tool or prompt, or the URI.
     pub(crate) name: &'a str,
-    pub(crate) arguments: Option<&'a Object>,
+    pub(crate) arguments: Option<Object>,
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
     pub(crate) detach: bool,
 }
 
-/// What a call came to.
+/// How a call ended.
 pub(crate) enum CallOutcome<T> {
     Done(T),
     /// It waits for answers.
     InputRequired(InputRequiredResult),
-    /// It goes on apart from the request, from here.
-    Detached(Box<Checkpoint>),
+    /// It continues as a task: from the checkpoint, with the arguments.
+    Detached(Box<Checkpoint>, Option<Object>),
+}
+
+impl<T> CallOutcome<T> {
+    /// The response to a request that cannot continue as a task.
+    pub(crate) fn into_response<R>(
+        self,
+        complete: impl FnOnce(T) -> R,
+        input_required: impl FnOnce(InputRequiredResult) -> R,
+    ) -> Result<R, ErrorData> {
+        match self {
+            CallOutcome::Done(answer) => Ok(complete(answer)),
+            CallOutcome::InputRequired(required) => Ok(input_required(required)),
+            CallOutcome::Detached(..) => Err(ErrorData::internal_error("call cannot run as a task", None)),
+        }
+    }
 }
 
 impl ConnectionHandler {
     /// Makes a call for a client, which may be asked on the way.
     pub(crate) async fn run_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
         &self,
-        (request, context): (ResumableRequest<'_>, &RequestContext<RoleServer>),
+        (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
         admitted: &AdmittedRequest,
-        mut call: impl FnMut(CallContext) -> F,
+        call: impl Fn(Option<Object>, CallContext) -> F,
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<CallOutcome<T>, ErrorData> {
         let mut fresh_call = self.call_context(context, &admitted.snapshot);
         fresh_call.detach = request.detach;
         // What waited goes on or is refused, also where nothing asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
-            return self.run(context, Box::pin(call(fresh_call))).await.map(CallOutcome::Done).map_err(refuse);
+            return self
+                .run(context, Box::pin(call(request.arguments, fresh_call)))
+                .await
+                .map(CallOutcome::Done)
+                .map_err(refuse);
         }
         Box::pin(self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse)).await
     }
@@ -65,14 +84,14 @@ impl ConnectionHandler {
     /// The same for a call that may ask, or whose question is answered.
     async fn run_interactive_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
         &self,
-        (request, context): (ResumableRequest<'_>, &RequestContext<RoleServer>),
+        (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
         admitted: &AdmittedRequest,
-        (fresh_call, mut call): (CallContext, impl FnMut(CallContext) -> F),
+        (fresh_call, call): (CallContext, impl Fn(Option<Object>, CallContext) -> F),
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<CallOutcome<T>, ErrorData> {
-        let ResumableRequest { method, name, arguments, responses, state, .. } = request;
+        let CallRequest { method, name, arguments, responses, state, .. } = request;
         let server = &admitted.snapshot.catalog.server().name;
-        let binding = || state_binding(&[server, method, name], arguments);
+        let binding = || state_binding(&[server, method, name], arguments.as_ref());
         let checkpoint = match &state {
             Some(state) => Some(self.open_state(state, &binding())?),
             None => None,
@@ -84,11 +103,11 @@ impl ConnectionHandler {
             Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
             None => fresh_call.clone(),
         };
-        let mut came = self.run(context, Box::pin(call(resumed))).await;
+        let mut came = self.run(context, Box::pin(call(arguments.clone(), resumed))).await;
         // Nothing was done that must not be done twice, so the call begins again.
         if entry_changed(&came) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
             caller.forget_answers();
-            came = self.run(context, Box::pin(call(fresh_call))).await;
+            came = self.run(context, Box::pin(call(arguments.clone(), fresh_call))).await;
         }
         caller.flush_held().await;
         match came {
@@ -97,7 +116,7 @@ impl ConnectionHandler {
                 self.input_required(*asking, &binding(), admitted).map(CallOutcome::InputRequired)
             }
             Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(asking), .. }) => {
-                Ok(CallOutcome::Detached(Box::new(asking.checkpoint)))
+                Ok(CallOutcome::Detached(Box::new(asking.checkpoint), arguments))
             }
             Err(refusal) => Err(refuse(refusal)),
         }

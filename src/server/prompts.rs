@@ -9,17 +9,11 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::CallContext;
+use crate::catalog::answer::{CallContext, PromptAnswer};
 
 use super::{
-    ConnectionHandler,
-    cache_hints::CacheHints,
-    capability::CapabilityKind,
-    content,
-    downgrade::Downgrade,
-    error,
-    input_required::{self, CallOutcome},
-    session::AdmittedRequest,
+    ConnectionHandler, cache_hints::CacheHints, capability::CapabilityKind, content, downgrade::Downgrade, error,
+    input_required::CallRequest, session::AdmittedRequest,
 };
 
 pub(crate) fn list(
@@ -42,31 +36,23 @@ pub(crate) async fn get(
     let admitted = server.admit(CapabilityKind::Prompts, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
     server.charge_call(spec_version, served.catalog.prompt_runs_actions(&request.name)).map_err(error::rate_limited)?;
-    let GetPromptRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
-    let may_ask = served.uses_client || request_state.is_some();
-    let kept_arguments = if may_ask { arguments.take() } else { None };
-    let resumable = input_required::ResumableRequest {
+    let name = request.name.as_str();
+    let call_request = CallRequest {
         method: "prompts/get",
-        name: &name,
-        arguments: kept_arguments.as_ref(),
-        responses: input_responses,
-        state: request_state,
+        name,
+        arguments: request.arguments,
+        responses: request.input_responses,
+        state: request.request_state,
         detach: false,
     };
-    let call = |call: CallContext| {
-        let (name, arguments) = (&name, if may_ask { kept_arguments.clone() } else { arguments.take() });
-        async move { served.catalog.get_prompt(name, arguments, &call).await }
-    };
+    let call = |arguments, call: CallContext| async move { served.catalog.get_prompt(name, arguments, &call).await };
     let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
-    let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
-        CallOutcome::Done(answer) => answer,
-        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools can run as tasks", None)),
-        CallOutcome::InputRequired(required) => return Ok(GetPromptResponse::InputRequired(required)),
+    let complete = |answer: PromptAnswer| {
+        let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
+        result.description = answer.description;
+        result.meta = served.result_meta(spec_version);
+        GetPromptResponse::Complete(result)
     };
-    let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));
-    result.description = answer.description;
-    if spec_version.is_sessionless() {
-        result.meta = Some(served.meta.clone());
-    }
-    Ok(GetPromptResponse::Complete(result))
+    let outcome = server.run_call((call_request, context), &admitted, call, refuse).await?;
+    outcome.into_response(complete, GetPromptResponse::InputRequired)
 }

@@ -9,18 +9,11 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::catalog::answer::CallContext;
+use crate::catalog::answer::{CallContext, ResourceAnswer};
 
 use super::{
-    ConnectionHandler,
-    cache_hints::CacheHints,
-    capability::CapabilityKind,
-    content,
-    downgrade::Downgrade,
-    error,
-    input_required::{self, CallOutcome},
-    session::AdmittedRequest,
-    snapshot,
+    ConnectionHandler, cache_hints::CacheHints, capability::CapabilityKind, content, downgrade::Downgrade, error,
+    input_required::CallRequest, session::AdmittedRequest, snapshot,
 };
 
 pub(crate) fn list(
@@ -58,31 +51,27 @@ pub(crate) async fn read(
     server
         .charge_call(spec_version, served.catalog.resource_runs_actions(&request.uri))
         .map_err(error::rate_limited)?;
-    let ReadResourceRequestParams { uri, input_responses, request_state, .. } = request;
-    let resumable = input_required::ResumableRequest {
+    let uri = request.uri.as_str();
+    let call_request = CallRequest {
         method: "resources/read",
-        name: &uri,
+        name: uri,
         arguments: None,
-        responses: input_responses,
-        state: request_state,
+        responses: request.input_responses,
+        state: request.request_state,
         detach: false,
     };
-    let call = |call: CallContext| {
-        let uri = &uri;
-        async move { served.catalog.read_resource(uri, &call).await }
+    let call = |_, call: CallContext| async move { served.catalog.read_resource(uri, &call).await };
+    let refuse = |refusal| error::resource_error(spec_version, refusal, uri);
+    let complete = |answer: ResourceAnswer| {
+        let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
+        if spec_version.is_sessionless() {
+            let own_scope = answer.cache_scope.map(snapshot::cache_scope);
+            result.meta = Some(served.meta.clone());
+            result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
+            result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
+        }
+        ReadResourceResponse::Complete(result)
     };
-    let refuse = |refusal| error::resource_error(spec_version, refusal, &uri);
-    let answer = match server.run_call((resumable, context), &admitted, call, refuse).await? {
-        CallOutcome::Done(answer) => answer,
-        CallOutcome::Detached(_) => return Err(ErrorData::internal_error("only tools can run as tasks", None)),
-        CallOutcome::InputRequired(required) => return Ok(ReadResourceResponse::InputRequired(required)),
-    };
-    let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));
-    if spec_version.is_sessionless() {
-        let own_scope = answer.cache_scope.map(|scope| snapshot::cache_scope(Some(scope)));
-        result.meta = Some(served.meta.clone());
-        result.ttl_ms = Some(answer.ttl_ms.unwrap_or(served.ttl_ms));
-        result.cache_scope = Some(own_scope.unwrap_or_else(|| served.cache_scope));
-    }
-    Ok(ReadResourceResponse::Complete(result))
+    let outcome = server.run_call((call_request, context), &admitted, call, refuse).await?;
+    outcome.into_response(complete, ReadResourceResponse::InputRequired)
 }

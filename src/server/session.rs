@@ -47,8 +47,9 @@ pub(crate) struct Session {
     pub(crate) allowance: Allowance,
 }
 
-/// Log messages that are sent at once, and then each second.
-const LOG_RATE: (u32, u32) = (200, 50);
+/// How many log messages are sent at once, and then per second.
+const LOG_BURST: u32 = 200;
+const LOGS_PER_SECOND: u32 = 50;
 
 impl Default for Session {
     fn default() -> Session {
@@ -59,7 +60,7 @@ impl Default for Session {
             accepted_fingerprints: Mutex::default(),
             subscription_added: Notify::default(),
             level: Mutex::new(LogLevel::Info),
-            log_throttle: Mutex::new(Throttle::new(LOG_RATE.0, LOG_RATE.1)),
+            log_throttle: Mutex::new(Throttle::new(LOG_BURST, LOGS_PER_SECOND)),
             roots: Mutex::default(),
             allowance: Allowance::default(),
         }

@@ -7,19 +7,20 @@ use std::{
 };
 
 use rmcp::model::{
-    CacheScope, JsonObject, MetaObject, Prompt, PromptArgument, ProtocolVersion, Resource, ResourceTemplate,
-    ServerConfig, Skill, Tool,
+    CacheScope, JsonObject, MetaObject, Prompt, ProtocolVersion, Resource, ResourceTemplate, ServerConfig, Skill, Tool,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::action::{ChangeNotification, ListKind};
 use crate::catalog::{Catalog, has_mcp_headers, listing};
 use crate::digest::Digest;
+use crate::notation;
 
 use super::{
     Changes, ServeOptions,
     capability::{self, ChangeCapabilities, DeclaredCapabilities},
     pagination::PagedList,
+    session::SpecVersion,
     structured_content::{self, OutputShape},
 };
 
@@ -123,6 +124,11 @@ impl CatalogSnapshot {
         Some(hasher.finish())
     }
 
+    /// The `_meta` of a result: who answers, for versions without a session.
+    pub(crate) fn result_meta(&self, spec_version: SpecVersion) -> Option<MetaObject> {
+        spec_version.is_sessionless().then(|| self.meta.clone())
+    }
+
     fn build(
         catalog: Arc<Catalog>,
         news: Revisions,
@@ -147,20 +153,14 @@ impl CatalogSnapshot {
             config: capability::server_config(server, kinds, promised),
             meta: server_info_meta(server),
             ttl_ms: server.ttl_ms.unwrap_or(0),
-            cache_scope: cache_scope(server.cache_scope),
+            cache_scope: server.cache_scope.map_or(CacheScope::Private, cache_scope),
             page_size: server.page_size.unwrap_or(DEFAULT_PAGE_SIZE).max(1),
             session_tools: session_tools.unwrap_or_else(|| tools.clone()),
             tools,
-            prompts: PagedList::new(lists.prompts.iter().map(prompt).collect(), list_fingerprint(&lists.prompts)),
+            prompts: convert_list(&lists.prompts),
             resources: PagedList::new(lists.resources.iter().map(resource).collect(), uris_fingerprint(lists)),
-            resource_templates: PagedList::new(
-                lists.resource_templates.iter().map(resource_template).collect(),
-                list_fingerprint(&lists.resource_templates),
-            ),
-            skills: PagedList::new(
-                lists.skills.iter().filter_map(convert_via_json).collect(),
-                list_fingerprint(&lists.skills),
-            ),
+            resource_templates: convert_list(&lists.resource_templates),
+            skills: convert_list(&lists.skills),
             header_schemas: header_schemas(&lists.tools),
             output_shapes: shapes,
             catalog,
@@ -182,10 +182,10 @@ fn server_info_meta(server: &listing::ServerInfo) -> MetaObject {
     meta
 }
 
-pub(crate) fn cache_scope(scope: Option<listing::CacheScope>) -> CacheScope {
+pub(crate) fn cache_scope(scope: notation::CacheScope) -> CacheScope {
     match scope {
-        Some(listing::CacheScope::Public) => CacheScope::Public,
-        Some(listing::CacheScope::Private) | None => CacheScope::Private,
+        notation::CacheScope::Public => CacheScope::Public,
+        notation::CacheScope::Private => CacheScope::Private,
     }
 }
 
@@ -211,6 +211,10 @@ pub(crate) fn convert_via_json<T: DeserializeOwned>(listing: &impl Serialize) ->
     serde_json::from_value(value).inspect_err(|error| tracing::error!(%error, "cannot convert listing")).ok()
 }
 
+fn convert_list<T: DeserializeOwned + Clone>(listings: &[impl Serialize]) -> PagedList<T> {
+    PagedList::new(listings.iter().filter_map(convert_via_json).collect(), list_fingerprint(listings))
+}
+
 pub(crate) fn icons(icons: &[listing::Icon]) -> Option<Vec<rmcp::model::Icon>> {
     if icons.is_empty() { None } else { convert_via_json(&icons) }
 }
@@ -226,24 +230,6 @@ fn tool(listing: &listing::ToolListing) -> Tool {
     tool
 }
 
-fn prompt(listing: &listing::PromptListing) -> Prompt {
-    let arguments: Vec<_> = listing.arguments.iter().map(prompt_argument).collect();
-    let arguments = (!arguments.is_empty()).then_some(arguments);
-    let mut prompt = Prompt::new(listing.name.clone(), listing.description.clone(), arguments);
-    prompt.title = listing.title.clone();
-    prompt.icons = icons(&listing.icons);
-    prompt.meta = listing.meta.clone().map(MetaObject);
-    prompt
-}
-
-fn prompt_argument(listing: &listing::PromptArgumentListing) -> PromptArgument {
-    let mut argument = PromptArgument::new(listing.name.clone());
-    argument.title = listing.title.clone();
-    argument.description = listing.description.clone();
-    argument.required = listing.required.then_some(true);
-    argument
-}
-
 pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
     let mut resource = Resource::new(listing.uri.clone(), listing.name.clone());
     resource.title = listing.title.clone();
@@ -254,17 +240,6 @@ pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
     resource.annotations = listing.annotations.as_ref().and_then(convert_via_json);
     resource.meta = listing.meta.clone().map(MetaObject);
     resource
-}
-
-fn resource_template(listing: &listing::ResourceTemplateListing) -> ResourceTemplate {
-    let mut template = ResourceTemplate::new(listing.uri_template.clone(), listing.name.clone());
-    template.title = listing.title.clone();
-    template.description = listing.description.clone();
-    template.mime_type = listing.mime_type.clone();
-    template.icons = icons(&listing.icons);
-    template.annotations = listing.annotations.as_ref().and_then(convert_via_json);
-    template.meta = listing.meta.clone().map(MetaObject);
-    template
 }
 
 /// Every version that is spoken here, oldest first.

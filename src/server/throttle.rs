@@ -1,45 +1,59 @@
-//! How fast a client is told of what goes on: beyond it, messages are left out and counted, and of progress only the
-//! newest is kept.
+//! The token bucket that limits what a client may request, and how fast it is sent log messages and progress.
 
 use tokio::time::{Duration, Instant};
 
-/// Lets through so many at once, and then so many a second.
+/// A token bucket whose tokens are time: the client earns them as time passes, up to a maximum. All of its state is the
+/// instant until which earnings are spent (the generic cell rate algorithm).
+#[derive(Debug)]
+pub(crate) struct TokenBucket {
+    max: Duration,
+    spent_until: Option<Instant>,
+}
+
+impl TokenBucket {
+    pub(crate) fn new(max: Duration) -> TokenBucket {
+        TokenBucket { max, spent_until: None }
+    }
+
+    /// Takes `cost`, or returns how long to wait for it.
+    pub(crate) fn take(&mut self, cost: Duration) -> Result<(), Duration> {
+        let now = Instant::now();
+        let until = self.spent_until.map_or(now, |until| until.max(now)) + cost;
+        match until.duration_since(now).checked_sub(self.max) {
+            Some(wait) if !wait.is_zero() => Err(wait),
+            _ => {
+                self.spent_until = Some(until);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Passes a burst of messages, then a number per second; counts those that it drops.
 #[derive(Debug)]
 pub(crate) struct Throttle {
-    burst: f64,
-    per_second: f64,
-    tokens: f64,
-    refilled_at: Option<Instant>,
-    /// How many were not let through since the last that was.
+    bucket: TokenBucket,
+    interval: Duration,
+    /// How many were dropped since the last that passed.
     dropped: u64,
 }
 
 impl Throttle {
     pub(crate) fn new(burst: u32, per_second: u32) -> Throttle {
-        Throttle {
-            burst: burst.into(),
-            per_second: per_second.into(),
-            tokens: burst.into(),
-            refilled_at: None,
-            dropped: 0,
-        }
+        let interval = Duration::from_secs(1) / per_second;
+        Throttle { bucket: TokenBucket::new(interval * burst), interval, dropped: 0 }
     }
 
-    /// Lets one through, with how many were held back before it, or holds it back.
+    /// Passes a message, with how many were dropped before it, or drops it.
     pub(crate) fn try_pass(&mut self) -> Option<u64> {
-        let now = Instant::now();
-        let idle = self.refilled_at.map_or(Duration::ZERO, |since| now.duration_since(since));
-        self.refilled_at = Some(now);
-        self.tokens = (self.tokens + idle.as_secs_f64() * self.per_second).min(self.burst);
-        if self.tokens < 1.0 {
+        if self.bucket.take(self.interval).is_err() {
             self.dropped += 1;
             return None;
         }
-        self.tokens -= 1.0;
         Some(std::mem::take(&mut self.dropped))
     }
 
-    /// How many have been held back since the last that was let through; they are then forgotten.
+    /// Returns how many were dropped since the last that passed, and resets the count.
     pub(crate) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }

@@ -19,7 +19,7 @@ use super::{
     content,
     downgrade::Downgrade,
     error,
-    input_required::{self, CallOutcome},
+    input_required::{CallOutcome, CallRequest},
     session::{AdmittedRequest, SpecVersion},
     structured_content, tasks,
 };
@@ -49,7 +49,7 @@ pub(crate) async fn call(
         let refused = ToolAnswer::failure(error::rate_limited(wait).message);
         return Ok(CallToolResponse::Complete(tool_result(refused, &request.name, &admitted)));
     }
-    let CallToolRequestParams { name, mut arguments, input_responses, request_state, .. } = request;
+    let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
     let rule = match tasks::task_policy(&name, &admitted, context) {
         Ok(rule) => rule,
         Err(refusal) => return error_response(error::refusal_error(refusal), &name, &admitted),
@@ -59,28 +59,24 @@ pub(crate) async fn call(
         admitted.snapshot.catalog.check_tool_requirements(&name, &caller).map_err(error::refusal_error)?;
         return tasks::start_task(server, (name.into_owned(), arguments), None, rule, (admitted, context));
     }
-    let may_ask = admitted.snapshot.uses_client || rule.is_some() || request_state.is_some();
-    let kept_arguments = if may_ask { arguments.take() } else { None };
-    let resumable = input_required::ResumableRequest {
+    let call_request = CallRequest {
         method: "tools/call",
         name: &name,
-        arguments: kept_arguments.as_ref(),
+        arguments,
         responses: input_responses,
         state: request_state,
         detach: rule.is_some(),
     };
-    let catalog = &admitted.snapshot.catalog;
-    let call = |call: CallContext| {
-        let (name, arguments) = (&name, if may_ask { kept_arguments.clone() } else { arguments.take() });
-        async move { catalog.call_tool(name, arguments, &call).await }
-    };
-    match (server.run_call((resumable, context), &admitted, call, error::refusal_error).await, rule) {
-        (Ok(CallOutcome::Done(answer)), _) => Ok(CallToolResponse::Complete(tool_result(answer, &name, &admitted))),
-        (Ok(CallOutcome::InputRequired(required)), _) => Ok(CallToolResponse::InputRequired(required)),
-        (Ok(CallOutcome::Detached(checkpoint)), Some(rule)) => {
-            tasks::start_task(server, (name.into_owned(), kept_arguments), Some(*checkpoint), rule, (admitted, context))
+    let (catalog, tool) = (&admitted.snapshot.catalog, &*name);
+    let call = |arguments, call: CallContext| async move { catalog.call_tool(tool, arguments, &call).await };
+    match (server.run_call((call_request, context), &admitted, call, error::refusal_error).await, rule) {
+        (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(rule)) => {
+            tasks::start_task(server, (name.into_owned(), arguments), Some(*checkpoint), rule, (admitted, context))
         }
-        (Ok(CallOutcome::Detached(_)), None) => Err(ErrorData::internal_error("tool cannot run as a task", None)),
+        (Ok(outcome), _) => outcome.into_response(
+            |answer| CallToolResponse::Complete(tool_result(answer, &name, &admitted)),
+            CallToolResponse::InputRequired,
+        ),
         (Err(error), _) => error_response(error, &name, &admitted),
     }
 }
@@ -105,8 +101,6 @@ pub(crate) fn tool_result(answer: ToolAnswer, name: &str, admitted: &AdmittedReq
         }
         _ => None,
     };
-    if spec_version.is_sessionless() {
-        result.meta = Some(admitted.snapshot.meta.clone());
-    }
+    result.meta = admitted.snapshot.result_meta(spec_version);
     result
 }

@@ -90,7 +90,7 @@ fn report_no_variable(of: &ResourceCompletion, resource: &CompiledResource, find
 /// A whole URI is told only where no other variable is needed for it.
 fn check_uri((of, variable): (&ResourceCompletion, &str), resource: &CompiledResource, findings: &mut Findings) {
     let mut names = resource.template.variables().iter().map(|variable| variable.name.as_str());
-    let Some(other) = names.find(|name| *name != variable && resource.inputs().requires(name)) else { return };
+    let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if of.uri {
         let words = format!("cannot complete the URI of `{}`: it also requires `{other}`", *of.name);
         let fault = findings.report.error(Code::Conflict, of.name.location.span(), words);

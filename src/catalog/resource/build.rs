@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD;
 use crate::catalog::block::{check_icons, check_mime_type, listed_annotations, listed_icons, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
-use crate::catalog::http_settings;
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
 use crate::catalog::prompt::EntryBuildContext;
@@ -45,7 +44,6 @@ impl CompiledResource {
         if let Some(ResourceContent::Run(plan, _)) = &mut content {
             plan.set_outcome_reads(&compiler.steps_read, pack_context.entry_digest(digest));
         }
-        let scope = written.cache_scope.map(http_settings::cache_scope);
         let inputs = inputs?;
         Some(CompiledResource {
             template,
@@ -53,7 +51,7 @@ impl CompiledResource {
             completions: sources?,
             pack_context: pack_context.clone(),
             ttl_ms: written.ttl_ms,
-            cache_scope: scope,
+            cache_scope: written.cache_scope,
             title,
             description,
             mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),

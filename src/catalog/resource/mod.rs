@@ -18,6 +18,7 @@ use crate::action::RunPlan;
 use crate::budget::Budget;
 use crate::diagnostic::truncate;
 use crate::files::{Folder, mime_by_name, rfc3339};
+use crate::notation::CacheScope;
 use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
 
@@ -27,8 +28,7 @@ use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
 use super::file;
 use super::inputs::{ConfinedCall, Inputs, Misfit};
-use super::listing::{self, Annotations, CacheScope, Object};
-use super::refusal::{exhausted_refusal, render_refusal};
+use super::listing::{self, Annotations, Object};
 use super::resource_root::ResourceRoot;
 use super::result::{RenderedResult, ResultPlan};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
@@ -52,7 +52,7 @@ pub(super) struct CompiledResource {
     annotations: Option<Annotations>,
     meta: Option<Object>,
     size: Option<u64>,
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     content: ResourceContent,
     /// A digest of what was written.
     pub(super) digest: u64,
@@ -83,11 +83,6 @@ pub(super) enum ReadOutcome {
 }
 
 impl CompiledResource {
-    /// What it takes.
-    pub(super) fn inputs(&self) -> &Inputs {
-        &self.inputs
-    }
-
     /// Its run, where it has one.
     pub(super) fn plan(&self) -> Option<&RunPlan> {
         match &self.content {
@@ -262,12 +257,10 @@ impl CompiledResource {
     ) -> Result<ReadOutcome, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let wrong = |misfit: Misfit| misfit.refusal().with_data(json!({ "uri": uri }));
+        let wrong = |misfit: Misfit| Refusal::from(misfit).with_data(json!({ "uri": uri }));
         let budget = entry_context.entry_budget(self.plan());
         let entry_context = &entry_context.with_budget(&budget);
-        let bound = budget
-            .run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))
-            .map_err(exhausted_refusal)?;
+        let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))?;
         let arguments = bound.map_err(wrong)?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
@@ -275,15 +268,10 @@ impl CompiledResource {
             entry_context.ensure_not_resumed()?;
         }
         let body = match &self.content {
-            ResourceContent::Text(text) => {
-                (TextOrBlob::Text(text.render(&scope).map_err(render_refusal)?.0), "text/plain".to_owned())
-            }
+            ResourceContent::Text(text) => (TextOrBlob::Text(text.render(&scope)?.0), "text/plain".to_owned()),
             ResourceContent::Blob(bytes) => {
                 let encode = || TextOrBlob::Blob(STANDARD.encode(bytes));
-                (
-                    budget.run_sized(bytes.len(), encode).map_err(exhausted_refusal)?,
-                    "application/octet-stream".to_owned(),
-                )
+                (budget.run_sized(bytes.len(), encode)?, "application/octet-stream".to_owned())
             }
             ResourceContent::File(folder, file) => file::read_body((folder, file), MAX_RESOURCE_BYTES, uri, &budget)?,
             ResourceContent::FileTemplate { folder, literal, path } => {
@@ -328,7 +316,7 @@ impl CompiledResource {
         }
         let (budget, size) = (entry_context.budget, ended.size());
         let shown = || result.render(Some(ended), scope);
-        let body = match budget.run_sized(size, shown).map_err(exhausted_refusal)?? {
+        let body = match budget.run_sized(size, shown)?? {
             RenderedResult::Content(made, _) => return Ok(ReadOutcome::Blocks(made)),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),
             RenderedResult::Value(Value::String(text)) => (TextOrBlob::Text(text), "text/plain".to_owned()),

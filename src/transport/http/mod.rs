@@ -13,7 +13,6 @@ mod connections;
 mod descriptors;
 mod event_stream;
 mod guard;
-mod large;
 mod presence;
 mod redact;
 mod revoked;
@@ -23,6 +22,7 @@ mod sse;
 mod streams;
 
 use std::{
+    future::poll_fn,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -51,7 +51,6 @@ use self::{
     connection::HttpConnection,
     connections::Connections,
     guard::{AccessGuard, Denied},
-    large::Large,
     sessions::Sessions,
     sse::SsePaths,
 };
@@ -328,7 +327,12 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
     };
     let handled = http_server.service.handle(Request::from_parts(parts, body));
     let mut response = match &reserved {
-        Some(reservation) => Large::new(Box::pin(handled), reservation.clone()).await.map(Body::new),
+        Some(reservation) => {
+            let mut handled = Box::pin(handled);
+            poll_fn(|context| block_if_large(reservation.bytes(), || handled.as_mut().poll(context)))
+                .await
+                .map(Body::new)
+        }
         None => handled.await.map(Body::new),
     };
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
@@ -336,7 +340,6 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     if let Some(reservation) = reserved {
-        response = response.map(|body| Body::new(Large::new(body, reservation.clone())));
         response.extensions_mut().insert(reservation);
     }
     response
