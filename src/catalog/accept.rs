@@ -1,5 +1,4 @@
-//! Whether what was built may be put to use: the same question at the start, at each reload, and for one request from
-//! the command line.
+//! Decides whether a built catalog may be used: at startup, at each reload, and for one request from the command line.
 
 use std::net::SocketAddr;
 use std::ops::Deref;

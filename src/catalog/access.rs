@@ -1,4 +1,4 @@
-//! Who may ask over HTTP, as far as the manifest says: in the form in which it is compared with each request.
+//! Access rules over HTTP from the manifest, in the form in which requests are checked.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! What calls into a catalog are given and what they answer, in no protocol's words.
+//! The context of calls into a catalog, and their results, independent of protocol versions.
 //!
-//! The blocks serialise in MCP's JSON. What is not here: codes of errors, which server/ alone knows.
+//! Blocks serialize as MCP's JSON. Error codes are not here: server/ chooses them.
 
 use std::{collections::BTreeMap, sync::Arc};
 

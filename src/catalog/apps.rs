@@ -1,6 +1,4 @@
-//! What extensions of the protocol say by data alone: MCP Apps (`ui://`), and the capabilities of the server.
-//!
-//! All of it is passed on as it was written. Where the shape is known, what no client will understand is said.
+//! Checks data of protocol extensions that is passed on as written: MCP Apps (`ui://`) and declared capabilities.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What steps and tests give to entries that they name, held against what those take, as far as it is known at load.
+//! Checks the arguments that steps and tests pass to other entries, as far as they are known at load.
 
 use std::collections::BTreeSet;
 

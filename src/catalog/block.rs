@@ -1,4 +1,4 @@
-//! Blocks of content: checked, and made anew at each call.
+//! Content blocks: compiled at load, rendered at each call.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,9 @@ use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Tex
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
-use super::file;
-use super::listing::{Annotations, Icon, Object, ResourceListing};
+use super::file::{self, check_mime_type};
+use super::icons::{check_icons, listed_icons};
+use super::listing::{Annotations, Object, ResourceListing};
 use super::reference::References;
 
 /// A block of content that is ready to be made.
@@ -493,68 +494,5 @@ pub(super) fn listed_annotations(written: &notation::Annotations, compiler: &mut
         audience: written.audience.clone().unwrap_or_default(),
         priority: written.priority.as_ref().map(|priority| priority.value),
         last_modified: written.last_modified.as_ref().map(|modified| modified.value.clone()),
-    }
-}
-
-/// Icons as clients see them.
-pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
-    written
-        .unwrap_or_default()
-        .iter()
-        .map(|icon| Icon {
-            src: icon.src.as_ref().map(|src| src.value.clone()).unwrap_or_default(),
-            mime_type: icon.mime_type.clone(),
-            sizes: icon.sizes.clone().unwrap_or_default(),
-            theme: icon.theme,
-        })
-        .collect()
-}
-
-/// Warns of what is no MIME type: `text/markdown` is one, `markdown` none.
-pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
-    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
-    compiler
-        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
-        .help("use two parts, such as `text/markdown` or `image/png`");
-}
-
-/// Whether a text is a MIME type (RFC 6838), with parameters or without.
-fn is_mime_type(text: &str) -> bool {
-    let fine = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
-    let part = |part: &str| !part.is_empty() && part.chars().all(fine);
-    let essence = text.split(';').next().unwrap_or_default().trim_end();
-    essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
-}
-
-/// Whether a text is a size of an icon: `48x48`, or `any`.
-fn is_icon_size(text: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
-    text == "any" || text.split_once('x').is_some_and(|(width, height)| number(width) && number(height))
-}
-
-/// Checks where icons come from, and what is said of them.
-pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
-    for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
-        let place = |key: &str, compiler: &Compiler<'_>| {
-            compiler.findings.documents.value_at(at, &format!("/icons/{nth}/{key}"))
-        };
-        let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
-        check_mime_type(mime_type.as_ref(), compiler);
-        for size in icon.sizes.iter().flatten().filter(|size| !is_icon_size(size)) {
-            let words = format!("invalid icon size `{size}`");
-            compiler
-                .warning(Code::BadValue, place("sizes", compiler), words)
-                .help("use a size such as `48x48`, or `any`");
-        }
-        match &icon.src {
-            None => {
-                let place = compiler.findings.documents.value_at(at, &format!("/icons/{nth}"));
-                compiler.error(Code::MissingKey, place, "missing key `src` in icon");
-            }
-            Some(src) if !src.starts_with("https:") && !src.starts_with("data:") => {
-                compiler.error(Code::BadValue, src.location, "invalid icon `src`, expected an `https:` or `data:` URI");
-            }
-            Some(_) => {}
-        }
     }
 }

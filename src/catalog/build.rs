@@ -1,4 +1,4 @@
-//! From what was written to what is true: every entry of every pack, or a report with every fault.
+//! Builds a catalog from loaded packs, or a report with every error.
 
 use std::collections::HashSet;
 use std::sync::Arc;

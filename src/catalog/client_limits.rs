@@ -1,4 +1,4 @@
-//! Warnings about what works, and what some client will not take well.
+//! Warns of tool names and counts that exceed the limits of some clients.
 
 use indexmap::IndexMap;
 

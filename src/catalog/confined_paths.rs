@@ -1,4 +1,4 @@
-//! Arguments that must be paths inside the client's roots.
+//! Resolves arguments that must be paths inside the client's roots.
 
 use std::path::{Path, PathBuf};
 

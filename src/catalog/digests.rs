@@ -1,4 +1,4 @@
-//! What was written, in digests: what tells an entry that was edited, though no list shows it.
+//! Digests of entries as written, which show an edit that no list shows.
 
 use crate::compile::Findings;
 use crate::digest::Digest;

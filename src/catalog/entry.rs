@@ -1,4 +1,4 @@
-//! What prompts, resources and tools have in common: their run, their scope, and how both are used by a call.
+//! The parts that prompts, resources and tools share: pack, run, scope and call context.
 
 use std::sync::Arc;
 use std::time;

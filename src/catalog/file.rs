@@ -1,4 +1,4 @@
-//! Files as what an answer holds: their bytes, or the body of a resource.
+//! Reads files as bytes or as the body of a resource, and checks MIME types.
 
 use std::path::Path;
 
@@ -7,7 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::budget::Budget;
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
 use crate::files::{FileError, Folder, mime_of};
+use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind, TextOrBlob};
 use super::resource::not_found_refusal;
@@ -66,4 +69,20 @@ fn decode_body(bytes: Vec<u8>, name: &str) -> (TextOrBlob, String) {
         Err(error) => TextOrBlob::Blob(STANDARD.encode(error.into_bytes())),
     };
     (body, mime_type)
+}
+
+/// Warns of what is no MIME type: `text/markdown` is one, `markdown` none.
+pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) {
+    let Some(written) = written.filter(|written| !is_mime_type(written)) else { return };
+    compiler
+        .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
+        .help("use two parts, such as `text/markdown` or `image/png`");
+}
+
+/// Whether a text is a MIME type (RFC 6838), with parameters or without.
+fn is_mime_type(text: &str) -> bool {
+    let fine = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
+    let part = |part: &str| !part.is_empty() && part.chars().all(fine);
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
 }

@@ -1,4 +1,4 @@
-//! What the server is called, and how it listens.
+//! Checks the `server` and `http` keys of a manifest.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::world::TracePropagation;
 use crate::yaml::Spanned;
 
 use super::access::{HttpAccess, TokenDigest, normalize_origin};
-use super::block::{check_icons, listed_icons};
+use super::icons::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::ServerInfo;
 

@@ -1,4 +1,4 @@
-//! What an entry takes: its arguments as a JSON Schema, their defaults, and how they are bound.
+//! The inputs of an entry: its arguments as a JSON Schema, their defaults, and their binding at a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

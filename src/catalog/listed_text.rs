@@ -1,4 +1,4 @@
-//! Texts that stand in lists: `title`, `description`, `instructions`. They are filled in at load, when no call is known.
+//! Renders listed texts (`title`, `description`, `instructions`) at load, before any call.
 
 use std::sync::Arc;
 

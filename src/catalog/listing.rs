@@ -1,6 +1,6 @@
-//! What a client sees of a server: the server itself and the entries of its lists.
+//! The server and the entries of its lists as clients see them.
 //!
-//! These serialise in MCP's own JSON, and are compared by value to tell which lists a reload has changed.
+//! They serialize as MCP's JSON, and are compared by value to find the lists that a reload has changed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The manifest's own tests: checked, not run.
+//! Checks the tests of a manifest; it does not run them.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! `x-mcp-header`: arguments that HTTP repeats in headers. A client drops a tool in which one stands wrongly.
+//! Checks `x-mcp-header`: clients drop a tool in which it is misplaced.
 
 use serde_json::{Map, Value};
 

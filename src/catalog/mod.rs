@@ -1,7 +1,6 @@
-//! What is true: the checked, immutable catalog that is served.
+//! The catalog: compiled, immutable tools, prompts and resources, built from loaded packs and called by the server.
 //!
-//! [`build`] makes it of what was loaded, or says everything that is wrong. A call begins and ends on one catalog.
-//! What is not here: the protocol's versions and codes (server/), and when a catalog is replaced (reload/).
+//! A call uses one catalog from beginning to end. Protocol versions and error codes are in server/, reloads in reload/.
 
 mod accept;
 mod access;
@@ -15,6 +14,7 @@ mod redacting_client;
 mod entry;
 pub mod listing;
 mod file;
+mod icons;
 mod mcp_header;
 mod inputs;
 mod tool_limit;
@@ -32,6 +32,7 @@ mod routes;
 mod server_limits;
 mod skill;
 mod refusal;
+mod resolve;
 mod tool;
 mod manifest_tests;
 mod confined_paths;
@@ -43,25 +44,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde_json::json;
 
 use crate::action::{ListKind, McpClient, RunPlan};
-use crate::diagnostic::{one_line, truncate};
+use crate::diagnostic::truncate;
 use crate::redact::Redactor;
 use crate::template::{Template, Uri};
-use crate::uri::check_uri;
 use crate::world::TracePropagation;
 
-use answer::{
-    AnswerBlock, AnswerContents, AnswerMessage, CallContext, CompletionRequest, CompletionResult, CompletionTarget,
-    EmbeddedBlock, PromptAnswer, Refusal, RefusalKind, ResourceAnswer, TaskPolicy, ToolAnswer,
-};
-use block::RenderedBlock;
-use complete::{CompletionQuery, ResourceCompletion};
-use entry::{EntryContext, PackContext};
+use answer::{AnswerMessage, CallContext, PromptAnswer, Refusal, RefusalKind, TaskPolicy, ToolAnswer};
+use entry::EntryContext;
 use inputs::Inputs;
 use listing::{Lists, Object, ServerInfo};
-use resource::{ReadOutcome, not_found_refusal};
 use routes::{Route, Routes};
 
 pub use accept::{AcceptError, Candidate, HttpUsage, SettingsAtStart, Usage};
@@ -129,12 +122,6 @@ impl Catalog {
         &self.lists
     }
 
-    /// Whether anything can be completed.
-    pub fn has_completions(&self) -> bool {
-        self.prompts.values().any(|prompt| !prompt.completions.is_empty())
-            || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
-    }
-
     /// Goes on counting the calls of tools with limits where an earlier catalog is.
     pub fn inherit_tool_usage(&self, earlier: &Catalog) {
         for tool in self.tools.values() {
@@ -172,30 +159,12 @@ impl Catalog {
         self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
     }
 
-    /// Whether an argument is completed by acting on the world.
-    pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
-        let sources = match &request.target {
-            CompletionTarget::Prompt(name) => {
-                let prompt = self.prompts.get(name);
-                prompt.map(|prompt| &prompt.completions)
-            }
-            CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
-        };
-        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(complete::CompletionSource::runs_actions)
-    }
-
     /// Whether one of these resources acts, or might, where its URI is known only at a call.
     fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
         uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
             true => self.resource_runs_actions(uri.source()),
             false => self.resources.iter().any(|resource| resource.plan().is_some()),
         })
-    }
-
-    /// The template that is written so, or whose URI it is.
-    fn find_template(&self, uri: &str) -> Option<&resource::CompiledResource> {
-        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
-        written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
     }
 
     /// Whether skills are served, though there may be none at the moment.
@@ -297,197 +266,12 @@ impl Catalog {
         Ok(PromptAnswer { description: prompt.listing.description.clone(), messages })
     }
 
-    /// Reads a resource.
-    ///
-    /// # Errors
-    /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
-    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceAnswer, Refusal> {
-        let budget = call.budget();
-        let entry_context = EntryContext::new(call, self, &budget);
-        self.read_route(uri, self.routes.find(uri), &entry_context).await
-    }
-
-    async fn read_route(
-        &self,
-        uri: &str,
-        route: Option<Route<'_>>,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<ResourceAnswer, Refusal> {
-        let (resource, values) = match route {
-            Some(Route::Skill(file)) => {
-                return file.read(uri, entry_context.budget);
-            }
-            Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
-            None => (None, IndexMap::new()),
-        };
-        let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
-        let contents = match resource.read(uri, values, entry_context).await? {
-            ReadOutcome::Contents(contents) => contents,
-            ReadOutcome::Blocks(made) => {
-                self.blocks_to_contents((uri, &resource.pack_context), made, entry_context).await?
-            }
-        };
-        Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
-    }
-
-    /// Whether a resource of a pack answers a URI.
-    fn has_for(&self, pack_context: &PackContext, uri: &str) -> bool {
-        self.routes.find_in_pack(pack_context, uri).is_some()
-    }
-
-    /// Reads a resource for an entry of a pack.
-    async fn read_for_pack(
-        &self,
-        uri: &str,
-        pack_context: &PackContext,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerContents>, Refusal> {
-        let route = self.routes.find_in_pack(pack_context, uri);
-        Ok(self.read_route(uri, route, entry_context).await?.contents)
-    }
-
     /// The resource that answers a URI to clients, and the values of its variables; `None` where none does.
     fn find_resource(&self, uri: &str) -> Option<(&resource::CompiledResource, IndexMap<String, String>)> {
         match self.routes.find(uri)? {
             Route::Resource(nth, values) => Some((self.resources.get(nth)?, values)),
             Route::Skill(_) => None,
         }
-    }
-
-    /// Blocks whose resources are read.
-    async fn resolve_blocks(
-        &self,
-        made: Vec<RenderedBlock>,
-        pack_context: &PackContext,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerBlock>, Refusal> {
-        let mut blocks = Vec::with_capacity(made.len());
-        for one in made {
-            match one {
-                RenderedBlock::Block(block) => blocks.push(block),
-                RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
-                RenderedBlock::ServerResource { uri, annotations, meta } => {
-                    let embedding = entry_context.nested()?;
-                    let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
-                    let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
-                    let embed =
-                        |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
-                    blocks.extend(contents.into_iter().map(|contents| AnswerBlock::Resource(embed(contents))));
-                }
-            }
-        }
-        Ok(blocks)
-    }
-
-    /// A resource that was made of blocks: its texts, and what they embed.
-    async fn blocks_to_contents(
-        &self,
-        (uri, pack_context): (&str, &PackContext),
-        made: Vec<RenderedBlock>,
-        entry_context: &EntryContext<'_>,
-    ) -> Result<Vec<AnswerContents>, Refusal> {
-        let blocks = self.resolve_blocks(made, pack_context, entry_context).await?;
-        let mut contents = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            let (mime_type, body) = match block {
-                AnswerBlock::Text(text) => ("text/plain".to_owned(), answer::TextOrBlob::Text(text.text)),
-                AnswerBlock::Image(media) | AnswerBlock::Audio(media) => {
-                    (media.mime_type, answer::TextOrBlob::Blob(media.data))
-                }
-                AnswerBlock::Resource(embedded) => {
-                    contents.push(embedded.resource);
-                    continue;
-                }
-                AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), answer::TextOrBlob::Text(link.uri)),
-            };
-            contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
-        }
-        Ok(contents)
-    }
-
-    /// A link with what the catalog knows of the resource that it names.
-    fn complete_link(&self, link: listing::ResourceListing) -> listing::ResourceListing {
-        let known = match self.routes.find(&link.uri) {
-            Some(Route::Skill(file)) => Some(file.listing.clone()),
-            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.listing(link.uri.clone())),
-            None => None,
-        };
-        let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
-        let Some(known) = known else {
-            let name = if link.name.is_empty() { last() } else { link.name.clone() };
-            return listing::ResourceListing { name, ..link };
-        };
-        listing::ResourceListing {
-            name: if link.name.is_empty() { known.name } else { link.name },
-            title: link.title.or(known.title),
-            description: link.description.or(known.description),
-            mime_type: link.mime_type.or(known.mime_type),
-            size: link.size.or(known.size),
-            ..link
-        }
-    }
-
-    /// Completes an argument of a prompt or of a resource template.
-    ///
-    /// # Errors
-    /// There is no such prompt, template or argument.
-    pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
-        let budget = call.budget();
-        let entry_context = &EntryContext::new(call, self, &budget);
-        let query = CompletionQuery { argument: &request.argument, given: &request.context, entry_context };
-        let values = match &request.target {
-            CompletionTarget::Prompt(name) => self.find_completed_prompt(name, &request.argument)?.values(query).await,
-            CompletionTarget::Template(uri) => {
-                self.find_completed_template(uri, &request.argument)?.completion_values(query).await
-            }
-        };
-        Ok(complete::rank_values(&values.unwrap_or_default(), &request.value, &budget))
-    }
-
-    /// The prompt of this name, which has this argument.
-    fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<complete::CompletionOwner<'_>, Refusal> {
-        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let prompt = self.prompts.get(name);
-        let prompt =
-            prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
-        if prompt.listing.arguments.iter().any(|known| known.name == argument) {
-            return Ok(prompt.completion_owner());
-        }
-        Err(unknown(format!("unknown argument `{}` of prompt `{name}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
-    }
-
-    /// The resource that is written so, or answers this URI, and has this variable.
-    fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&resource::CompiledResource, Refusal> {
-        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
-        let resource = self
-            .find_template(uri)
-            .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
-        if resource.template.variables().iter().any(|known| known.name == variable) {
-            return Ok(resource);
-        }
-        Err(unknown(format!(
-            "unknown variable `{}` of `{}`",
-            truncate(variable, MAX_SHOWN_NAME_CHARS),
-            resource.template.as_str()
-        )))
-    }
-
-    /// What a resource answers to an entry of a pack whose argument is completed by it.
-    async fn resource_values(
-        &self,
-        of: &ResourceCompletion,
-        pack_context: &PackContext,
-        query: CompletionQuery<'_>,
-    ) -> Vec<String> {
-        let Some(resource) = complete::find_resource(&self.resources, of, pack_context) else { return Vec::new() };
-        let Some(variable) = complete::find_variable(resource, of, query.argument) else { return Vec::new() };
-        let values =
-            resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
-        if !of.uri {
-            return values;
-        }
-        let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
-        values.into_iter().map(uri).collect()
     }
 
     /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where
@@ -534,27 +318,5 @@ impl Catalog {
         let tools = self.tools.values().filter_map(|tool| tool.plan.as_ref());
         let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
-    }
-}
-
-/// Nothing answers what may not even be a URI.
-fn no_resource_refusal(uri: &str) -> Refusal {
-    match check_uri(uri) {
-        Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
-        Err(fault) => {
-            let words = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
-            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
-        }
-    }
-}
-
-/// A question cannot be put in the middle of a text: a client without a session would begin it again.
-fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
-    match refusal.kind {
-        RefusalKind::InputRequired => {
-            let words = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
-            Refusal::new(RefusalKind::Internal, words)
-        }
-        _ => refusal,
     }
 }

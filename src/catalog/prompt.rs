@@ -1,4 +1,4 @@
-//! Prompts: checked, and rendered.
+//! Prompts: compiled at load, rendered at each call.
 
 use std::sync::Arc;
 
@@ -12,9 +12,10 @@ use crate::template::{Scope, Template, Text, Uri};
 use crate::yaml::Spanned;
 
 use super::answer::{AnswerBlock, Refusal, RefusalKind};
-use super::block::{BlockPlan, RenderedBlock, check_icons, listed_icons};
+use super::block::{BlockPlan, RenderedBlock};
 use super::complete::{CompletionOwner, CompletionSources, compile_sources};
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
+use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size};
 use super::listed_text::listed_text;
 use super::listing::{self, Object};

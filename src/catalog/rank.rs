@@ -1,4 +1,4 @@
-//! Completion candidates in the order in which a person probably wants them.
+//! Ranks completion candidates.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;

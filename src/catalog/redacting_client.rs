@@ -1,4 +1,4 @@
-//! The client as steps see it: what they tell it holds not where on the machine the server is.
+//! A client for steps that hides the folder of the pack in log messages and progress.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! References among entries: noted while entries are built, and checked when all are known.
+//! Collects references between entries while they are built, and checks them once all entries are known.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What went wrong, in words for whoever called.
+//! Converts errors of templates, budgets and actions into refusals.
 
 use serde_json::Value;
 

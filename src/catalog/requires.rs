@@ -1,4 +1,4 @@
-//! What a tool requires of the client that calls it, in MCP's own words.
+//! Checks the client capabilities that a tool requires (`requires`).
 
 use serde_json::{Map, Value, json};
 

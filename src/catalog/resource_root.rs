@@ -1,4 +1,4 @@
-//! Roots: folders of which every matching file is a resource.
+//! `root`: a folder of which every matching file is a resource.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `result`: what is made of an outcome.
+//! `result`: turns the outcome of a run into the result of an entry.
 
 use serde_json::Value;
 

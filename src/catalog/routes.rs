@@ -1,4 +1,4 @@
-//! Which entry answers a URI: of the pack that takes in others, before any of theirs.
+//! Routes a URI to an entry; the importing pack comes before the packs that it imports.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

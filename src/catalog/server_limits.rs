@@ -1,4 +1,4 @@
-//! What the whole server may use at once, whoever calls it. What is not here: the limits of one tool (`limit`).
+//! Limits of the whole server (`server.limits`). Limits of one tool are in `tool_limit`.
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;

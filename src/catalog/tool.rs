@@ -1,4 +1,4 @@
-//! Tools: checked, and called.
+//! Tools: compiled at load, called by clients and steps.
 
 use std::sync::Arc;
 
@@ -17,9 +17,10 @@ use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, ToolAnswer};
-use super::block::{RenderedBlock, check_icons, listed_icons};
+use super::block::RenderedBlock;
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
+use super::icons::{check_icons, listed_icons};
 use super::inputs::{ConfinedCall, Inputs, arguments_size, split_argument_pointer, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};

@@ -1,7 +1,6 @@
-//! How often a tool may be called, and how many of its calls may run at once.
+//! `rateLimit` and `concurrency`: how often a tool may be called, and how many calls may run at once.
 //!
-//! A refusal says when to try again. Nothing waits and no timer runs: the calls of the last while are remembered, and
-//! counted when the next one comes. What is not here: what any one client may ask for (server/).
+//! Calls never wait: a refusal says when to retry. Limits per client are in server/.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

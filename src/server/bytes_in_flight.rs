@@ -1,9 +1,7 @@
-//! The bytes of requests and answers that are under way: in the process, and for each peer. What is under way is
-//! answered, whatever it takes; what would take more waits.
+//! Accounts for the bytes of requests and answers in flight, per process and per peer, and makes large ones wait.
 //!
-//! Whoever holds bytes has a [`Reservation`], which gives them back when it is dropped. A small request never waits for
-//! others: however much they have under way, a peer that asks for little is served. And whoever waits does not count
-//! against who is first in line: what waits for each other goes on, one after another.
+//! A [`Reservation`] holds bytes until it is dropped. Small requests never wait for other peers, and requests that wait
+//! for each other proceed one after another.
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,4 @@
-//! What a list of 2026-07-28 says of itself: who answers, and for how long it may be kept.
-//!
-//! What is not here: what one resource says of its own (`resources`).
+//! Adds `_meta` and cache hints to the results of 2026-07-28. Hints of one resource are in `resources`.
 
 use rmcp::model::{
     GetSkillResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult,

@@ -1,4 +1,4 @@
-//! What is declared: the truth about the catalog at the time.
+//! Server capabilities, derived from the current catalog.
 
 use rmcp::model::{
     Implementation, PromptsCapability, ResourcesCapability, SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig,

@@ -1,4 +1,4 @@
-//! Which lists a new catalog has changed, by value, and what was written anew beside them.
+//! Compares two catalogs: changed lists, and entries that were edited without a change of their listing.
 
 use std::{
     collections::{HashMap, HashSet},

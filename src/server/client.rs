@@ -1,5 +1,4 @@
-//! The client of one request, as the catalog's actions see it: asked in place where it has a session, with its next
-//! request where it has none.
+//! The client of one request as actions see it: asked within a session, or by an `input_required` result without one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

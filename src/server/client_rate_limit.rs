@@ -1,7 +1,4 @@
-//! What one client may ask for, whatever the manifest says: so much that only one that runs wild ever meets it.
-//!
-//! A call that acts on the world costs more than one that only says something. What is not here: the limits that an
-//! author sets for a tool (catalog/).
+//! Rate limit per client, set so high that only runaway clients meet it. Limits of one tool are in catalog/.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! Answers in the protocol's own types.
+//! Converts answers of the catalog into protocol types.
 
 use rmcp::model::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, MetaObject, PromptMessage,

@@ -1,4 +1,4 @@
-//! Requests that rmcp has no type for: methods that nobody knows, and known ones whose parameters do not fit.
+//! Explains requests that rmcp has no type for: unknown methods, and known methods with invalid params.
 
 use rmcp::{
     RoleServer,

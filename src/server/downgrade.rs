@@ -1,7 +1,4 @@
-//! What older versions do not know: left out, or said in a way that they know.
-//!
-//! Their schemas are open, and most of their clients are patient; some are not. Structured results have their own way
-//! (`structured`).
+//! Removes or rewrites fields and blocks that older versions do not know. See also `structured_content`.
 
 use rmcp::model::{
     Annotations, ContentBlock, EmbeddedResource, Prompt, Resource, ResourceContents, ResourceTemplate, ServerConfig,

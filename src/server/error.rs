@@ -1,4 +1,4 @@
-//! The one place where a refusal becomes an error of the protocol.
+//! Maps refusals to JSON-RPC errors.
 
 use std::time::Duration;
 

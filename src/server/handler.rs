@@ -1,4 +1,4 @@
-//! The table of methods: what rmcp calls, and the file that answers it.
+//! The table of methods: dispatches each request of rmcp to the file that answers it.
 
 use std::borrow::Cow;
 

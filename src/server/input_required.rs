@@ -1,7 +1,7 @@
-//! Calls that may have to ask their client: where one comes from, and how its question leaves.
+//! Calls that may ask the client.
 //!
-//! With a session the question is put and awaited inside the call. In 2026-07-28 the call ends with an
-//! `input_required` result, and a later request brings the answers and the sealed state (basic/patterns/mrtr).
+//! In a session the question is sent and awaited within the call. In 2026-07-28 the call ends with an `input_required`
+//! result, and a later request brings the answers and the sealed state (basic/patterns/mrtr).
 
 use std::{future::Future, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The catalog that is served at the moment, and word of its successors.
+//! The catalog that is currently served, and its replacement.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,

@@ -1,4 +1,4 @@
-//! `logging/setLevel`, which sessions have; in 2026-07-28 each request says its own level.
+//! `logging/setLevel` of sessions; in 2026-07-28 each request has its own level.
 
 use rmcp::{
     RoleServer,

@@ -1,25 +1,22 @@
-//! Where messages come from and go to: standard input and output, and HTTP.
+//! Transports: carry JSON-RPC messages over stdio, Streamable HTTP and HTTP+SSE. Requests are answered in server/.
 //!
-//! # A transport
+//! # Writing a transport
 //!
-//! is one type in one file that implements [`Transport`], and is handed to [`serve`]. The handler behind it knows neither
-//! bytes nor sockets, and serves both generations of the protocol, in one connection if the peer so wishes. The trait
-//! has three functions:
-//! - `receive` waits for the next message of the peer; `None` ends the connection, once what is under way is answered.
-//!   It is dropped and called anew whenever something else happens, so what it has half done must outlast that.
-//! - `send` takes a message for the peer. What it does before it returns happens in the order of the messages; the
-//!   future that it returns may wait for the peer, and nobody waits with it but whoever said that message.
+//! A transport is a type that implements [`Transport`] and is passed to [`serve`]. The handler behind it knows neither bytes
+//! nor sockets, and serves every protocol version, even mixed on one connection. The trait has three functions:
+//! - `receive` waits for the next message of the peer; `None` ends the connection once pending requests are answered.
+//!   It is dropped and called again whenever something else happens, so partial work must be kept outside of its future.
+//! - `send` takes a message for the peer. Work before it returns happens in the order of the messages; the returned future
+//!   may wait for the peer, and delays only the sender of that message.
 //! - `close` is called at the end.
 //!
-//! What each must see to itself, and how the ones that are here do:
-//! - A request is answered once or, when it was cancelled, not at all. What is no message gets its error, and what comes
-//!   after it is served (`exchange`, which reads bytes, and keeps account of what is under way).
-//! - A peer that does not read costs bounded memory, and nobody else any time (`outbox`, `http::event_channel`).
-//! - When the peer is gone, or the server is told to stop, it ends within a second.
+//! A transport is responsible for the following:
+//! - A request is answered once or, if it was cancelled, not at all. Invalid messages get an error, and later ones are
+//!   served (`exchange`, which parses messages and tracks pending requests).
+//! - A peer that does not read costs bounded memory and delays no other peer (`outbox`, `http::event_channel`).
+//! - It ends within a second when the peer is gone or the server stops.
 //!
-//! `stdio` is the one for pipes, `http::session` the one for all that comes over HTTP, `tests::memory` the smallest.
-//!
-//! What is not here: what requests mean (server/).
+//! `stdio` is the transport for pipes, `http::session_transport` the one for HTTP, `tests::memory` the smallest.
 
 mod batch;
 mod exchange;

@@ -1,4 +1,4 @@
-//! A reload obeys the rules of a start, and says what came of it.
+//! A reload obeys the rules of a start, and reports its outcome.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! An HTTP API on this machine, for examples that call one, which remembers what it was asked.
+//! A local HTTP API for examples, which records its requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,6 +1,6 @@
-//! The house: rooms in one order, one door for each foreign crate, functions of a size that can be read.
+//! Holds the architecture: order of rooms, one door per foreign crate, length of functions.
 //!
-//! What is held here is what `src/lib.rs` and `Cargo.toml` say; both are read, not repeated.
+//! The rules are read from `src/lib.rs` and `Cargo.toml`, not repeated here.
 
 use std::collections::BTreeMap;
 use std::fs;

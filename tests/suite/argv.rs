@@ -1,4 +1,4 @@
-//! What of a call's values becomes the command line and the environment of a program.
+//! Values of a call in the command line and environment of a program.
 
 use folio::catalog::build;
 use folio::diagnostic::render_lines;

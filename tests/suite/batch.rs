@@ -1,4 +1,4 @@
-//! Batches of 2025-03-26: several messages in one list, answered in one list.
+//! Batches of 2025-03-26.
 
 use serde_json::{Value, json};
 

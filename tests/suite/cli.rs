@@ -1,4 +1,4 @@
-//! The command line does what its `--help` says.
+//! The command line does what `--help` documents.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Questions to the client: put in place in a session, answered with the next request in 2026-07-28.
+//! Questions to the client: within a session, or answered with the next request in 2026-07-28.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Arguments that must be paths inside the folders that the client works on.
+//! Arguments that must be paths inside the client's roots.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Completion offers what can be used: whatever it offers is taken, and what it leads to can be read.
+//! Completion offers only values that are accepted and lead to readable resources.
 
 use std::os::unix::fs::symlink;
 

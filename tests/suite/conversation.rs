@@ -1,4 +1,4 @@
-//! What every client may expect, whatever its version and its wire.
+//! Behaviour for every client, on every version and transport.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Every server in `examples/servers/` is checked, and used as its reader would use it.
+//! Every server in `examples/servers/` passes its check and works as documented.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Clients that take what they can get: the server's memory stays within bounds, and whoever asks for little is served.
+//! Greedy clients: memory stays bounded, and modest clients are served.
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! A server as a child of the test, and clients of both generations that speak raw JSON-RPC to it.
+//! A server as a child process, and clients of every version that speak raw JSON-RPC to it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;

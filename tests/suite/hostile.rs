@@ -1,4 +1,4 @@
-//! What nobody should write, and somebody does: each has its error at its place, and the server goes on.
+//! Hostile manifests: each error is reported at its place, and the server continues.
 
 use std::fs;
 use std::net::TcpListener;

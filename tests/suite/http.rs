@@ -1,4 +1,4 @@
-//! Streamable HTTP: sessions, requests that stand for themselves, and who may ask at all.
+//! Streamable HTTP: sessions, sessionless requests and access control.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

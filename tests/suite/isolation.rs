@@ -1,4 +1,4 @@
-//! Nothing that a caller sends, or that a pack has been written to do, keeps the server from its other clients.
+//! No caller and no pack keeps the server from its other clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

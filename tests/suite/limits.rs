@@ -1,4 +1,4 @@
-//! How much one may ask for, and what a client must be capable of: refused in words that say what to do.
+//! Rate limits and required client capabilities.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Many clients, the worst of them: nobody is slowed down, and nothing stays behind.
+//! Many clients at once, bad ones among them: none is slowed down, and nothing leaks.
 #![cfg(target_os = "linux")]
 
 use std::fs;

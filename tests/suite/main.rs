@@ -1,6 +1,6 @@
-//! The built program, asked over real pipes and sockets as a client would ask it.
+//! End-to-end tests of the program over real pipes and sockets.
 //!
-//! Each module is one promise. What is not here: tests of a room from within, which stand in that room.
+//! Each module tests one feature. Unit tests are in their rooms.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What a run tells its client on the way: log messages, progress, and word of changes.
+//! Notifications during a run: log messages, progress and changes.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Which of several packs answers a URI.
+//! Which of several packs serves a URI.
 
 use serde_json::{Value, json};
 

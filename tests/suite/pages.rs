@@ -1,4 +1,4 @@
-//! Pages that name the tests which hold what they say.
+//! Parses pages that name the tests of their claims.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Programs: so many at once, none that outlives its call or its server, and none that reaches into its server.
+//! Programs: limits, cleanup after a call or a server, and isolation from the server.
 #![cfg(target_os = "linux")]
 
 use std::fs;

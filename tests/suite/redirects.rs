@@ -1,4 +1,4 @@
-//! What follows a redirect to another host, and what stays.
+//! Headers and secrets on a redirect to another host.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

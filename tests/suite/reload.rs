@@ -1,4 +1,4 @@
-//! An edit is seen, however it is saved; and nothing that was agreed or begun is broken by it.
+//! A saved edit is served, and breaks no session and no running call.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What a tool answers, and what its `outputSchema` asks of it.
+//! Results of tools, and their `outputSchema`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `tests/safety.md` repeats docs/safety.md, sentence by sentence, with the tests that hold each.
+//! `tests/safety.md` lists the tests for each sentence of docs/safety.md.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of the manifest: generated, checked in, valid, and of one mind with the program.
+//! The JSON Schema of the manifest: generated, checked in, valid, and consistent with the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};

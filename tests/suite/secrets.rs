@@ -1,4 +1,4 @@
-//! No secret leaves, however it is written, wherever it is cut, and in whatever field.
+//! No secret leaves, in any encoding, cut or field.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

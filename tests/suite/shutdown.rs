@@ -1,4 +1,4 @@
-//! The end: in order, within a second, and nothing is left behind.
+//! Shutdown: orderly, within a second, and without leftovers.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Skills: by the extension to whoever knows it, and as plain resources to everybody else.
+//! Skills: by the extension, and as plain resources for other clients.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! `tests/specification.md` says what the specification asks, and which tests hold it: it is held to what there is.
+//! `tests/specification.md` lists the tests for each requirement of the specification.
 
 use std::collections::BTreeSet;
 

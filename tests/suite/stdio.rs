@@ -1,4 +1,4 @@
-//! The pipe: one peer, any generation, whatever it writes.
+//! One peer on a pipe, in every version, with valid and invalid input.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A run of several steps: what is taken, in which order, what later steps see of it, and how it ends.
+//! Runs of several steps: selection, order, scope and outcome.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! The streams of sessions over HTTP: taken up where they broke off, several beside each other, and watched for whether
-//! anybody is at the other end.
+//! Streams of HTTP sessions: resumed, parallel, and checked for a live client.
 
 use std::time::Instant;
 

@@ -1,5 +1,4 @@
-//! The supervisor under attack by the programs that it has started: what one does to it delays or ends its own call, and
-//! others are told why; and nothing outlives the server, whatever has become of its supervisor.
+//! Programs that attack the supervisor affect only their own call, and nothing outlives the server.
 #![cfg(target_os = "linux")]
 
 use std::time::{Duration, Instant};

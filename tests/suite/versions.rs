@@ -1,4 +1,4 @@
-//! What each version is told: nothing that it does not know, and everything that it does.
+//! Each version gets everything that it knows, and nothing else.
 
 use serde_json::{Value, json};
 

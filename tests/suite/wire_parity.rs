@@ -1,4 +1,4 @@
-//! The same request gets the same reply over stdio, Streamable HTTP and HTTP+SSE, in every version.
+//! A request gets the same reply over stdio, Streamable HTTP and HTTP+SSE, in every version.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Sources of completion as they were written: checked, and made ready to be asked.
+//! Compiles completion sources (`complete`).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The files that a glob finds, by the paths that are offered.
+//! Completes from the files that match a glob.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,6 @@
-//! Completion: where the values of an argument come from, and which of them fit what was typed.
+//! Completion of prompt arguments and URI variables.
 //!
-//! What is offered can be used: whatever the argument would refuse is left out, and an argument that is part of a
-//! resource's URI is completed by that resource itself. What is not here: how a source is checked (`build`), and how
-//! values are ordered (`rank`).
+//! Only values that the argument accepts are offered. Sources are compiled in `build`; `rank` orders values.
 
 mod build;
 mod files;
@@ -15,17 +13,21 @@ use serde_json::Value;
 
 use crate::action::{OutcomeBody, RunOutcome, RunPlan, Selection};
 use crate::budget::Budget;
+use crate::diagnostic::truncate;
 use crate::yaml::Spanned;
 
-use super::answer::CompletionResult;
+use super::answer::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
 use super::entry::{EntryContext, PackContext};
 use super::inputs::Inputs;
 use super::rank::rank;
+use super::resource::CompiledResource;
+use super::{Catalog, MAX_SHOWN_NAME_CHARS, MAX_SHOWN_URI_CHARS};
 
 pub(super) use build::{compile_sources, warn_of_tool_completions};
 use files::GlobFiles;
 pub(super) use files::MAX_COMPLETED_FILES;
-pub(super) use resource::{ResourceLookup, check_sources, find_resource, find_variable};
+pub(super) use resource::{ResourceLookup, check_sources};
+use resource::{find_resource, find_variable};
 
 /// How many values an answer holds (MCP's own limit).
 const MAX_COMPLETION_VALUES: usize = 100;
@@ -103,13 +105,102 @@ impl CompletionSource {
     }
 }
 
+impl Catalog {
+    /// Whether anything can be completed.
+    pub fn has_completions(&self) -> bool {
+        self.prompts.values().any(|prompt| !prompt.completions.is_empty())
+            || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
+    }
+
+    /// Whether an argument is completed by acting on the world.
+    pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
+        let sources = match &request.target {
+            CompletionTarget::Prompt(name) => {
+                let prompt = self.prompts.get(name);
+                prompt.map(|prompt| &prompt.completions)
+            }
+            CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
+        };
+        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(CompletionSource::runs_actions)
+    }
+
+    /// The template that is written so, or whose URI it is.
+    fn find_template(&self, uri: &str) -> Option<&CompiledResource> {
+        let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
+        written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
+    }
+
+    /// Completes an argument of a prompt or of a resource template.
+    ///
+    /// # Errors
+    /// There is no such prompt, template or argument.
+    pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
+        let budget = call.budget();
+        let entry_context = &EntryContext::new(call, self, &budget);
+        let query = CompletionQuery { argument: &request.argument, given: &request.context, entry_context };
+        let values = match &request.target {
+            CompletionTarget::Prompt(name) => self.find_completed_prompt(name, &request.argument)?.values(query).await,
+            CompletionTarget::Template(uri) => {
+                self.find_completed_template(uri, &request.argument)?.completion_values(query).await
+            }
+        };
+        Ok(rank_values(&values.unwrap_or_default(), &request.value, &budget))
+    }
+
+    /// The prompt of this name, which has this argument.
+    fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<CompletionOwner<'_>, Refusal> {
+        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let prompt = self.prompts.get(name);
+        let prompt =
+            prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
+        if prompt.listing.arguments.iter().any(|known| known.name == argument) {
+            return Ok(prompt.completion_owner());
+        }
+        Err(unknown(format!("unknown argument `{}` of prompt `{name}`", truncate(argument, MAX_SHOWN_NAME_CHARS))))
+    }
+
+    /// The resource that is written so, or answers this URI, and has this variable.
+    fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&CompiledResource, Refusal> {
+        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let resource = self
+            .find_template(uri)
+            .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
+        if resource.template.variables().iter().any(|known| known.name == variable) {
+            return Ok(resource);
+        }
+        Err(unknown(format!(
+            "unknown variable `{}` of `{}`",
+            truncate(variable, MAX_SHOWN_NAME_CHARS),
+            resource.template.as_str()
+        )))
+    }
+
+    /// What a resource answers to an entry of a pack whose argument is completed by it.
+    async fn resource_values(
+        &self,
+        of: &ResourceCompletion,
+        pack_context: &PackContext,
+        query: CompletionQuery<'_>,
+    ) -> Vec<String> {
+        let Some(resource) = find_resource(&self.resources, of, pack_context) else { return Vec::new() };
+        let Some(variable) = find_variable(resource, of, query.argument) else { return Vec::new() };
+        let values =
+            resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
+        if !of.uri {
+            return values;
+        }
+        let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
+        values.into_iter().map(uri).collect()
+    }
+}
+
 /// What is typed beyond so many characters begins no value.
 const MAX_TYPED_CHARS: usize = 256;
 /// What it costs to look at a value, beside its letters.
 const VALUE_OVERHEAD_BYTES: usize = 256;
 
 /// At most a hundred values that fit what was typed: of many, while the other tasks of the thread go on elsewhere.
-pub(super) fn rank_values(all: &[String], typed: &str, budget: &Budget) -> CompletionResult {
+fn rank_values(all: &[String], typed: &str, budget: &Budget) -> CompletionResult {
     budget.run_sized(work_size(all), || match_values(all, typed)).unwrap_or_default()
 }
 

@@ -1,5 +1,4 @@
-//! Completion and resources: which resource and variable is meant, whether that can be, and whether files that are
-//! offered can be read.
+//! Completion from the variables of a resource: lookup, and checks at load.
 
 use std::sync::Arc;
 

@@ -1,13 +1,15 @@
-//! Resources as they were written: checked, and made ready to be read.
+//! Compiles resources.
 
 use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::catalog::block::{check_icons, check_mime_type, listed_annotations, listed_icons, strip_whitespace};
+use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
+use crate::catalog::file::check_mime_type;
+use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
 use crate::catalog::prompt::EntryBuildContext;

@@ -1,6 +1,4 @@
-//! Resources and resource templates: listed and read.
-//!
-//! What is not here: how they are checked (`build`).
+//! Resources and resource templates: listed, read and completed.
 
 mod build;
 mod path_values;

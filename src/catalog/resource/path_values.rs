@@ -1,4 +1,4 @@
-//! The files that the path of a resource template can name: `docs/{{name}}.md` turned round, for completion.
+//! Completes the variables of a templated file path, such as `docs/{{name}}.md`, from the files that exist.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Which folders are skills, and what stands in them.
+//! Finds the skills of a pack and lists their files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

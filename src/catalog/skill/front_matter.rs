@@ -1,4 +1,4 @@
-//! The front matter of a SKILL.md, held against the rules of the Agent Skills format.
+//! Checks the front matter of a SKILL.md against the Agent Skills format.
 
 use serde_json::Value;
 

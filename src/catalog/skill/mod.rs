@@ -1,7 +1,6 @@
-//! Skills: folders with a SKILL.md, of which every file is a resource.
+//! Skills: folders with a SKILL.md, whose files are resources.
 //!
-//! A skill that breaks a rule of the Agent Skills format, or a limit of the extension, is left out with a warning: the
-//! rest of the server is as good as ever. What is not here: the extension's methods (server/).
+//! An invalid skill is skipped with a warning. The methods of the extension are in server/.
 
 mod collect;
 mod front_matter;

@@ -1,4 +1,4 @@
-//! What callers give, and what of it reaches an action.
+//! Arguments of calls: validation, defaults, and what reaches an action.
 
 use serde_json::json;
 

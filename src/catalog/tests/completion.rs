@@ -1,3 +1,5 @@
+//! Completion from values, files, resources and runs.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Whatever the bytes of a manifest are, and whatever a caller sends.
+//! Arbitrary manifests and arbitrary arguments.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

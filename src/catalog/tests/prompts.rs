@@ -1,4 +1,4 @@
-//! What prompts come to.
+//! Prompts: rendered messages and embedded resources.
 
 use serde_json::json;
 

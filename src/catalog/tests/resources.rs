@@ -1,4 +1,4 @@
-//! What resources hold, and what they never let out.
+//! Resources: their contents, and the files that they must not expose.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Secrets are where they are used, and nowhere that a client reads.
+//! Secrets reach actions, and no field that clients read.
 
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Skills: limits, links and listings.
+
 use std::collections::BTreeMap;
 
 use crate::catalog::{BuildOutcome, build};

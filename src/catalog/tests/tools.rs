@@ -1,4 +1,4 @@
-//! What tools do, and what is made of it.
+//! Tools: runs and results.
 
 use serde_json::json;
 

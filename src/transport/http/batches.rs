@@ -10,9 +10,10 @@ use crate::budget::block_if_large;
 use crate::transport::{batch, message::MessageFault};
 
 use super::{
-    HttpServer, SESSION_ID_HEADER, build_response, error_response,
+    HttpServer, SESSION_ID_HEADER,
     event_channel::{Event, EventPayload},
-    event_stream, is_sessionless, text_response,
+    event_stream, is_sessionless,
+    response::{build_response, error_response, text_response},
 };
 
 /// Answers a batch: in one list, as soon as the last of it is answered; as a stream, where something else must be said

@@ -16,7 +16,7 @@ use crate::{
     transport::message::MessageFault,
 };
 
-use super::RefusedMessage;
+use super::response::RefusedMessage;
 
 /// The largest body that is read.
 pub(super) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;

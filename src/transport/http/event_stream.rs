@@ -12,8 +12,8 @@ use futures_util::{StreamExt, stream};
 use crate::budget::block_if_large;
 
 use super::{
-    build_response,
     event_channel::{Event, EventReader},
+    response::build_response,
 };
 
 /// A response that is a stream: `first`, then what `reader` reads. Where nothing is to be said for as long as

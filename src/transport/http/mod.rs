@@ -15,8 +15,10 @@ mod event_stream;
 mod guard;
 mod presence;
 mod redact;
+mod response;
 mod revoked;
 mod session;
+mod session_transport;
 mod sessions;
 mod sse;
 mod streams;
@@ -32,12 +34,12 @@ use std::{
 use axum::{
     body::{Body, Bytes},
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, Method, StatusCode, header},
     response::Response,
 };
 use http_body::Body as _;
 use rmcp::{
-    model::{ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId},
+    model::{ClientRequest, JsonRpcMessage, ProtocolVersion},
     transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
 use tokio::net::TcpListener;
@@ -50,7 +52,11 @@ use crate::server::{ConnectionHandler, LiveCatalog, Reservation, is_session_meth
 use self::{
     connection::HttpConnection,
     connections::Connections,
-    guard::{AccessGuard, Denied},
+    guard::AccessGuard,
+    response::{
+        RefusedMessage, add_cors_headers, denied_response, error_response, other_path_response, text_response,
+        too_many_sessions,
+    },
     sessions::Sessions,
     sse::SsePaths,
 };
@@ -399,19 +405,6 @@ fn is_removed(method: &str, headers: &HeaderMap) -> bool {
     known && is_session_method(method) || method == "initialize" && is_sessionless(headers)
 }
 
-/// Why a message is refused, and with which status.
-struct RefusedMessage(StatusCode, MessageFault);
-
-impl RefusedMessage {
-    fn response(&self) -> Response {
-        let mut response = error_response(self.0, &self.1);
-        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
-        }
-        response
-    }
-}
-
 /// Refuses what rmcp would refuse without a word that a client could show.
 fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Result<(), RefusedMessage> {
     let bad = |fault: MessageFault| RefusedMessage(StatusCode::BAD_REQUEST, fault);
@@ -440,71 +433,11 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
     Ok(())
 }
 
-/// Says that there can be no more sessions for now.
-fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
-    let fault = MessageFault::busy(id, "too many sessions; try again later");
-    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
-}
-
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take
 /// parameters that do not fit for none at all where none are needed.
 fn is_custom(bytes: &[u8]) -> bool {
     match serde_json::from_slice(bytes) {
         Ok(Incoming::Request(request)) => matches!(request.request, ClientRequest::CustomRequest(_)),
         _ => false,
-    }
-}
-
-fn denied_response(denied: &Denied) -> Response {
-    match denied {
-        Denied::Host => {
-            text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
-        }
-        Denied::Origin => {
-            text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
-        }
-        Denied::Token => {
-            let mut response =
-                text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            response
-        }
-    }
-}
-
-fn other_path_response(path: &str, asked: &str) -> Response {
-    let status = if asked == "/" { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
-}
-
-fn error_response(status: StatusCode, fault: &MessageFault) -> Response {
-    let body = serde_json::to_vec(fault).unwrap_or_default();
-    build_response(status, "application/json", Body::from(body))
-}
-
-fn text_response(status: StatusCode, text: impl Into<String>) -> Response {
-    build_response(status, "text/plain; charset=utf-8", Body::from(text.into()))
-}
-
-fn build_response(status: StatusCode, content_type: &'static str, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-/// Lets a page of an allowed origin read the response: its browser asks for that.
-fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
-    for (name, value) in [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
-        (
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
-        ),
-        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
     }
 }

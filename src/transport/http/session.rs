@@ -6,7 +6,6 @@
 
 use std::{
     collections::VecDeque,
-    convert::Infallible,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,12 +13,8 @@ use std::{
 
 use rmcp::{
     RoleServer,
-    model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, GetExtensions, JsonRpcMessage,
-        ProtocolVersion, RequestId,
-    },
+    model::{GetExtensions, JsonRpcMessage, ProtocolVersion, RequestId},
     service::TxJsonRpcMessage,
-    transport::Transport,
 };
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +31,7 @@ use crate::{
 use super::{
     event_channel::{EventChannel, EventPayload, EventReader},
     presence::Presence,
+    session_transport::SessionTransport,
     streams::SessionStreams,
 };
 
@@ -247,7 +243,7 @@ impl HttpSession {
     }
 
     /// Says what the handler says. Returns what has to wait until the client has read.
-    fn send(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<DelayedEvent> {
+    pub(super) fn send(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<DelayedEvent> {
         if batch::answered_request(&message).is_some() {
             let mut state = self.state();
             let channel = state.streams.route(&message);
@@ -265,20 +261,25 @@ impl HttpSession {
         None
     }
 
+    /// Removes any request that is pending, and returns its id.
+    pub(super) fn take_any_pending(&self) -> Option<RequestId> {
+        self.state().exchange.take_any_pending()
+    }
+
     fn state(&self) -> MutexGuard<'_, HttpSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is said when its reader has read.
-struct DelayedEvent {
+pub(super) struct DelayedEvent {
     channel: Arc<EventChannel>,
     payload: EventPayload,
     reservations: Vec<Arc<Reservation>>,
 }
 
 impl DelayedEvent {
-    async fn push_when_read(self) {
+    pub(super) async fn push_when_read(self) {
         self.channel.wait_for_room().await;
         self.channel.push(self.payload, self.reservations);
     }
@@ -352,62 +353,11 @@ impl HttpSessionState {
     }
 }
 
-/// A session as the handler's side sees it.
-pub(super) struct SessionTransport {
-    session: Arc<HttpSession>,
-    inbox: mpsc::UnboundedReceiver<Incoming>,
-}
-
-impl Transport<RoleServer> for SessionTransport {
-    type Error = Infallible;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        let delayed = self.session.send(message).map(|delayed| Box::pin(delayed.push_when_read()));
-        async move {
-            if let Some(delayed) = delayed {
-                delayed.await;
-            }
-            Ok(())
-        }
-    }
-
-    /// When the session is over, every request that is under way is cancelled: rmcp would wait for their answers.
-    async fn receive(&mut self) -> Option<Incoming> {
-        if !self.session.end_token.is_cancelled() {
-            tokio::select! {
-                biased;
-                () = self.session.end_token.cancelled() => {}
-                message = self.inbox.recv() => return message,
-            }
-        }
-        let given_up = self.session.state().exchange.take_any_pending();
-        given_up.map(|id| {
-            let params = CancelledNotificationParam::new(Some(id), Some("session ended".to_owned()));
-            let cancelled = ClientNotification::CancelledNotification(CancelledNotification::new(params));
-            JsonRpcMessage::notification(cancelled)
-        })
-    }
-
-    async fn close(&mut self) -> Result<(), Infallible> {
-        self.session.end();
-        Ok(())
-    }
-}
-
-impl Drop for SessionTransport {
-    fn drop(&mut self) {
-        self.session.end();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use rmcp::service::OriginatingRequestId;
+    use rmcp::{service::OriginatingRequestId, transport::Transport};
 
     use super::*;
     use crate::{

@@ -25,7 +25,8 @@ use crate::server::LiveCatalog;
 use super::{
     HttpOptions,
     event_channel::{self, Event, EventPayload, EventReader},
-    session::{HttpSession, SessionEnded, SessionTransport},
+    session::{HttpSession, SessionEnded},
+    session_transport::SessionTransport,
 };
 
 /// After how long a client may come again whose stream broke off.

@@ -12,8 +12,12 @@ use axum::{
 use crate::transport;
 
 use super::{
-    HttpServer, connection::HttpConnection, error_response, event_stream, is_json, read_whole_body,
-    session::SessionTransport, sessions::Sessions, text_response, too_many_sessions,
+    HttpServer,
+    connection::HttpConnection,
+    event_stream, is_json, read_whole_body,
+    response::{error_response, text_response, too_many_sessions},
+    session_transport::SessionTransport,
+    sessions::Sessions,
 };
 
 /// Where the stream is, and where messages are posted to: beside the endpoint of Streamable HTTP.

@@ -1,4 +1,4 @@
-//! Streamable HTTP, over real sockets.
+//! Streamable HTTP over real sockets.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

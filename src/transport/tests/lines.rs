@@ -1,4 +1,4 @@
-//! What a peer may write on a pipe, and what it is told.
+//! Lines that a peer may write on a pipe, and their replies.
 
 use serde_json::{Value, json};
 

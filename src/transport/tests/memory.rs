@@ -1,4 +1,4 @@
-//! The smallest transport: two queues. That it works is what the trait's documentation says.
+//! The smallest transport, two queues: it tests the documentation of the trait.
 
 use rmcp::{
     RoleServer,

@@ -1,4 +1,4 @@
-//! The room as a whole, over pipes and sockets.
+//! Tests of the room over pipes and sockets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod http;

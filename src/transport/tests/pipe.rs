@@ -1,4 +1,4 @@
-//! What both generations get, over a pipe.
+//! All versions over a pipe.
 
 use std::{sync::Arc, time::Duration};
 

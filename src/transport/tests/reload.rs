@@ -1,4 +1,4 @@
-//! What clients are told when the catalog is replaced.
+//! Notifications of clients when the catalog is replaced.
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,163 @@
+//! Reads resources, for clients, for steps and for the blocks that embed them.
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use crate::diagnostic::{one_line, truncate};
+use crate::uri::check_uri;
+
+use super::answer::{
+    AnswerBlock, AnswerContents, CallContext, EmbeddedBlock, Refusal, RefusalKind, ResourceAnswer, TextOrBlob,
+};
+use super::block::RenderedBlock;
+use super::entry::{EntryContext, PackContext};
+use super::listing::ResourceListing;
+use super::resource::{ReadOutcome, not_found_refusal};
+use super::routes::Route;
+use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
+
+impl Catalog {
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
+    pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceAnswer, Refusal> {
+        let budget = call.budget();
+        let entry_context = EntryContext::new(call, self, &budget);
+        self.read_route(uri, self.routes.find(uri), &entry_context).await
+    }
+
+    async fn read_route(
+        &self,
+        uri: &str,
+        route: Option<Route<'_>>,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<ResourceAnswer, Refusal> {
+        let (resource, values) = match route {
+            Some(Route::Skill(file)) => {
+                return file.read(uri, entry_context.budget);
+            }
+            Some(Route::Resource(nth, values)) => (self.resources.get(nth), values),
+            None => (None, IndexMap::new()),
+        };
+        let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
+        let contents = match resource.read(uri, values, entry_context).await? {
+            ReadOutcome::Contents(contents) => contents,
+            ReadOutcome::Blocks(made) => {
+                self.blocks_to_contents((uri, &resource.pack_context), made, entry_context).await?
+            }
+        };
+        Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
+    }
+
+    /// Whether a resource of a pack answers a URI.
+    pub(super) fn has_for(&self, pack_context: &PackContext, uri: &str) -> bool {
+        self.routes.find_in_pack(pack_context, uri).is_some()
+    }
+
+    /// Reads a resource for an entry of a pack.
+    pub(super) async fn read_for_pack(
+        &self,
+        uri: &str,
+        pack_context: &PackContext,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerContents>, Refusal> {
+        let route = self.routes.find_in_pack(pack_context, uri);
+        Ok(self.read_route(uri, route, entry_context).await?.contents)
+    }
+
+    /// Blocks whose resources are read.
+    pub(super) async fn resolve_blocks(
+        &self,
+        made: Vec<RenderedBlock>,
+        pack_context: &PackContext,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerBlock>, Refusal> {
+        let mut blocks = Vec::with_capacity(made.len());
+        for one in made {
+            match one {
+                RenderedBlock::Block(block) => blocks.push(block),
+                RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
+                RenderedBlock::ServerResource { uri, annotations, meta } => {
+                    let embedding = entry_context.nested()?;
+                    let contents = Box::pin(self.read_for_pack(&uri, pack_context, &embedding)).await;
+                    let contents = contents.map_err(|refusal| reject_embedded_question(&uri, refusal))?;
+                    let embed =
+                        |resource| EmbeddedBlock { resource, annotations: annotations.clone(), meta: meta.clone() };
+                    blocks.extend(contents.into_iter().map(|contents| AnswerBlock::Resource(embed(contents))));
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// A resource that was made of blocks: its texts, and what they embed.
+    async fn blocks_to_contents(
+        &self,
+        (uri, pack_context): (&str, &PackContext),
+        made: Vec<RenderedBlock>,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Vec<AnswerContents>, Refusal> {
+        let blocks = self.resolve_blocks(made, pack_context, entry_context).await?;
+        let mut contents = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let (mime_type, body) = match block {
+                AnswerBlock::Text(text) => ("text/plain".to_owned(), TextOrBlob::Text(text.text)),
+                AnswerBlock::Image(media) | AnswerBlock::Audio(media) => {
+                    (media.mime_type, TextOrBlob::Blob(media.data))
+                }
+                AnswerBlock::Resource(embedded) => {
+                    contents.push(embedded.resource);
+                    continue;
+                }
+                AnswerBlock::ResourceLink(link) => ("text/uri-list".to_owned(), TextOrBlob::Text(link.uri)),
+            };
+            contents.push(AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None });
+        }
+        Ok(contents)
+    }
+
+    /// A link with what the catalog knows of the resource that it names.
+    fn complete_link(&self, link: ResourceListing) -> ResourceListing {
+        let known = match self.routes.find(&link.uri) {
+            Some(Route::Skill(file)) => Some(file.listing.clone()),
+            Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.listing(link.uri.clone())),
+            None => None,
+        };
+        let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
+        let Some(known) = known else {
+            let name = if link.name.is_empty() { last() } else { link.name.clone() };
+            return ResourceListing { name, ..link };
+        };
+        ResourceListing {
+            name: if link.name.is_empty() { known.name } else { link.name },
+            title: link.title.or(known.title),
+            description: link.description.or(known.description),
+            mime_type: link.mime_type.or(known.mime_type),
+            size: link.size.or(known.size),
+            ..link
+        }
+    }
+}
+
+/// Nothing answers what may not even be a URI.
+fn no_resource_refusal(uri: &str) -> Refusal {
+    match check_uri(uri) {
+        Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
+        Err(fault) => {
+            let words = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
+        }
+    }
+}
+
+/// A question cannot be put in the middle of a text: a client without a session would begin it again.
+fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
+    match refusal.kind {
+        RefusalKind::InputRequired => {
+            let words = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
+            Refusal::new(RefusalKind::Internal, words)
+        }
+        _ => refusal,
+    }
+}

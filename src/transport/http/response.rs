@@ -1,0 +1,85 @@
+//! Builds the responses that rmcp does not: errors, plain text and CORS headers.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use rmcp::model::RequestId;
+
+use crate::transport::message::MessageFault;
+
+use super::guard::Denied;
+
+/// Why a message is refused, and with which status.
+pub(super) struct RefusedMessage(pub(super) StatusCode, pub(super) MessageFault);
+
+impl RefusedMessage {
+    pub(super) fn response(&self) -> Response {
+        let mut response = error_response(self.0, &self.1);
+        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+        }
+        response
+    }
+}
+
+/// Says that there can be no more sessions for now.
+pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
+    let fault = MessageFault::busy(id, "too many sessions; try again later");
+    RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)
+}
+
+pub(super) fn denied_response(denied: &Denied) -> Response {
+    match denied {
+        Denied::Host => {
+            text_response(StatusCode::FORBIDDEN, "unknown `Host`; add it to `allowedHosts` in the manifest\n")
+        }
+        Denied::Origin => {
+            text_response(StatusCode::FORBIDDEN, "forbidden `Origin`; add it to `allowedOrigins` in the manifest\n")
+        }
+        Denied::Token => {
+            let mut response =
+                text_response(StatusCode::UNAUTHORIZED, "missing or invalid token; send `Authorization: Bearer …`\n");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        }
+    }
+}
+
+pub(super) fn other_path_response(path: &str, asked: &str) -> Response {
+    let status = if asked == "/" { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    text_response(status, format!("this is an MCP server; its endpoint is {path}\n"))
+}
+
+pub(super) fn error_response(status: StatusCode, fault: &MessageFault) -> Response {
+    let body = serde_json::to_vec(fault).unwrap_or_default();
+    build_response(status, "application/json", Body::from(body))
+}
+
+pub(super) fn text_response(status: StatusCode, text: impl Into<String>) -> Response {
+    build_response(status, "text/plain; charset=utf-8", Body::from(text.into()))
+}
+
+pub(super) fn build_response(status: StatusCode, content_type: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Lets a page of an allowed origin read the response: its browser asks for that.
+pub(super) fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id",
+        ),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Mcp-Session-Id"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
