@@ -10,7 +10,7 @@ use super::Catalog;
 use super::build::BuildOutcome;
 use super::http_settings::HttpSettings;
 
-/// How a catalog is going to be used.
+/// How a catalog will be used.
 #[derive(Debug, Clone)]
 pub enum Usage {
     /// Over a pipe, or by one request from the command line.
@@ -19,29 +19,29 @@ pub enum Usage {
     Http(HttpUsage),
 }
 
-/// What a catalog that is served over HTTP has to fit.
+/// How a catalog will be served over HTTP.
 #[derive(Debug, Clone)]
 pub struct HttpUsage {
-    /// The address that is listened on.
+    /// The listen address.
     pub address: SocketAddr,
-    /// Whether others than this machine may ask without a token.
+    /// Whether other machines may send requests without a token.
     pub insecure: bool,
-    /// What was decided at the start; `None` at the start itself.
+    /// The settings that were fixed at the start; `None` at the start itself.
     pub settings_at_start: Option<SettingsAtStart>,
 }
 
-/// What cannot change before the next start. `None` where a flag has the last word.
+/// Settings that only change with a restart. `None` if a flag overrides the manifest.
 #[derive(Debug, Clone, Default)]
 pub struct SettingsAtStart {
-    /// The address of the manifest.
+    /// The address in the manifest.
     pub listen: Option<Option<SocketAddr>>,
-    /// The path of the manifest.
+    /// The path in the manifest.
     pub path: Option<Option<String>>,
     /// Whether HTTP+SSE is served.
     pub sse: Option<bool>,
 }
 
-/// A catalog that has yet to be accepted: it can be looked at, and not be served.
+/// A catalog that is not accepted yet: it can be inspected, but not served.
 pub struct Candidate(pub(super) Catalog);
 
 impl Deref for Candidate {
@@ -52,21 +52,21 @@ impl Deref for Candidate {
     }
 }
 
-/// Why a manifest is not accepted; the report says it in words.
+/// Why a manifest is not accepted; the report has the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AcceptError {
-    /// Something is wrong with it, or a variable that it needs is not set.
+    /// It has errors, or a required variable is not set.
     Invalid,
-    /// Anybody could use the server.
+    /// The server would be open to other machines without a token.
     Unprotected,
 }
 
 impl BuildOutcome {
-    /// Accepts the catalog for a use, or refuses it. There is no other way to one that can be served. What `check` only
-    /// warns of and this use does not bear is an error of the report from now on.
+    /// Accepts the catalog for a use, or refuses it; only accepted catalogs can be served. Warnings that forbid this
+    /// use become errors of the report.
     ///
     /// # Errors
-    /// It is refused; the catalog that is served so far stays.
+    /// It is refused; the current catalog stays.
     pub fn accept(&mut self, usage: &Usage) -> Result<Arc<Catalog>, AcceptError> {
         match usage {
             Usage::Local => self.report.enforce(&[Purpose::Use]),
@@ -82,18 +82,18 @@ impl BuildOutcome {
         Ok(Arc::new(catalog))
     }
 
-    fn check_http_usage(&mut self, listening: &HttpSettings, http_usage: &HttpUsage) -> Result<(), AcceptError> {
-        if http_usage.needs_token() && listening.access.token.is_none() {
-            let words = format!("missing `token`: `{}` is reachable from other machines", http_usage.address);
+    fn check_http_usage(&mut self, settings: &HttpSettings, http_usage: &HttpUsage) -> Result<(), AcceptError> {
+        if http_usage.needs_token() && settings.access.token.is_none() {
+            let message = format!("missing `token`: `{}` is reachable from other machines", http_usage.address);
             self.report
-                .error(Code::MissingKey, listening.key_span("token"), words)
+                .error(Code::MissingKey, settings.key_span("token"), message)
                 .help("set `http.token`, or pass `--insecure`");
             return Err(AcceptError::Unprotected);
         }
-        for key in http_usage.settings_at_start.iter().flat_map(|started| started.changed_keys(listening)) {
-            let words = format!("change of `{key}` requires a restart");
+        for key in http_usage.settings_at_start.iter().flat_map(|at_start| at_start.changed_keys(settings)) {
+            let message = format!("change of `{key}` requires a restart");
             self.report
-                .warning(Code::Unused, listening.key_span(key), words)
+                .warning(Code::Unused, settings.key_span(key), message)
                 .help("restart the server; until then the old value stays in effect");
         }
         self.report.sort_and_dedup();
@@ -102,18 +102,18 @@ impl BuildOutcome {
 }
 
 impl HttpUsage {
-    /// Whether nobody may ask without a token.
+    /// Whether every request needs a token.
     pub fn needs_token(&self) -> bool {
         !self.address.ip().is_loopback() && !self.insecure
     }
 }
 
 impl SettingsAtStart {
-    /// The keys that say something else than at the start.
-    fn changed_keys(&self, listening: &HttpSettings) -> impl Iterator<Item = &'static str> + use<> {
-        let listen = self.listen.is_some_and(|listen| listen != listening.listen);
-        let path = self.path.as_ref().is_some_and(|path| *path != listening.path);
-        let sse = self.sse.is_some_and(|sse| sse != listening.sse);
+    /// The keys whose values differ from those at the start.
+    fn changed_keys(&self, settings: &HttpSettings) -> impl Iterator<Item = &'static str> + use<> {
+        let listen = self.listen.is_some_and(|listen| listen != settings.listen);
+        let path = self.path.as_ref().is_some_and(|path| *path != settings.path);
+        let sse = self.sse.is_some_and(|sse| sse != settings.sse);
         let rows = [("listen", listen), ("path", path), ("sse", sse)];
         rows.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
     }

@@ -4,18 +4,18 @@ use std::fmt;
 
 use crate::digest::sha256;
 
-/// Who may ask over HTTP, beside this machine.
+/// Who may send requests over HTTP, besides this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpAccess {
-    /// The bearer token that callers must show.
+    /// The bearer token that callers must send.
     pub token: Option<TokenDigest>,
     /// Origins of web pages, each as [`normalize_origin`] writes it.
     pub origins: Vec<String>,
-    /// Names under which the server may be called, in small letters, with or without a port.
+    /// Accepted host names in lower case, with or without a port.
     pub hosts: Vec<String>,
 }
 
-/// A token, of which nothing is kept but a digest.
+/// The digest of a token; the token itself is not kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenDigest([u8; 32]);
 
@@ -25,8 +25,8 @@ impl TokenDigest {
         TokenDigest(sha256(text.as_bytes()))
     }
 
-    /// Whether it is what a caller shows. All of the digests is compared: the time tells nothing of the token, neither its
-    /// letters nor how many there are.
+    /// Whether a caller's token matches. The whole digests are compared, so that the time reveals neither the token nor
+    /// its length.
     pub fn matches(&self, shown: &[u8]) -> bool {
         let pairs = self.0.iter().zip(sha256(shown));
         pairs.fold(0, |differing, (one, other)| differing | (one ^ other)) == 0
@@ -39,7 +39,7 @@ impl fmt::Debug for TokenDigest {
     }
 }
 
-/// An origin as a browser writes it.
+/// Normalizes an origin to the form that browsers send.
 pub fn normalize_origin(origin: &str) -> String {
     let origin = origin.trim_end_matches('/').to_ascii_lowercase();
     for (scheme, port) in [("http://", ":80"), ("https://", ":443")] {

@@ -15,43 +15,42 @@ use crate::world::World;
 
 use super::listing::{Annotations, Object, ResourceListing};
 
-/// What goes along with every call, whoever makes it.
+/// The context of a call.
 #[derive(Clone)]
 pub struct CallContext {
-    /// Ends the call when the caller no longer wants it.
+    /// Cancelled when the caller no longer wants the result.
     pub cancel: CancellationToken,
     /// Where programs are run and requests are sent.
     pub world: Arc<dyn World>,
-    /// Who called, as far as it can be asked and told.
+    /// The client that called.
     pub client: Arc<dyn McpClient>,
-    /// Where the call stood when it waited for the client.
+    /// Where to resume a call that waited for its client.
     pub resume: Option<Checkpoint>,
-    /// Whether a tool that says so goes on apart from the request, behind the step that it names.
+    /// Whether a tool may continue as a task after the step that it names.
     pub detach: bool,
-    /// What all calls of the server use together.
+    /// The capacity that all calls of the server share.
     pub capacity: Arc<Capacity>,
 }
 
 impl CallContext {
-    /// Makes a call that `cancel` ends, whose actions happen in `world`, and that shares `capacity` with all others. Its
-    /// client can be asked nothing.
+    /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
         CallContext { cancel, world, client: Arc::new(NoClient), resume: None, detach: false, capacity }
     }
 
-    /// What it may use from now on.
+    /// The budget of the call, starting now.
     pub(super) fn budget(&self) -> Budget {
         Budget::new(self.cancel.clone(), self.capacity.clone())
     }
 
-    /// The same call from this client.
+    /// Sets the client.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn McpClient>) -> CallContext {
         self.client = client;
         self
     }
 
-    /// The same call, going on from where it waited for its client.
+    /// Sets the checkpoint to resume from.
     #[must_use]
     pub fn with_checkpoint(mut self, checkpoint: Checkpoint) -> CallContext {
         self.resume = Some(checkpoint);
@@ -59,11 +58,11 @@ impl CallContext {
     }
 }
 
-/// What a tool gave. A tool that failed has an answer too: the model is to read it.
+/// The result of a tool. A failed tool has a result too, for the model to read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnswer {
-    /// The answer for people and models.
+    /// The content for people and models.
     pub content: Vec<AnswerBlock>,
     /// The same for programs, of any JSON type; `content` then holds equal text.
     #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
@@ -73,60 +72,60 @@ pub struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    /// Answers with one text.
+    /// A result with one text.
     pub fn text(text: impl Into<String>) -> ToolAnswer {
         ToolAnswer { content: vec![AnswerBlock::text(text)], structured: None, is_error: false }
     }
 
-    /// Answers that the tool failed, in words for the model.
+    /// A failure, with a message for the model.
     pub fn failure(text: impl Into<String>) -> ToolAnswer {
         ToolAnswer { is_error: true, ..ToolAnswer::text(text) }
     }
 }
 
-/// What a prompt came to.
+/// A rendered prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PromptAnswer {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is to be said.
+    /// Its messages.
     pub messages: Vec<AnswerMessage>,
 }
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnswerMessage {
-    /// Who says it.
+    /// Its role.
     pub role: Role,
-    /// What is said.
+    /// Its content.
     pub content: AnswerBlock,
 }
 
-/// What a resource holds.
+/// The contents of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceAnswer {
-    /// Its contents, mostly one.
+    /// Its contents, usually one.
     pub contents: Vec<AnswerContents>,
-    /// For how long it may be kept; the server's own `ttl_ms` where it says nothing.
+    /// How long it may be cached; the server's `ttl_ms` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may keep it; the server's own `cache_scope` where it says nothing.
+    /// Who may cache it; the server's `cache_scope` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
 }
 
-/// One piece of a resource.
+/// One item of the contents of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerContents {
-    /// The URI of this piece.
+    /// Its URI.
     pub uri: String,
     /// Its type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// What it holds.
+    /// Its content.
     #[serde(flatten)]
     pub body: TextOrBlob,
     /// The author's own metadata.
@@ -134,7 +133,7 @@ pub struct AnswerContents {
     pub meta: Option<Object>,
 }
 
-/// What a piece of a resource holds.
+/// The content of an item: text or bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextOrBlob {
@@ -156,12 +155,12 @@ pub enum AnswerBlock {
     Audio(MediaBlock),
     /// A resource with its contents.
     Resource(EmbeddedBlock),
-    /// A resource to be read by whoever wants it.
+    /// A link to a resource.
     ResourceLink(ResourceListing),
 }
 
 impl AnswerBlock {
-    /// Makes a block of text without annotations.
+    /// A text block without annotations.
     pub fn text(text: impl Into<String>) -> AnswerBlock {
         AnswerBlock::Text(TextBlock { text: text.into(), annotations: None, meta: None })
     }
@@ -196,7 +195,7 @@ pub struct MediaBlock {
     pub meta: Option<Object>,
 }
 
-/// A resource that travels with its contents.
+/// A resource embedded with its contents.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EmbeddedBlock {
     /// The contents.
@@ -209,25 +208,25 @@ pub struct EmbeddedBlock {
     pub meta: Option<Object>,
 }
 
-/// A wish to have a value completed.
+/// A completion request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletionRequest {
-    /// Whose argument it is.
+    /// The entry that has the argument.
     pub target: CompletionTarget,
     /// The name of the argument.
     pub argument: String,
-    /// What has been typed so far.
+    /// The text typed so far.
     pub value: String,
-    /// The arguments that are filled in already.
+    /// The arguments already filled in.
     pub context: BTreeMap<String, String>,
 }
 
-/// Whose argument is to be completed.
+/// The entry whose argument is completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionTarget {
     /// The prompt of this name.
     Prompt(String),
-    /// The resource template that is written so, or one whose URI it is.
+    /// The resource template with this text, or the one that matches this URI.
     Template(String),
 }
 
@@ -237,7 +236,7 @@ pub enum CompletionTarget {
 pub struct CompletionResult {
     /// At most 100.
     pub values: Vec<String>,
-    /// How many there are in all, where that is known.
+    /// The total number, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
     /// Whether there are more than these.
@@ -247,25 +246,25 @@ pub struct CompletionResult {
 /// How a tool runs as a task (the extension `io.modelcontextprotocol/tasks`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskPolicy {
-    /// Whether it runs in no other way.
+    /// Whether it only runs as a task.
     pub required: bool,
-    /// Whether it begins behind a step, and the request waits for that one.
+    /// Whether it becomes a task after a step, for which the request waits.
     pub starts_after_step: bool,
-    /// How long its outcome is kept.
+    /// How long its result is kept.
     pub ttl: Option<std::time::Duration>,
 }
 
-/// Why a call has no answer.
+/// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Of which sort it is.
+    /// Its kind.
     pub kind: RefusalKind,
-    /// What was wrong, for the caller: lower case, no full stop, nothing secret.
+    /// The message for the caller: lower case, no full stop, no secrets.
     pub message: String,
-    /// More of it for programs.
+    /// Details for programs.
     pub data: Option<Value>,
-    /// What the client is to answer first, where that is why.
+    /// The questions to the client, if the call waits for answers.
     pub pending_questions: Option<Box<PendingQuestions>>,
 }
 
@@ -275,39 +274,39 @@ impl Refusal {
         Refusal { kind, message: message.into(), data: None, pending_questions: None }
     }
 
-    /// Adds more for programs.
+    /// Adds details for programs.
     pub fn with_data(mut self, data: Value) -> Refusal {
         self.data = Some(data);
         self
     }
 }
 
-/// The sorts of [`Refusal`].
+/// The kinds of [`Refusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
     /// No tool has that name.
     UnknownTool,
     /// No prompt has that name.
     UnknownPrompt,
-    /// No argument has that name, or nothing is completed by that reference.
+    /// No argument has that name, or the reference has no completion.
     UnknownReference,
     /// The arguments do not fit what is declared.
     BadArguments,
-    /// What should be a URI is none.
+    /// The URI is invalid.
     BadUri,
-    /// Nothing answers the URI, or what it names is not there.
+    /// The resource does not exist.
     NotFound,
-    /// An action took longer than it may.
+    /// An action timed out.
     TimedOut,
     /// The client lacks capabilities, which are the refusal's `data` as MCP writes them.
     MissingCapability,
-    /// The client has been asked, and the call goes on with its next request.
+    /// The client is asked, and the call continues with its next request.
     InputRequired,
-    /// The call goes on apart from the request, from the checkpoint of what it asks.
+    /// The call continues as a task, from the checkpoint in `pending_questions`.
     Detached,
-    /// What the call waited in has changed meanwhile.
+    /// The entry changed while the call waited.
     EntryChanged,
-    /// The manifest refuses with a code of its own.
+    /// The manifest refuses with its own code.
     CustomCode(i32),
     /// The caller no longer wants the answer.
     Cancelled,

@@ -35,8 +35,8 @@ pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findin
         extensions_by_hand.filter(|extensions| extensions.contains_key("io.modelcontextprotocol/skills"))
     {
         let at = findings.documents.key_at(extensions.location, "/io.modelcontextprotocol~1skills");
-        let words = "redundant extension `io.modelcontextprotocol/skills`: `skills` declares it";
-        findings.report.warning(Code::Unused, at, words).help("write `skills: { dir: skills }` at the top level");
+        let message = "redundant extension `io.modelcontextprotocol/skills`: `skills` declares it";
+        findings.report.warning(Code::Unused, at, message).help("write `skills: { dir: skills }` at the top level");
     }
 }
 
@@ -45,8 +45,8 @@ fn check_capability_map(map: &Spanned<Object>, findings: &mut Findings) {
     for (name, _) in map.iter().filter(|(_, settings)| !settings.is_object()) {
         let pointer = join_pointer("", name);
         let at = findings.documents.value_at(map.location, &pointer);
-        let words = format!("invalid type for `{name}`, expected a map");
-        findings.report.error(Code::WrongType, at, words).help("write `{}` for no settings");
+        let message = format!("invalid type for `{name}`, expected a map");
+        findings.report.error(Code::WrongType, at, message).help("write `{}` for no settings");
     }
 }
 
@@ -59,9 +59,9 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
         check_app_uri(uri, place, mime_type_of, findings);
     }
     let Some(ui) = meta.get("ui") else { return };
-    let mut warn = |pointer: &str, words: &str, help: &str| {
+    let mut warn = |pointer: &str, message: &str, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, words).help(help);
+        findings.report.warning(Code::Client, place, message).help(help);
     };
     if !ui.is_object() {
         warn("/_meta/ui", "invalid type for `ui`, expected a map", "write `ui: { resourceUri: \"ui://…\" }`");
@@ -77,8 +77,8 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
 }
 
 fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
-    let mut warn = |words: String, help: &str| {
-        findings.report.warning(Code::Client, place, words).help(help);
+    let mut warn = |message: String, help: &str| {
+        findings.report.warning(Code::Client, place, message).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("invalid `resourceUri`, expected a `ui://` URI".to_owned(), "such as `ui://desk/board`");
@@ -98,9 +98,9 @@ const CSP_KEYS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains",
 
 fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &mut Findings) {
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
-    let mut warn = |pointer: &str, words: String, help: &str| {
+    let mut warn = |pointer: &str, message: String, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, words).help(help);
+        findings.report.warning(Code::Client, place, message).help(help);
     };
     if !uri.starts_with("ui://") {
         warn("/_meta/ui", "unused `ui`: only `ui://` resources are apps".to_owned(), "remove it");

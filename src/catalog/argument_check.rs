@@ -16,12 +16,12 @@ use super::reference::DeclaredCall;
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {
     let entry = call.node.name();
     for name in call.arguments.keys().filter(|name| !inputs.contains(name)) {
-        let words = format!("unknown argument `{}` of `{entry}`", name.value);
-        let fault = findings.report.error(Code::UnknownVariable, name.location.span(), words);
-        fault.did_you_mean(name, name.location.span(), inputs.names());
-        if fault.help.is_none() {
+        let message = format!("unknown argument `{}` of `{entry}`", name.value);
+        let diagnostic = findings.report.error(Code::UnknownVariable, name.location.span(), message);
+        diagnostic.did_you_mean(name, name.location.span(), inputs.names());
+        if diagnostic.help.is_none() {
             let names: Vec<&str> = inputs.names().collect();
-            fault.help(if names.is_empty() {
+            diagnostic.help(if names.is_empty() {
                 format!("`{entry}` takes no arguments")
             } else {
                 format!("expected one of `{}`", names.join("`, `"))
@@ -44,10 +44,10 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Finding
 
 /// Reports an entry that its pack may not run, so that it is not there.
 pub(super) fn report_not_granted(call: &DeclaredCall, findings: &mut Findings) {
-    let words = format!("`{}` is not available: its pack lacks a grant", call.node.name());
+    let message = format!("`{}` is not available: its pack lacks a grant", call.node.name());
     findings
         .report
-        .error(Code::NotGranted, call.at.span(), words)
+        .error(Code::NotGranted, call.at.span(), message)
         .help("add the grant to the `allow` of the pack; `folio check` lists what it needs");
 }
 

@@ -16,10 +16,10 @@ use crate::yaml::{Location, Spanned};
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
 use super::file::{self, check_mime_type};
 use super::icons::{check_icons, listed_icons};
-use super::listing::{Annotations, Object, ResourceListing};
+use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
 use super::reference::References;
 
-/// A block of content that is ready to be made.
+/// A compiled block of content.
 pub(super) struct BlockPlan {
     kind: BlockKind,
     annotations: Option<Annotations>,
@@ -74,7 +74,7 @@ struct LinkPlan {
     written: LinkBody,
 }
 
-/// A block as far as it can be made without asking the catalog.
+/// A block, rendered except for lookups in the catalog.
 pub(super) enum RenderedBlock {
     Block(AnswerBlock),
     /// A resource of this server that has yet to be read.
@@ -113,7 +113,7 @@ impl BlockPlan {
             Some(None) => compiler.scope_shape.clone().with_this(Shape::Any),
             None => compiler.scope_shape.clone(),
         };
-        let (when, piece) = compiler.with_scope_shape(names, |compiler| {
+        let (when, kind) = compiler.with_scope_shape(names, |compiler| {
             let when = keys.when.as_ref().map(|when| compiler.template(when, Exposure::Client));
             (when, compile_kind(keys, block.location, compiler, references))
         });
@@ -126,7 +126,7 @@ impl BlockPlan {
             None => None,
         };
         let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
-        Some(BlockPlan { kind: piece?, annotations, meta: keys.meta.clone(), when, each })
+        Some(BlockPlan { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
     }
 
     /// The URI of the resource that is read for it each time.
@@ -149,16 +149,16 @@ impl BlockPlan {
     ///
     /// # Errors
     /// What a template refuses, and files that cannot be read.
-    pub(super) fn render(&self, scope: &Scope, made: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
-        let Some(each) = &self.each else { return self.render_item(scope, made) };
+    pub(super) fn render(&self, scope: &Scope, rendered: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
+        let Some(each) = &self.each else { return self.render_item(scope, rendered) };
         let items = scope.get(each).and_then(Value::as_array);
         for item in items.into_iter().flatten() {
-            self.render_item(&scope.clone().with_this(item.clone()), made)?;
+            self.render_item(&scope.clone().with_this(item.clone()), rendered)?;
         }
         Ok(())
     }
 
-    fn render_item(&self, scope: &Scope, made: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
+    fn render_item(&self, scope: &Scope, rendered: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
         if let Some(when) = &self.when
             && !when.render(scope)?
         {
@@ -171,18 +171,18 @@ impl BlockPlan {
             BlockKind::Audio(bytes) => AnswerBlock::Audio(bytes.render("audio/wav", scope, annotations, meta)?),
             BlockKind::ServerResource(uri) => {
                 let uri = uri.render(scope)?.0;
-                made.push(RenderedBlock::ServerResource { uri, annotations, meta });
+                rendered.push(RenderedBlock::ServerResource { uri, annotations, meta });
                 return Ok(());
             }
             BlockKind::EmbeddedResource(inline) => {
                 AnswerBlock::Resource(EmbeddedBlock { resource: inline.render(scope)?, annotations, meta })
             }
             BlockKind::ResourceLink(link) => {
-                made.push(RenderedBlock::Link(Box::new(link.render(scope, annotations, meta)?)));
+                rendered.push(RenderedBlock::Link(Box::new(link.render(scope, annotations, meta)?)));
                 return Ok(());
             }
         };
-        made.push(RenderedBlock::Block(block));
+        rendered.push(RenderedBlock::Block(block));
         Ok(())
     }
 }
@@ -247,17 +247,16 @@ impl LinkPlan {
     ) -> Result<ResourceListing, Refusal> {
         let text =
             |template: &Option<Template<Text>>| template.as_ref().map(|template| template.render(scope)).transpose();
-        Ok(ResourceListing {
-            uri: self.uri.render(scope)?.0,
+        let info = ResourceInfo {
             name: text(&self.name)?.map(|text| text.0).unwrap_or_default(),
             title: text(&self.title)?.map(|text| text.0),
             description: text(&self.description)?.map(|text| text.0),
             mime_type: self.written.mime_type.as_ref().map(|mime| mime.value.clone()),
-            size: self.written.size,
             icons: listed_icons(self.written.icons.as_deref()),
             annotations,
             meta,
-        })
+        };
+        Ok(ResourceListing { uri: self.uri.render(scope)?.0, info, size: self.written.size })
     }
 }
 
@@ -365,7 +364,7 @@ pub(super) fn strip_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// A URI of this server: what it names must exist, as far as it can be told.
+/// A URI of this server; it must exist, if its value is known at load.
 fn compile_server_uri(
     uri: &Spanned<String>,
     compiler: &mut Compiler<'_>,

@@ -36,19 +36,19 @@ use super::server_limits::{ServerLimits, server_limits};
 use super::skill::SkillCollector;
 use super::tool::CompiledTool;
 
-/// What a load came to.
+/// The outcome of a build.
 pub struct BuildOutcome {
-    /// The catalog, unless something is wrong. To be served it has to be accepted.
+    /// The catalog, if there are no errors. It must be accepted before it is served.
     pub catalog: Option<Candidate>,
-    /// Everything that is wrong, sorted by place.
+    /// All diagnostics, sorted by location.
     pub report: Report,
     /// The files on which all of it depends.
     pub reads: LoadDependencies,
-    /// What keeps the secrets of what was loaded, whether there is a catalog or not.
+    /// Redacts the secrets of the packs, with or without a catalog.
     pub redactor: Arc<Redactor>,
 }
 
-/// Builds the catalog of what was loaded, or says everything that is wrong with it.
+/// Builds the catalog of the loaded packs, or reports all of their errors.
 pub fn build(loaded: LoadedPacks) -> BuildOutcome {
     let LoadedPacks { mut findings, packs } = loaded;
     let mut builder = CatalogBuilder::default();
@@ -77,24 +77,24 @@ struct CatalogBuilder {
     prompts: IndexMap<String, CompiledPrompt>,
     resources: Vec<CompiledResource>,
     skills: SkillCollector,
-    /// Where each name was taken first, by kind.
+    /// The first location of each name, by kind.
     tool_places: IndexMap<String, Location>,
     prompt_places: IndexMap<String, Location>,
     resource_places: IndexMap<String, Location>,
-    /// Where each URI was taken first.
+    /// The first location of each URI.
     uris: IndexMap<String, Location>,
-    /// What is blocked or faulty has a name all the same.
+    /// Names of all entries, with errors or without grants too.
     own_names: Vec<EntryNames>,
-    /// The URIs of all that was written, faulty, blocked or not.
+    /// The URIs of all declared resources, with errors or without grants too.
     declared_uris: Vec<DeclaredUri>,
-    /// The packs, in the order in which they answer.
+    /// The packs, in order of precedence.
     pack_nodes: Vec<PackNode>,
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, Location>,
     references: Vec<References>,
 }
 
-/// What the served manifest says of the server as a whole.
+/// The settings of the server from the root manifest.
 struct ServerSettings {
     server: super::listing::ServerInfo,
     listening: HttpSettings,
@@ -105,7 +105,7 @@ struct ServerSettings {
     redactor: Arc<Redactor>,
 }
 
-/// What the entries of a pack see, and the number of the pack that takes it in.
+/// A pack, and the number of the pack that imports it.
 struct PackNode {
     pack_context: Arc<PackContext>,
     importer: Option<usize>,
@@ -180,23 +180,23 @@ impl CatalogBuilder {
         }
         for (name, test) in &file.tests {
             if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
-                let words = format!("duplicate test `{}`", name.value);
-                compiler.error(Code::Duplicate, name.location, words).note(first.span(), "first defined here");
+                let message = format!("duplicate test `{}`", name.value);
+                compiler.error(Code::Duplicate, name.location, message).note(first.span(), "first defined here");
             }
             manifest_tests::check(name, test, &mut compiler, (references, steps));
         }
         check_resource_names(&file.resources, &mut compiler);
     }
 
-    /// Takes the skills of a pack: each of their files is a resource, whose URI must be its own.
+    /// Adds the skills of a pack. Each of their files is a resource, whose URI must be unique.
     fn add_skills(&mut self, written: &Spanned<Skills>, pack_context: &Arc<PackContext>, compiler: &mut Compiler<'_>) {
         self.skills.add_pack(written, pack_context, compiler);
         let at = written.dir.as_ref().map_or(written.location, |dir| dir.location);
         for uri in self.skills.uris_of(pack_context) {
             match self.uris.get(uri) {
                 Some(first) => {
-                    let words = format!("duplicate resource URI `{uri}` of a skill file");
-                    compiler.error(Code::Duplicate, at, words).note(first.span(), "first used here");
+                    let message = format!("duplicate resource URI `{uri}` of a skill file");
+                    compiler.error(Code::Duplicate, at, message).note(first.span(), "first used here");
                 }
                 None => {
                     self.uris.insert(uri.to_owned(), at);
@@ -208,7 +208,7 @@ impl CatalogBuilder {
         }
     }
 
-    /// Checks what can be told only when every entry is known, and makes the catalog.
+    /// Runs the checks that need all entries, and creates the catalog.
     fn finish(mut self, packs: &[LoadedPack], findings: &mut Findings) -> Option<Catalog> {
         let first = packs.first()?;
         let base = std::path::Path::new("");
@@ -218,8 +218,8 @@ impl CatalogBuilder {
         let listening = http_settings(first, &mut compiler);
         let limits = server_limits(first, &mut compiler);
         let skills = self.skills.listings();
-        let homes = self.pack_nodes.iter().map(|pack| pack.pack_context.clone()).collect();
-        let routes = Routes::new(homes, &self.resources, std::mem::take(&mut self.skills).finish());
+        let pack_contexts = self.pack_nodes.iter().map(|pack| pack.pack_context.clone()).collect();
+        let routes = Routes::new(pack_contexts, &self.resources, std::mem::take(&mut self.skills).finish());
         let lists = self.build_lists(skills, &routes);
         self.check_references(&lists, &routes, findings);
         self.check_calls(findings);
@@ -227,7 +227,7 @@ impl CatalogBuilder {
         warn_of_overlaps(&self.declared_uris, findings);
         let answered = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, _) => {
-                self.resources.get(nth).map(|resource| resource.listing(uri.to_owned()).mime_type)
+                self.resources.get(nth).map(|resource| resource.listing(uri.to_owned()).info.mime_type)
             }
             Route::Skill(_) => None,
         };
@@ -255,14 +255,14 @@ impl CatalogBuilder {
         routes: &Routes,
     ) -> Lists {
         let own = self.resources.iter().enumerate().flat_map(|(nth, resource)| {
-            let of_served = resource.pack_context.is_root_pack();
-            resource.listings().into_iter().map(move |face| ListedResource {
-                listing: face,
+            let in_root_pack = resource.pack_context.is_root_pack();
+            resource.listings().into_iter().map(move |listing| ListedResource {
+                listing,
                 resource: Some(nth),
-                in_root_pack: of_served,
+                in_root_pack,
             })
         });
-        let files = files.into_iter().map(|face| ListedResource { listing: face, resource: None, in_root_pack: false });
+        let files = files.into_iter().map(|listing| ListedResource { listing, resource: None, in_root_pack: false });
         Lists {
             tools: self.tools.values().map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
@@ -272,7 +272,7 @@ impl CatalogBuilder {
         }
     }
 
-    /// Checks what completes arguments by way of resources.
+    /// Checks completions from resources.
     fn check_completions(&self, routes: &Routes, findings: &mut Findings) {
         let served = ResourceLookup { resources: &self.resources, routes };
         for prompt in self.prompts.values() {
@@ -290,7 +290,7 @@ impl CatalogBuilder {
         }
     }
 
-    /// Checks what entries refer to: their own pack, and the packs that it takes in.
+    /// Checks references between entries, within a pack and to the packs that it imports.
     fn check_references(&self, lists: &Lists, routes: &Routes, findings: &mut Findings) {
         let has = |uri: &str| match routes.find(uri)? {
             Route::Resource(nth, values) => self.resources.get(nth).map(|resource| resource.file_exists(&values)),
@@ -310,7 +310,7 @@ impl CatalogBuilder {
         }
     }
 
-    /// The names by which the entries of a pack can call others: its own, and those of the packs that it takes in.
+    /// The names that entries of a pack can call: its own, and those of imported packs.
     fn reachable_names(&self, number: usize) -> EntryNames {
         let mut reach = EntryNames::default();
         for (other, own) in self.own_names.iter().enumerate().filter(|(other, _)| self.imports(number, *other)) {
@@ -327,15 +327,15 @@ impl CatalogBuilder {
         reach
     }
 
-    /// Whether a pack is another, or takes it in, directly or around.
+    /// Whether a pack is another or imports it, directly or indirectly.
     fn imports(&self, outer: usize, inner: usize) -> bool {
         let importer = |pack: &usize| self.pack_nodes.get(*pack).and_then(|pack| pack.importer);
         std::iter::successors(Some(inner), importer).any(|pack| pack == outer)
     }
 
-    /// Checks what entries are given where steps and tests name them.
+    /// Checks the arguments that steps and tests pass to entries.
     fn check_calls(&self, findings: &mut Findings) {
-        // What is not there, and is no fault, may not do what it would.
+        // An entry that is missing without an error lacks a grant.
         let all_sound = !findings.report.has_errors();
         for (number, (references, PackNode { pack_context, .. })) in
             self.references.iter().zip(&self.pack_nodes).enumerate()
@@ -386,30 +386,30 @@ fn step_names(pack: &LoadedPack) -> HashSet<&str> {
     runs.flat_map(|run| run.ids()).collect()
 }
 
-/// Takes an entry's name, and says whether it is the first that has it.
+/// Claims the name of an entry; returns whether it is the first with that name.
 fn start_entry<'a, 'c>(
     name: &Spanned<String>,
     shared: (&'a Arc<PackContext>, &'a mut References),
     compiler: &'a mut Compiler<'c>,
     taken: &mut IndexMap<String, Location>,
 ) -> (EntryBuildContext<'a, 'c>, bool) {
-    let whole = shared.0.qualified_name(name);
-    let fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    if whole.is_empty() || whole.len() > MAX_ENTRY_NAME_CHARS || !whole.chars().all(fine) {
-        let words = format!("invalid name `{whole}`");
+    let qualified = shared.0.qualified_name(name);
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if qualified.is_empty() || qualified.len() > MAX_ENTRY_NAME_CHARS || !qualified.chars().all(is_allowed) {
+        let message = format!("invalid name `{qualified}`");
         compiler
-            .error(Code::BadName, name.location, words)
+            .error(Code::BadName, name.location, message)
             .help(format!("use 1 to {MAX_ENTRY_NAME_CHARS} letters, digits, `_` and `-`"));
     }
-    let first = taken.get(&whole).copied();
+    let first = taken.get(&qualified).copied();
     match first {
         Some(first) => {
             compiler
-                .error(Code::Duplicate, name.location, format!("duplicate name `{whole}`"))
+                .error(Code::Duplicate, name.location, format!("duplicate name `{qualified}`"))
                 .note(first.span(), "first defined here");
         }
         None => {
-            taken.insert(whole.clone(), name.location);
+            taken.insert(qualified.clone(), name.location);
         }
     }
     compiler.scope_shape = shared.0.names.clone();
@@ -421,7 +421,7 @@ fn start_entry<'a, 'c>(
             compiler,
             references: shared.1,
             pack_context: shared.0,
-            name: whole,
+            name: qualified,
             contents_before: before,
         },
         first.is_none(),
@@ -450,7 +450,7 @@ fn claim_uri(
     }
 }
 
-/// Names of resources are for people, and take no part in URIs: nothing to check but that they are there.
+/// Names of resources are for display: they only must not be empty.
 fn check_resource_names(resources: &NamedMap<Spanned<crate::manifest::Resource>>, compiler: &mut Compiler<'_>) {
     for name in resources.keys().filter(|name| name.trim().is_empty()) {
         compiler.error(Code::BadName, name.location, "empty resource name");

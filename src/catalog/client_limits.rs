@@ -24,24 +24,24 @@ pub(super) fn warn_of_client_limits(
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
         let place = places.get(&tool.name).copied().unwrap_or(at);
         if whole > MAX_CLIENT_TOOL_NAME_CHARS {
-            let words = format!(
+            let message = format!(
                 "`mcp__{}__{}` is {whole} characters long, and some clients truncate names at {MAX_CLIENT_TOOL_NAME_CHARS}",
                 server.name, tool.name
             );
             findings
                 .report
-                .warning(Code::Client, place.span(), words)
+                .warning(Code::Client, place.span(), message)
                 .help("shorten the name of the server or of the tool");
         }
     }
     if lists.tools.len() > MAX_CLIENT_TOOLS {
-        let words = format!(
+        let message = format!(
             "{} tools declared, and above {MAX_CLIENT_TOOLS} some clients choose badly or drop the rest",
             lists.tools.len()
         );
         findings
             .report
-            .warning(Code::Client, at.span(), words)
+            .warning(Code::Client, at.span(), message)
             .help("split the server, or turn tools into prompts or resources");
     }
 }

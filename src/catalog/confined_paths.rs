@@ -32,7 +32,7 @@ pub(super) fn resolve_paths(
         for item in items.iter_mut().filter(|item| !item.is_null()) {
             match resolve_path(item, &roots, budget)? {
                 Ok(path) => *item = path.into(),
-                Err(fault) if complaints.len() < MOST => complaints.push(format!("`{name}` {fault}")),
+                Err(error) if complaints.len() < MAX_COMPLAINTS => complaints.push(format!("`{name}` {error}")),
                 Err(_) => more += 1,
             }
         }
@@ -42,14 +42,14 @@ pub(super) fn resolve_paths(
 }
 
 /// How many complaints are listed.
-const MOST: usize = 20;
+const MAX_COMPLAINTS: usize = 20;
 
 /// What it costs to ask the system for one folder on the way to a path.
-const OF_FOLDER: usize = 512;
+const FOLDER_COST_BYTES: usize = 512;
 
 /// Charges what it costs to follow a path.
 fn charge(path: &Path, budget: &Budget) -> Result<(), Exhausted> {
-    budget.charge_work(OF_FOLDER.saturating_mul(path.components().count()))
+    budget.charge_work(FOLDER_COST_BYTES.saturating_mul(path.components().count()))
 }
 
 /// Whether an argument that must be inside the roots is given at all.

@@ -30,20 +30,20 @@ use super::answer::{
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
 
-/// What all entries of a pack see at a call.
+/// The context of a pack, which all its entries share.
 pub(super) struct PackContext {
     pub(super) constants: Arc<ScopeConstants>,
     pub(super) folder: Folder,
-    /// The names that every entry of the pack sees.
+    /// The names in scope of every entry of the pack.
     pub(super) names: ScopeShape,
-    /// What the names of its tools and prompts begin with.
+    /// The prefix of the names of its entries.
     prefix: String,
     is_root_pack: bool,
-    /// A digest of what all its entries may use.
+    /// A digest of its partials and server info.
     digest: u64,
 }
 
-/// The name of what a pack holds, outside of it.
+/// The name of an entry outside of its pack.
 pub(super) fn qualified_name(prefix: &str, name: &str) -> String {
     match prefix {
         "" => name.to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn qualified_name(prefix: &str, name: &str) -> String {
 }
 
 impl PackContext {
-    /// What the entries of a pack see; `served` is whether it is the pack that is served.
+    /// The context of a pack; `served` is whether it is the root pack.
     pub(super) fn new(
         LoadedPack { pack, prefix, .. }: &LoadedPack,
         served: bool,
@@ -68,7 +68,7 @@ impl PackContext {
         })
     }
 
-    /// A digest of an entry, from that of what was written, and of what it may use.
+    /// A digest of an entry, from its source and its pack.
     pub(super) fn entry_digest(&self, written: u64) -> u64 {
         Digest::new("entry of a pack")
             .chain_update(&written.to_be_bytes())
@@ -76,12 +76,12 @@ impl PackContext {
             .finish_u64()
     }
 
-    /// The name by which clients know an entry of this pack.
+    /// The name of an entry of this pack for clients.
     pub(super) fn qualified_name(&self, name: &str) -> String {
         qualified_name(&self.prefix, name)
     }
 
-    /// What entries of this pack call the one that clients know by this name.
+    /// The name within this pack of an entry with this name for clients.
     pub(super) fn local_name(&self, whole: &str) -> Option<String> {
         match self.prefix.as_str() {
             "" => Some(whole.to_owned()),
@@ -89,7 +89,7 @@ impl PackContext {
         }
     }
 
-    /// Whether it is the pack that is served, whose entries may name those of every other.
+    /// Whether it is the root pack, whose entries may call those of every other pack.
     pub(super) fn is_root_pack(&self) -> bool {
         self.is_root_pack
     }
@@ -101,7 +101,7 @@ impl PackContext {
     /// Runs the plan of the entry `name`.
     ///
     /// # Errors
-    /// What kept it from coming to an outcome.
+    /// The run failed without an outcome.
     pub(super) async fn run(
         &self,
         (name, plan): (&str, &RunPlan),
@@ -111,7 +111,7 @@ impl PackContext {
         let step_entries = StepEntries { pack_context: self, entry_context };
         let client = RedactingClient { client: &*entry_context.call.client, folder: self.folder.path() };
         let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
-        let doing = ActionContext {
+        let action_context = ActionContext {
             scope,
             world: &world,
             cancel: entry_context.call.cancel.clone(),
@@ -126,35 +126,35 @@ impl PackContext {
             called_by_step: entry_context.depth > 0,
             may_detach: entry_context.depth == 0 && entry_context.call.detach,
         };
-        Ok(plan.run(&doing).await?)
+        Ok(plan.run(&action_context).await?)
     }
 }
 
-/// A call on its way through the catalog, from entry to entry.
+/// The context of a call at one entry; nested calls have one each.
 #[derive(Clone, Copy)]
 pub(super) struct EntryContext<'a> {
     pub(super) call: &'a CallContext,
     pub(super) catalog: &'a Catalog,
-    /// What is left of the time of the entry that runs this one.
+    /// The time left to the calling entry.
     timeout: Option<time::Duration>,
-    /// Where this entry stood when it waited for the client.
+    /// Where to resume this entry.
     pub(super) resume: Option<&'a Checkpoint>,
-    /// What it may use.
+    /// Its budget.
     pub(super) budget: &'a Budget,
-    /// How many entries run or embed one another.
+    /// The depth of nested calls.
     depth: usize,
 }
 
 impl<'a> EntryContext<'a> {
-    /// A call that has come to its entry.
+    /// The context at the first entry of a call.
     pub(super) fn new(call: &'a CallContext, catalog: &'a Catalog, budget: &'a Budget) -> EntryContext<'a> {
         EntryContext { call, catalog, timeout: None, resume: call.resume.as_ref(), budget, depth: 0 }
     }
 
-    /// The client's roots: those that it told already, or the ones that it is asked for.
+    /// The client's roots, from the checkpoint or by asking the client.
     ///
     /// # Errors
-    /// It cannot be asked, or has yet to answer.
+    /// The client cannot be asked, or has not answered yet.
     pub(super) async fn roots(&self) -> Result<Vec<String>, Refusal> {
         if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
@@ -162,13 +162,13 @@ impl<'a> EntryContext<'a> {
         Ok(action::ask_roots(&*self.call.client, self.budget.client_wait()).await?)
     }
 
-    /// What an entry may use that the call has come to: its own time, and no more than what is left of its caller's.
+    /// The budget of an entry: its own timeout, limited by the time left to its caller.
     pub(super) fn entry_budget(&self, plan: Option<&RunPlan>) -> Budget {
         let own = plan.map_or_else(RunLimits::default, |plan| plan.limits).timeout;
         self.budget.with_timeout(self.timeout.map_or(own, |left| left.min(own)))
     }
 
-    /// The call, with what its entry may use.
+    /// The context with another budget.
     pub(super) fn with_budget<'b>(&self, budget: &'b Budget) -> EntryContext<'b>
     where
         'a: 'b,
@@ -176,23 +176,23 @@ impl<'a> EntryContext<'a> {
         EntryContext { budget, ..*self }
     }
 
-    /// The call, once its roots are known: where it waited for them, it has yet to begin.
+    /// The context once roots are known: a run that waited for them has not begun.
     pub(super) fn without_roots_checkpoint(&self) -> EntryContext<'a> {
         EntryContext { resume: self.resume.filter(|checkpoint| !checkpoint.wants_roots), ..*self }
     }
 
-    /// Says that an entry without a run cannot go on from where it once stood.
+    /// Checks that an entry without a run is not resumed.
     ///
     /// # Errors
-    /// It was waiting for its client.
+    /// It is resumed.
     pub(super) fn ensure_not_resumed(&self) -> Result<(), Refusal> {
         if self.resume.is_some() { Err(ActionError::RunChanged.into()) } else { Ok(()) }
     }
 
-    /// The call on its way to an entry that this one runs or embeds.
+    /// The context of an entry that this one calls or embeds.
     ///
     /// # Errors
-    /// There are too many on the way already.
+    /// Calls are nested too deeply.
     pub(super) fn nested(&self) -> Result<EntryContext<'a>, Refusal> {
         if self.depth >= MAX_CALL_DEPTH {
             return Err(Refusal::new(RefusalKind::Internal, format!("call depth exceeds {MAX_CALL_DEPTH} entries")));
@@ -201,7 +201,7 @@ impl<'a> EntryContext<'a> {
     }
 }
 
-/// Keeps the roots that are known, where the call waits for something else.
+/// Keeps known roots in the checkpoint of a call that waits for something else.
 pub(super) fn keep_roots(roots: Option<Vec<String>>, mut refusal: Refusal) -> Refusal {
     if let (Some(asking), Some(roots)) = (&mut refusal.pending_questions, roots) {
         asking.checkpoint.roots = Some(roots);
@@ -209,22 +209,27 @@ pub(super) fn keep_roots(roots: Option<Vec<String>>, mut refusal: Refusal) -> Re
     refusal
 }
 
-/// How deep entries may run and embed one another.
+/// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 8;
 
-/// What steps of one pack may use.
+/// The entries that steps of one pack may call.
 struct StepEntries<'a> {
     pack_context: &'a PackContext,
     entry_context: &'a EntryContext<'a>,
 }
 
 impl StepEntries<'_> {
-    fn nested_call<'v>(&'v self, visit: EntryCall<'v>) -> Result<EntryContext<'v>, ActionError> {
-        let deeper = self.entry_context.nested()?;
-        Ok(EntryContext { timeout: Some(visit.timeout), resume: visit.resume, budget: visit.budget, ..deeper })
+    fn nested_call<'v>(&'v self, entry_call: EntryCall<'v>) -> Result<EntryContext<'v>, ActionError> {
+        let nested = self.entry_context.nested()?;
+        Ok(EntryContext {
+            timeout: Some(entry_call.timeout),
+            resume: entry_call.resume,
+            budget: entry_call.budget,
+            ..nested
+        })
     }
 
-    /// What another entry gave, as steps may have it: they could cut apart what stands in a file.
+    /// Redacts the outcome of another entry before a step sees it: a step could cut a secret into pieces.
     fn redact_outcome(&self, mut outcome: ActionOutcome) -> ActionOutcome {
         let redactor = self.entry_context.catalog.redactor();
         redactor.redact_value(&mut outcome.value);
@@ -237,15 +242,15 @@ impl StepEntries<'_> {
             }
             action::OutcomeBody::Bytes(bytes, _) => drop(redactor.redact_bytes(bytes, InputEnd::Complete)),
         }
-        outcome.failure.iter_mut().for_each(|words| redactor.redact_in_place(words));
+        outcome.failure.iter_mut().for_each(|message| redactor.redact_in_place(message));
         outcome
     }
 }
 
 impl PackEntries for StepEntries<'_> {
-    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, visit: EntryCall<'a>) -> EntryFuture<'a> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(visit)?;
+            let entry_context = self.nested_call(entry_call)?;
             let answer = entry_context
                 .catalog
                 .run_tool(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
@@ -254,9 +259,9 @@ impl PackEntries for StepEntries<'_> {
         })
     }
 
-    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, visit: EntryCall<'a>) -> EntryFuture<'a> {
+    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(visit)?;
+            let entry_context = self.nested_call(entry_call)?;
             let answer = entry_context
                 .catalog
                 .render_prompt(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
@@ -269,9 +274,9 @@ impl PackEntries for StepEntries<'_> {
         self.pack_context.is_root_pack() || self.entry_context.catalog.has_for(self.pack_context, uri)
     }
 
-    fn read_resource<'a>(&'a self, uri: &'a str, visit: EntryCall<'a>) -> EntryFuture<'a> {
+    fn read_resource<'a>(&'a self, uri: &'a str, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(visit)?;
+            let entry_context = self.nested_call(entry_call)?;
             let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await;
             Ok(self.redact_outcome(resource_outcome(answer?)))
         })
@@ -374,9 +379,9 @@ pub(super) struct CheckedRun {
     pub(super) plan: Option<RunPlan>,
     /// The names behind it.
     pub(super) names: ScopeShape,
-    /// Whether the pack may not do what it says.
+    /// Whether the pack lacks a grant for it.
     pub(super) blocked: bool,
-    /// Whether something was wrong with it.
+    /// Whether it had errors.
     pub(super) faulty: bool,
 }
 
@@ -412,19 +417,19 @@ impl RunKeys<'_> {
             limits.max_output = max_output.bytes();
         }
         let before = compiler.findings.report.diagnostics().len();
-        let planned: CompiledRun = run.compile(self.wants_json, limits, compiler);
-        let names = planned.names_after(&compiler.scope_shape);
+        let compiled: CompiledRun = run.compile(self.wants_json, limits, compiler);
+        let names = compiled.names_after(&compiler.scope_shape);
         let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {
-            compiler.findings.report.retain_from(before, |fault| fault.code != Code::Unimplemented);
-            let words = format!("missing grant `{grant}`: entries that need it are not listed");
+            compiler.findings.report.retain_from(before, |diagnostic| diagnostic.code != Code::Unimplemented);
+            let message = format!("missing grant `{grant}`: entries that need it are not listed");
             compiler
-                .note(Code::NotGranted, *at, words)
+                .note(Code::NotGranted, *at, message)
                 .help(format!("add `allow: [{grant}]` where the pack is imported"));
         }
-        let faulty = planned.plan.is_none() && blocked.is_empty();
-        // What may not run is not at hand, whatever asks for it.
-        let plan = planned.plan.filter(|_| blocked.is_empty());
+        let faulty = compiled.plan.is_none() && blocked.is_empty();
+        // A run without its grants is dropped.
+        let plan = compiled.plan.filter(|_| blocked.is_empty());
         CheckedRun { plan, names, blocked: !blocked.is_empty(), faulty }
     }
 }

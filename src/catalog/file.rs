@@ -21,16 +21,16 @@ type File<'f> = (&'f Folder, &'f Path);
 /// Reads a file of at most `limit` bytes.
 ///
 /// # Errors
-/// It cannot be read, or the call may do no more.
+/// It cannot be read, or the budget is exhausted.
 pub(super) fn read_bytes(file: File<'_>, limit: u64, budget: &Budget) -> Result<Vec<u8>, Refusal> {
     read_and_convert(file, limit, budget, |bytes| bytes)?
         .map_err(|error| Refusal::new(RefusalKind::Internal, error.to_string()))
 }
 
-/// Reads a file of at most `limit` bytes as what a URI names: its body, and the type that its name or bytes tell.
+/// Reads a file of at most `limit` bytes as the body of a resource, with a MIME type guessed from its name or bytes.
 ///
 /// # Errors
-/// It is not there or cannot be read, or the call may do no more.
+/// It does not exist or cannot be read, or the budget is exhausted.
 pub(super) fn read_body(
     file: File<'_>,
     limit: u64,
@@ -46,7 +46,7 @@ pub(super) fn read_body(
     })
 }
 
-/// Reads a file and makes something of it: right here where it is small, for a change of threads costs more.
+/// Reads and converts a file; a small one on this thread, since a change of threads costs more.
 fn read_and_convert<T>(
     (folder, path): File<'_>,
     limit: u64,
@@ -81,8 +81,8 @@ pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut 
 
 /// Whether a text is a MIME type (RFC 6838), with parameters or without.
 fn is_mime_type(text: &str) -> bool {
-    let fine = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
-    let part = |part: &str| !part.is_empty() && part.chars().all(fine);
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
+    let part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
 }

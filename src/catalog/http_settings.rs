@@ -20,7 +20,7 @@ use super::icons::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::ServerInfo;
 
-/// How a server listens over HTTP, as far as the manifest says.
+/// The HTTP settings of a manifest.
 #[derive(Debug, Clone, Default)]
 pub struct HttpSettings {
     /// The address.
@@ -33,26 +33,26 @@ pub struct HttpSettings {
     pub sse: bool,
     /// How many sessions there may be.
     pub max_sessions: Option<usize>,
-    /// How long a session may be silent.
+    /// How long a session may be idle.
     pub session_idle: Option<Duration>,
-    /// How often a session's client is asked whether it is there.
+    /// How often the client of a session is pinged.
     pub ping: Option<Duration>,
-    /// What its connections may take.
+    /// Limits of its connections.
     pub limits: HttpLimits,
-    /// Where `http` and its keys stand.
+    /// Locations of `http` and its keys.
     key_spans: Vec<(&'static str, Span)>,
     at: Option<Span>,
 }
 
 impl HttpSettings {
-    /// Where a key of `http` stands, or what should hold it.
+    /// The location of a key of `http`, or of the map that should hold it.
     pub fn key_span(&self, key: &str) -> Option<Span> {
         let place = self.key_spans.iter().find(|(known, _)| *known == key).map(|(_, place)| *place);
         place.or(self.at)
     }
 }
 
-/// What of a caller's trace goes along beside `traceparent`.
+/// The trace context that is propagated besides `traceparent`.
 pub(super) fn trace_propagation(pack: &LoadedPack) -> TracePropagation {
     let written = pack.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
     TracePropagation {
@@ -70,7 +70,7 @@ pub struct HttpLimits {
     pub header_timeout: Duration,
     /// How long the body of a request may take to arrive.
     pub body_timeout: Duration,
-    /// How long a client may read nothing of an answer.
+    /// How long a client may stop reading a response.
     pub write_timeout: Duration,
 }
 
@@ -124,11 +124,11 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
 }
 
 fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
-    let fine = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    if name.is_empty() || name.len() > 64 || !name.chars().all(fine) {
-        let words = format!("invalid server name `{}`", name.value);
+    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_allowed) {
+        let message = format!("invalid server name `{}`", name.value);
         compiler
-            .error(Code::BadName, name.location, words)
+            .error(Code::BadName, name.location, message)
             .help("use 1 to 64 of `a-z`, `0-9` and `-`, and `title` for a display name");
     }
 }
@@ -151,8 +151,8 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
     let token = written.token.as_ref().map(|token| bearer_token(token, pack, compiler));
     check_origins(written, compiler);
     warn_of_wildcard_host(written, compiler);
-    if let Some(most) = written.max_sessions.as_ref().filter(|most| most.value == 0) {
-        compiler.error(Code::BadValue, most.location, "invalid `maxSessions`, expected at least 1");
+    if let Some(max) = written.max_sessions.as_ref().filter(|max| max.value == 0) {
+        compiler.error(Code::BadValue, max.location, "invalid `maxSessions`, expected at least 1");
     }
     if let Some(ping) = written.ping.as_ref().filter(|ping| ping.value.to_std().is_zero()) {
         compiler.error(Code::BadValue, ping.location, "invalid `ping`, expected more than zero").help("such as `30s`");
@@ -166,7 +166,7 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
             hosts: written.allowed_hosts.iter().flatten().map(|host| host.to_ascii_lowercase()).collect(),
         },
         sse: written.sse.unwrap_or_default(),
-        max_sessions: written.max_sessions.as_ref().and_then(|most| usize::try_from(most.value).ok()),
+        max_sessions: written.max_sessions.as_ref().and_then(|max| usize::try_from(max.value).ok()),
         session_idle: written.session_idle.map(notation::Duration::to_std),
         ping: written.ping.as_ref().map(|ping| ping.value.to_std()),
         limits: http_limits(written, compiler),
@@ -220,17 +220,17 @@ fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Opti
     parsed
 }
 
-/// `serve --http` refuses to listen there, unless it is told to.
+/// `serve --http` refuses to listen there without `--insecure`.
 fn warn_of_others(written: &Spanned<String>, address: SocketAddr, compiler: &mut Compiler<'_>) {
     if !address.ip().is_loopback() {
-        let words = format!("missing `token`: `{address}` is reachable from other machines");
-        compiler.warning(Code::Unsafe, written.location, words).help("set `token`, or listen on `127.0.0.1`");
+        let message = format!("missing `token`: `{address}` is reachable from other machines");
+        compiler.warning(Code::Unsafe, written.location, message).help("set `token`, or listen on `127.0.0.1`");
     }
 }
 
 fn check_endpoint_path(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
-    let fine = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
-    if !written.starts_with('/') || !written.chars().all(fine) {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
+    if !written.starts_with('/') || !written.chars().all(is_allowed) {
         compiler
             .error(Code::BadValue, written.location, format!("invalid path `{}`", written.value))
             .help("start it with `/` and use letters, digits and `-._~`, such as `/mcp`");
@@ -287,11 +287,11 @@ fn bearer_token(
             .help("keep the token out of the manifest: declare a variable under `env` with `secret: true`");
         return None;
     };
-    let fixed = Arc::new(ScopeConstants { env: pack.pack.env.values(), server: serde_json::Value::Null });
-    let value = template.render(&Scope::new(Map::new(), fixed)).ok()?.0;
+    let constants = Arc::new(ScopeConstants { env: pack.pack.env.values(), server: serde_json::Value::Null });
+    let value = template.render(&Scope::new(Map::new(), constants)).ok()?.0;
     let value = value.trim();
     if value.is_empty() || is_unexpanded(value) {
-        // That a variable is required and not set is said where it is declared.
+        // A required variable that is not set is reported at its declaration.
         if !pack.unset_variables.contains(name) {
             compiler
                 .note(Code::Unset, written.location, format!("variable `{name}` is not set, so no token is required"))

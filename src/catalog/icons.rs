@@ -22,7 +22,7 @@ pub(super) fn listed_icons(written: Option<&[notation::Icon]>) -> Vec<Icon> {
         .collect()
 }
 
-/// Checks where icons come from, and what is said of them.
+/// Checks the sources, types and sizes of icons.
 pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, compiler: &mut Compiler<'_>) {
     for (nth, icon) in written.unwrap_or_default().iter().enumerate() {
         let place = |key: &str, compiler: &Compiler<'_>| {
@@ -31,9 +31,9 @@ pub(super) fn check_icons(written: Option<&[notation::Icon]>, at: Location, comp
         let mime_type = icon.mime_type.clone().map(|text| Spanned::new(text, place("mimeType", compiler)));
         check_mime_type(mime_type.as_ref(), compiler);
         for size in icon.sizes.iter().flatten().filter(|size| !is_icon_size(size)) {
-            let words = format!("invalid icon size `{size}`");
+            let message = format!("invalid icon size `{size}`");
             compiler
-                .warning(Code::BadValue, place("sizes", compiler), words)
+                .warning(Code::BadValue, place("sizes", compiler), message)
                 .help("use a size such as `48x48`, or `any`");
         }
         match &icon.src {

@@ -35,7 +35,7 @@ pub(super) struct Inputs {
 pub(super) enum Misfit {
     /// They do not fit.
     Violations(Vec<Violation>),
-    /// It takes more to tell than the call may use.
+    /// The check exceeds the budget.
     Exhausted(Exhausted),
 }
 
@@ -65,7 +65,7 @@ pub(super) struct ConfinedCall<'a> {
 }
 
 impl Inputs {
-    /// Takes arguments as `arguments:` declares them, and puts them in scope, whatever is wrong with them.
+    /// Compiles `arguments`, and puts them in scope even if they have errors.
     pub(super) fn from_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
         for (name, argument) in arguments {
             check_name(name, compiler);
@@ -81,10 +81,10 @@ impl Inputs {
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let schema = object_schema(arguments, compiler);
         add_to_scope(&schema, compiler);
-        let within = arguments.iter().filter(|(_, argument)| argument.within.is_some());
-        let within = within.map(|(name, _)| name.value.clone()).collect();
+        let confined = arguments.iter().filter(|(_, argument)| argument.within.is_some());
+        let confined = confined.map(|(name, _)| name.value.clone()).collect();
         compile_schema(schema, arguments, compiler)
-            .map(|schema| Inputs { confined_arguments: within, ..Inputs::new(schema) })
+            .map(|schema| Inputs { confined_arguments: confined, ..Inputs::new(schema) })
     }
 
     /// Whether an argument must be inside the client's roots.
@@ -115,28 +115,28 @@ impl Inputs {
         Ok(ConfinedCall { arguments, entry_context: entry_context.without_roots_checkpoint(), roots: Some(roots) })
     }
 
-    /// Takes arguments as a whole JSON Schema declares them, and puts them in scope, whatever is wrong with it.
-    pub(super) fn from_schema(placed: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
-        add_to_scope(&placed.value, compiler);
-        compiler.argument_locations = properties_of(&placed.value)
+    /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
+    pub(super) fn from_schema(located: &LocatedJson, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+        add_to_scope(&located.value, compiler);
+        compiler.argument_locations = properties_of(&located.value)
             .map(|(name, _)| {
-                (name.clone(), compiler.findings.documents.key_at(placed.location, &property_pointer(name)))
+                (name.clone(), compiler.findings.documents.key_at(located.location, &property_pointer(name)))
             })
             .collect();
-        warn_of_shadowed_names(placed, compiler);
-        let schema = compiler.schema(placed.clone())?;
-        if placed.value.get("type").and_then(Value::as_str) != Some("object") {
+        warn_of_shadowed_names(located, compiler);
+        let schema = compiler.schema(located.clone())?;
+        if located.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
-                .error(Code::Schema, placed.location, "invalid `inputSchema`, expected an object schema")
+                .error(Code::Schema, located.location, "invalid `inputSchema`, expected an object schema")
                 .help("add `type: object`");
             return None;
         }
-        let keywords = unknown_keywords(&placed.value, &[]);
-        let lints = lint(&placed.value);
+        let keywords = unknown_keywords(&located.value, &[]);
+        let lints = lint(&located.value);
         let lints =
             lints.into_iter().map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help });
         for fault in keywords.into_iter().chain(lints) {
-            compiler.report_schema_error(&fault, placed.location, Severity::Warning);
+            compiler.report_schema_error(&fault, located.location, Severity::Warning);
         }
         Some(Inputs::new(schema))
     }
@@ -156,12 +156,12 @@ impl Inputs {
 
     /// The arguments as a prompt lists them.
     pub(super) fn prompt_arguments(&self) -> Vec<PromptArgumentListing> {
-        let said =
+        let keyword =
             |name: &str, key: &str| self.schema.property_keyword(name, key).and_then(Value::as_str).map(str::to_owned);
         let listed = |name: &String| PromptArgumentListing {
             name: name.clone(),
-            title: said(name, "title"),
-            description: said(name, "description"),
+            title: keyword(name, "title"),
+            description: keyword(name, "description"),
             required: self.required.contains(name),
         };
         self.declared.iter().map(listed).collect()
@@ -174,7 +174,7 @@ impl Inputs {
         Some(choices.iter().filter(|value| !value.is_null()).map(text).collect())
     }
 
-    /// Whether an argument takes a text, as far as its schema goes.
+    /// Whether an argument accepts a text.
     pub(super) fn accepts(&self, name: &str, text: &str, budget: &Budget) -> bool {
         matches!(self.schema.coerce_property(name, text), Coercion::Value(value) if self.schema.allows_property(name, &value, budget))
     }
@@ -208,8 +208,8 @@ impl Inputs {
         Ok(self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect())
     }
 
-    /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and
-    /// fit; the others are null. So are those that must be inside the client's roots: nobody asks for these here.
+    /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit;
+    /// the others are null. So are those that must be inside the client's roots, which are not asked for here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.confined_arguments.contains(name));
         let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
@@ -305,10 +305,10 @@ pub(super) fn violations_message(violations: &[Violation]) -> String {
 }
 
 /// Warns of properties whose names mean something else in templates.
-fn warn_of_shadowed_names(placed: &LocatedJson, compiler: &mut Compiler<'_>) {
-    for (name, _) in properties_of(&placed.value) {
+fn warn_of_shadowed_names(located: &LocatedJson, compiler: &mut Compiler<'_>) {
+    for (name, _) in properties_of(&located.value) {
         let Some(meaning) = reserved_name_meaning(name) else { continue };
-        let at = compiler.findings.documents.key_at(placed.location, &property_pointer(name));
+        let at = compiler.findings.documents.key_at(located.location, &property_pointer(name));
         compiler
             .warning(Code::BadName, at, format!("shadowed argument `{name}`: in templates `{name}` is {meaning}"))
             .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));
@@ -322,12 +322,12 @@ pub(super) fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
             .error(Code::BadName, name.location, format!("invalid argument name `{}`", name.value))
             .help("use letters, digits and `_`, and start with a letter or `_`");
     } else if let Some(meaning) = reserved_name_meaning(name) {
-        let words = format!("reserved argument name `{}`: in templates it is {meaning}", name.value);
-        compiler.error(Code::BadName, name.location, words).help("use another name");
+        let message = format!("reserved argument name `{}`: in templates it is {meaning}", name.value);
+        compiler.error(Code::BadName, name.location, message).help("use another name");
     }
 }
 
-/// Checks what stands in an argument beside its schema.
+/// Checks the keys of an argument besides its schema.
 pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument>, compiler: &mut Compiler<'_>) {
     if argument.required == Some(true) && argument.default.is_some() {
         let at = compiler.findings.documents.key_at(argument.location, "/default");
@@ -357,7 +357,7 @@ fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
     Value::Object(schema)
 }
 
-/// The JSON Schema in an argument. No `type` means text, unless something else says what it is.
+/// The JSON Schema in an argument; the type is `string` unless a keyword gives another.
 fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
     let mut schema = match compiler.findings.documents.json(argument.location) {
         Value::Object(schema) => schema,
@@ -384,7 +384,7 @@ fn compile_schema(schema: Value, arguments: &Arguments, compiler: &mut Compiler<
         faulty.insert(split_argument_pointer(&fault.pointer).0);
         report_at_argument(fault, arguments, Severity::Error, compiler);
     }
-    // What cannot be satisfied is said of the arguments that are schemas at all.
+    // Unsatisfiable schemas are only reported for arguments without schema errors.
     for fault in lints.into_iter().filter(|fault| !faulty.contains(&split_argument_pointer(&fault.pointer).0)) {
         let severity = if fault.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
         let fault = SchemaError { pointer: fault.pointer, message: fault.message, help: fault.help };
@@ -400,7 +400,7 @@ pub(super) fn split_argument_pointer(pointer: &str) -> (String, String) {
     (name.replace("~1", "/").replace("~0", "~"), below)
 }
 
-/// Reports a fault of the whole schema at the argument in which it stands.
+/// Reports an error of the whole schema at its argument.
 fn report_at_argument(fault: &SchemaError, arguments: &Arguments, severity: Severity, compiler: &mut Compiler<'_>) {
     let (name, below) = split_argument_pointer(&fault.pointer);
     let Some((_, argument)) = arguments.get_key_value(name.as_str()) else { return };

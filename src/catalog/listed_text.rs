@@ -33,11 +33,11 @@ pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>
     let names = pack_names(compiler.pack);
     let template: Template<Text> =
         compiler.with_scope_shape(names, |compiler| compiler.template(text, Exposure::Client))?;
-    let fixed = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
-    template.render(&Scope::new(Map::new(), Arc::new(fixed))).ok().map(|text| text.0)
+    let constants = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
+    template.render(&Scope::new(Map::new(), Arc::new(constants))).ok().map(|text| text.0)
 }
 
-/// Reports what has no value when a list is made; says whether there is any.
+/// Reports values that are unknown at load; returns whether there are any.
 fn report_unknown_values(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> bool {
     let values = output_pieces(text).into_iter().filter_map(|piece| match piece {
         OutputPiece::Value(range, _) => Some(range),

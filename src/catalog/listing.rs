@@ -12,13 +12,13 @@ use crate::notation::{CacheScope, Role, Theme};
 /// A JSON object.
 pub type Object = Map<String, Value>;
 
-/// The server as a whole: what `initialize` and `server/discover` say, and how it lists.
+/// The server: its info for `initialize` and `server/discover`, and its list settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
-    /// The name that clients go by.
+    /// Its unique name.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The version of the server, in the author's counting.
@@ -35,13 +35,13 @@ pub struct ServerInfo {
     /// Where to read about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-    /// Entries on one page of a list; 1000 where the author says nothing.
+    /// Entries on one page of a list; 1000 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_size: Option<usize>,
-    /// For how long a client may keep a list or a reading; 0 where the author says nothing.
+    /// How long a client may cache a list or a resource; 0 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may keep it; private where the author says nothing.
+    /// Who may cache it; private by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Extensions to the protocol that the server declares, by their names.
@@ -98,7 +98,7 @@ impl Lists {
         let arguments = self.prompts.iter().flat_map(|prompt| &prompt.arguments).map(|argument| argument.name.clone());
         let tools = self.tools.iter().map(|tool| tool.name.clone());
         let prompts = self.prompts.iter().map(|prompt| prompt.name.clone());
-        let resources = self.resources.iter().flat_map(|resource| [resource.uri.clone(), resource.name.clone()]);
+        let resources = self.resources.iter().flat_map(|resource| [resource.uri.clone(), resource.info.name.clone()]);
         let templates = self.resource_templates.iter().map(|template| template.uri_template.clone());
         fields.chain(arguments).chain(tools).chain(prompts).chain(resources).chain(templates)
     }
@@ -108,17 +108,17 @@ impl Lists {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolListing {
-    /// The name that calls go by.
+    /// The name by which it is called.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it takes. Its root is of type `object`.
+    /// The schema of its arguments; its root has type `object`.
     pub input_schema: Arc<Object>,
-    /// What it gives, as the author wrote it: of any type.
+    /// The schema of its result, as written: of any type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Arc<Object>>,
     /// Hints about what it may do.
@@ -157,9 +157,9 @@ pub struct ListedToolAnnotations {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptListing {
-    /// The name that clients go by.
+    /// Its unique name.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is for.
@@ -180,9 +180,9 @@ pub struct PromptListing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptArgumentListing {
-    /// The name that clients go by.
+    /// Its unique name.
     pub name: String,
-    /// The name for people.
+    /// The display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is.
@@ -195,28 +195,47 @@ pub struct PromptArgumentListing {
 
 /// A resource, as listed and as linked to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ResourceListing {
-    /// What reads go by.
+    /// The URI by which it is read.
     pub uri: String,
-    /// Its name.
-    pub name: String,
-    /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What it holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The type of what it holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
+    /// Its description.
+    #[serde(flatten)]
+    pub info: ResourceInfo,
     /// Its length in bytes, before any base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Pictures of it.
+}
+
+/// A template of resources, as listed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceTemplateListing {
+    /// The URI template (RFC 6570).
+    pub uri_template: String,
+    /// Its description.
+    #[serde(flatten)]
+    pub info: ResourceInfo,
+}
+
+/// The description of a resource or of a template of resources.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceInfo {
+    /// Its name.
+    pub name: String,
+    /// The display name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its content, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The type of its content, if it is always the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its icons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
-    /// For whom it is, how much it matters, when it changed.
+    /// Hints for the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// The author's own metadata.
@@ -229,7 +248,7 @@ pub struct ResourceListing {
 pub struct SkillListing {
     /// The URI of its SKILL.md.
     pub uri: String,
-    /// The front matter of its SKILL.md, with whatever the author wrote there.
+    /// The whole front matter of its SKILL.md.
     pub frontmatter: Object,
     /// Its files, each once.
     pub resources: Vec<SkillFileListing>,
@@ -238,7 +257,7 @@ pub struct SkillListing {
 /// A file of a skill, as listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SkillFileListing {
-    /// What reads go by.
+    /// The URI by which it is read.
     pub uri: String,
     /// `sha256:` and the digest of its bytes in 64 hexadecimal digits.
     pub digest: String,
@@ -246,45 +265,17 @@ pub struct SkillFileListing {
     pub size: u64,
 }
 
-/// A template of resources, as listed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceTemplateListing {
-    /// The URIs that it answers, as RFC 6570 writes them.
-    pub uri_template: String,
-    /// Its name.
-    pub name: String,
-    /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What its resources hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The type of what they hold, where it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
-    /// Pictures of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub icons: Vec<Icon>,
-    /// For whom they are, how much they matter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Annotations>,
-    /// The author's own metadata.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Object>,
-}
-
 /// Hints about a resource or a block of content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
-    /// For whom it is meant; empty where the author says nothing.
+    /// The intended audience; empty if not declared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
-    /// How much it matters, from 0 to 1.
+    /// Its importance, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
-    /// When it changed, as RFC 3339 writes it.
+    /// When it last changed (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }

@@ -47,15 +47,15 @@ pub(super) fn check(
             if let Some(pattern) = &expect.matches
                 && let Err(error) = regex::Regex::new(pattern)
             {
-                let words =
+                let message =
                     error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                compiler.error(Code::BadValue, pattern.location, format!("invalid regular expression: {words}"));
+                compiler.error(Code::BadValue, pattern.location, format!("invalid regular expression: {message}"));
             }
         }
     }
 }
 
-/// Notes what the entry is given, unless the test is of what it says to what does not fit.
+/// Notes the arguments of a test, unless it expects an error.
 fn note_call(test: &Test, references: &mut References) {
     let fails = test.expect.as_ref().is_some_and(|expect| expect.is_error == Some(true) || expect.error.is_some());
     let tool = test.tool.as_ref().map(|tool| (EntryRef::tool(tool), tool.location));
@@ -65,7 +65,7 @@ fn note_call(test: &Test, references: &mut References) {
     }
 }
 
-/// What a mock stands in for: an action, a step of a run, the environment or the time.
+/// Checks that each mock replaces an action, a step, the environment or the time.
 fn check_mocks(test: &Test, compiler: &mut Compiler<'_>, steps: &HashSet<&str>) {
     let others = || ACTIONS.iter().map(|row| row.key).chain(["env", "now"]);
     let is_known = |name: &str| steps.contains(name) || others().any(|other| other == name);

@@ -9,14 +9,14 @@ use crate::yaml::Location;
 
 const MCP_HEADER_KEYWORD: &str = "x-mcp-header";
 
-/// Something wrong with one, at its place in the schema.
+/// An error at a place of the schema.
 struct HeaderFault {
     pointer: String,
     message: String,
     help: &'static str,
 }
 
-/// Reports whatever is wrong with the headers of a tool's schema; `place` finds the author's text for a pointer into it.
+/// Reports errors of the headers in a tool's schema; `place` locates a pointer into it.
 pub(super) fn check(
     schema: &Map<String, Value>,
     place: impl Fn(&str, &Compiler<'_>) -> Location,
@@ -33,7 +33,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether anything in a schema is to be repeated in a header, rightly or wrongly.
+/// Whether a schema has `x-mcp-header` anywhere.
 pub(crate) fn has_mcp_headers(schema: &Map<String, Value>) -> bool {
     schema.iter().any(|(key, value)| key == MCP_HEADER_KEYWORD || value_has_mcp_headers(value))
 }
@@ -46,7 +46,7 @@ fn value_has_mcp_headers(value: &Value) -> bool {
     }
 }
 
-/// How a schema is reached.
+/// The position of a subschema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SchemaPosition {
     Root,
@@ -57,7 +57,7 @@ enum SchemaPosition {
 
 #[derive(Default)]
 struct HeaderChecker {
-    /// Those seen so far, in lower case.
+    /// The headers seen so far, in lower case.
     seen: Vec<String>,
     faults: Vec<HeaderFault>,
 }
@@ -135,7 +135,7 @@ impl HeaderChecker {
     }
 }
 
-/// What the name of a header may hold (RFC 9110, 5.6.2).
+/// The characters of a header name (RFC 9110, 5.6.2).
 fn is_token(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
 }

@@ -66,11 +66,11 @@ pub(crate) use mcp_header::has_mcp_headers;
 pub use server_limits::ServerLimits;
 pub use tool_limit::format_wait;
 
-/// How much of a name that is unknown is shown to whoever sent it, in characters.
+/// How much of an unknown name is shown to its sender.
 const MAX_SHOWN_NAME_CHARS: usize = 64;
 /// How much of a URI.
 const MAX_SHOWN_URI_CHARS: usize = 256;
-/// How much of a URI as data, which clients compare with the one that they sent.
+/// How much of a URI is sent as data, which clients compare with their own.
 const MAX_URI_DATA_CHARS: usize = 4096;
 
 /// Everything that a server serves.
@@ -92,27 +92,27 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// What the server is called and says of itself.
+    /// The server info.
     pub fn server(&self) -> &ServerInfo {
         &self.server
     }
 
-    /// How it listens, as far as the manifest says.
+    /// The HTTP settings.
     pub fn http_settings(&self) -> &HttpSettings {
         &self.http_settings
     }
 
-    /// What the whole server may use at once.
+    /// The limits of the whole server.
     pub fn limits(&self) -> ServerLimits {
         self.limits
     }
 
-    /// What of a caller's trace goes along to programs and requests beside `traceparent`.
+    /// The trace context that programs and requests get besides `traceparent`.
     pub fn trace_propagation(&self) -> TracePropagation {
         self.trace_propagation
     }
 
-    /// What keeps its secrets.
+    /// Redacts its secrets.
     pub fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
     }
@@ -122,7 +122,7 @@ impl Catalog {
         &self.lists
     }
 
-    /// Goes on counting the calls of tools with limits where an earlier catalog is.
+    /// Continues the rate and concurrency counts of an earlier catalog.
     pub fn inherit_tool_usage(&self, earlier: &Catalog) {
         for tool in self.tools.values() {
             let before = earlier.tools.get(&tool.listing.name);
@@ -135,31 +135,31 @@ impl Catalog {
     /// Refuses a tool to a client that has not declared what the tool requires.
     ///
     /// # Errors
-    /// It has not; the data of the refusal says what is missing.
+    /// The client lacks capabilities, which are the data of the refusal.
     pub fn check_tool_requirements(&self, tool: &str, client: &dyn McpClient) -> Result<(), Refusal> {
         let tool = self.tools.get(tool);
         let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
         required.map_or(Ok(()), |(tool, requires)| requires.check_client(&tool.listing.name, client))
     }
 
-    /// Whether a tool acts on the world when it is called.
+    /// Whether a call of a tool runs actions.
     pub fn tool_runs_actions(&self, name: &str) -> bool {
         let tool = self.tools.get(name);
         tool.is_some_and(|tool| tool.plan.is_some() || self.any_resource_runs_actions(tool.resource_uris()))
     }
 
-    /// Whether a prompt acts on the world when it is got.
+    /// Whether rendering a prompt runs actions.
     pub fn prompt_runs_actions(&self, name: &str) -> bool {
         let prompt = self.prompts.get(name);
         prompt.is_some_and(|prompt| prompt.plan.is_some() || self.any_resource_runs_actions(prompt.resource_uris()))
     }
 
-    /// Whether what answers a URI acts on the world when it is read.
+    /// Whether reading a URI runs actions.
     pub fn resource_runs_actions(&self, uri: &str) -> bool {
         self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
     }
 
-    /// Whether one of these resources acts, or might, where its URI is known only at a call.
+    /// Whether one of these resources may run actions; any might if its URI is only known at a call.
     fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
         uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
             true => self.resource_runs_actions(uri.source()),
@@ -167,12 +167,12 @@ impl Catalog {
         })
     }
 
-    /// Whether skills are served, though there may be none at the moment.
+    /// Whether skills are declared, even if there are none now.
     pub fn serves_skills(&self) -> bool {
         self.routes.skills.is_declared()
     }
 
-    /// What stands in a folder of the skills, by its URI.
+    /// The entries of a skill directory, by its URI.
     pub fn skill_directory(&self, uri: &str) -> Option<&[listing::ResourceListing]> {
         self.routes.skills.folder(uri)
     }
@@ -192,7 +192,7 @@ impl Catalog {
         self.tools.values().any(|tool| tool.task.is_some())
     }
 
-    /// Calls a tool. Arguments that do not fit, and whatever fails, are an answer for the model to read.
+    /// Calls a tool. Invalid arguments and failures are results for the model to read.
     ///
     /// # Errors
     /// There is no such tool, or the caller cancelled.
@@ -219,12 +219,12 @@ impl Catalog {
                 format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
             ));
         };
-        let given = match tool.call(arguments, entry_context).await? {
+        let result = match tool.call(arguments, entry_context).await? {
             Err(failure) => return Ok(failure),
-            Ok(given) => given,
+            Ok(result) => result,
         };
-        match self.resolve_blocks(given.content, &tool.pack_context, entry_context).await {
-            Ok(content) => Ok(ToolAnswer { content, structured: given.structured, is_error: false }),
+        match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
+            Ok(content) => Ok(ToolAnswer { content, structured: result.structured, is_error: false }),
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
             Err(refusal) => Ok(ToolAnswer::failure(refusal.message)),
         }
@@ -274,8 +274,7 @@ impl Catalog {
         }
     }
 
-    /// A number that changes when what a URI answers changes, as far as the manifest and files go; `None` where
-    /// nothing answers it.
+    /// A number that changes when the manifest or the file of a resource changes; `None` if no resource serves the URI.
     pub fn fingerprint(&self, uri: &str) -> Option<u64> {
         match self.routes.find(uri)? {
             Route::Skill(file) => Some(file.fingerprint()),
@@ -286,7 +285,7 @@ impl Catalog {
         }
     }
 
-    /// Whether an entry speaks with its client while it runs, or wants to know what it is capable of.
+    /// Whether an entry interacts with its client during a call, or depends on its capabilities.
     pub fn uses_client(&self) -> bool {
         self.plans().any(RunPlan::uses_client)
             || self.tools.values().any(|tool| tool.requires.is_some())
@@ -309,7 +308,7 @@ impl Catalog {
         self.plans().any(RunPlan::sends_logs)
     }
 
-    /// What entries can say has changed: kinds of lists, and `None` for resources.
+    /// The changes that entries can announce: kinds of lists, and `None` for resources.
     pub fn change_notifications(&self) -> BTreeSet<Option<ListKind>> {
         self.plans().flat_map(RunPlan::change_notifications).collect()
     }

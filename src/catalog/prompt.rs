@@ -68,16 +68,16 @@ impl CompiledPrompt {
             wants_json: false,
         };
         check_limits(&keys, written.location, compiler);
-        let ready = keys.compile(compiler);
+        let checked = keys.compile(compiler);
         let body =
-            compiler.with_scope_shape(ready.names.clone(), |compiler| compile_body(written, compiler, references));
-        if ready.blocked || ready.faulty {
+            compiler.with_scope_shape(checked.names.clone(), |compiler| compile_body(written, compiler, references));
+        if checked.blocked || checked.faulty {
             return None;
         }
         let digest = entry_digest(written.location, contents_before, compiler);
-        let plan = ready.into_plan(pack_context.entry_digest(digest), compiler);
+        let plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
         let inputs = inputs?;
-        let face = listing::PromptListing {
+        let listing = listing::PromptListing {
             name,
             title,
             description,
@@ -86,7 +86,7 @@ impl CompiledPrompt {
             meta: written.meta.clone(),
         };
         Some(CompiledPrompt {
-            listing: face,
+            listing,
             completions: sources?,
             inputs,
             plan,
@@ -142,8 +142,8 @@ impl CompiledPrompt {
             let ended = self.pack_context.run((&self.listing.name, plan), &scope, &entry_context).await;
             let ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
             scope = ended.extend_scope(scope);
-            if let Some(words) = ended.outcome.failure {
-                return Err(Refusal::new(RefusalKind::Internal, words));
+            if let Some(message) = ended.outcome.failure {
+                return Err(Refusal::new(RefusalKind::Internal, message));
             }
         } else {
             entry_context.ensure_not_resumed()?;
@@ -151,7 +151,7 @@ impl CompiledPrompt {
         budget.run_repeatable(|| self.render_messages(&scope))?
     }
 
-    /// What it says, by who says it.
+    /// Its messages, by role.
     fn render_messages(&self, scope: &Scope) -> Result<Vec<(Role, Vec<RenderedBlock>)>, Refusal> {
         let written = match &self.body {
             PromptBody::Text(text) => {
@@ -160,12 +160,12 @@ impl CompiledPrompt {
             }
             PromptBody::Messages(written) => written,
         };
-        let made = written.iter().map(|(role, block)| {
-            let mut made = Vec::new();
-            block.render(scope, &mut made)?;
-            Ok((*role, made))
+        let rendered = written.iter().map(|(role, block)| {
+            let mut rendered = Vec::new();
+            block.render(scope, &mut rendered)?;
+            Ok((*role, rendered))
         });
-        made.collect()
+        rendered.collect()
     }
 }
 

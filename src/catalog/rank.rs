@@ -113,9 +113,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_candidate_finds_itself_first(words in prop::collection::vec("\\PC{1,12}", 1..8), at in 0usize..8) {
-            let typed = words[at % words.len()].clone();
-            let ranked = rank(&words, &typed);
+        fn every_candidate_finds_itself_first(message in prop::collection::vec("\\PC{1,12}", 1..8), at in 0usize..8) {
+            let typed = message[at % message.len()].clone();
+            let ranked = rank(&message, &typed);
             prop_assert_eq!(ranked[0].to_lowercase(), typed.to_lowercase());
         }
     }

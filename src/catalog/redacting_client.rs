@@ -9,7 +9,7 @@ use crate::action::{
     AskError, ChangeNotification, ClientCapability, LogNotification, McpClient, ProgressUpdate, QuestionRound,
 };
 
-/// A client that is not told where the server is.
+/// A client that does not learn the folder of the pack.
 pub(super) struct RedactingClient<'a> {
     pub(super) client: &'a dyn McpClient,
     /// The folder of the pack, which is `.` to the client.

@@ -39,11 +39,11 @@ impl EntryRef {
     }
 }
 
-/// What an entry is given where another, or a test, names it.
+/// The arguments that a step or a test passes to an entry.
 #[derive(Debug)]
 pub(super) struct DeclaredCall {
     pub(super) node: EntryRef,
-    /// Where it is named.
+    /// The location of its name.
     pub(super) at: Location,
     pub(super) arguments: ArgumentTemplates,
     /// Whether its strings are templates.
@@ -133,11 +133,11 @@ impl References {
         self.check_cycles(findings);
     }
 
-    /// Warns of files that are not there, which may yet appear, and of links to nothing, which may be another server's.
+    /// Warns of missing files, which may yet appear, and of unknown links, which may belong to another server.
     fn warn_of_links(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
-        let mut warn = |uri: &Spanned<String>, words: String| {
-            let fault = findings.report.warning(Code::UnknownReference, uri.location.span(), words);
-            fault.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
+        let mut warn = |uri: &Spanned<String>, message: String| {
+            let diagnostic = findings.report.warning(Code::UnknownReference, uri.location.span(), message);
+            diagnostic.did_you_mean(uri, uri.location.span(), known.uris.iter().map(String::as_str));
         };
         for uri in self.uris.iter().chain(&self.links).filter(|uri| (known.resource_exists)(uri) == Some(false)) {
             warn(uri, format!("file not found for `{}`", **uri));
@@ -157,8 +157,8 @@ impl References {
         }
     }
 
-    /// Follows runs from `start` on, as far as nobody has gone before. Where they come back to where they came by, the
-    /// circle is given, with the place that closes it. A chain may be as long as there are entries: nothing recurs.
+    /// Follows unvisited runs from `start`, and returns the first cycle with the location that closes it. Iterative,
+    /// since a chain may be as long as there are entries.
     fn find_cycle<'a>(
         &'a self,
         start: &'a EntryRef,
@@ -168,23 +168,23 @@ impl References {
             return None;
         }
         seen.insert(start, VisitState::InProgress(0));
-        let mut way = vec![(start, self.mentioned_by(start).iter())];
-        while let Some((node, open)) = way.last_mut() {
+        let mut path = vec![(start, self.mentioned_by(start).iter())];
+        while let Some((node, open)) = path.last_mut() {
             let Some((next, at)) = open.next() else {
                 seen.insert(node, VisitState::Done);
-                way.pop();
+                path.pop();
                 continue;
             };
             match seen.get(next) {
                 Some(VisitState::Done) => {}
                 Some(VisitState::InProgress(first)) => {
-                    let circle = way.iter().skip(*first).map(|(node, _)| *node).collect();
-                    way.iter().for_each(|(node, _)| _ = seen.insert(node, VisitState::Done));
+                    let circle = path.iter().skip(*first).map(|(node, _)| *node).collect();
+                    path.iter().for_each(|(node, _)| _ = seen.insert(node, VisitState::Done));
                     return Some((circle, *at));
                 }
                 None => {
-                    seen.insert(next, VisitState::InProgress(way.len()));
-                    way.push((next, self.mentioned_by(next).iter()));
+                    seen.insert(next, VisitState::InProgress(path.len()));
+                    path.push((next, self.mentioned_by(next).iter()));
                 }
             }
         }
@@ -197,19 +197,19 @@ impl References {
     }
 }
 
-/// How an entry stands in the search for circles.
+/// The state of an entry in the search for cycles.
 enum VisitState {
-    /// On the way that is being followed, so far from its start.
+    /// On the current path, at this distance from its start.
     InProgress(usize),
-    /// All that it leads to is known.
+    /// Completely visited.
     Done,
 }
 
-/// What there is to refer to.
+/// The entries that references may name.
 pub(super) struct KnownEntries<'a> {
-    /// Whether something answers a URI.
+    /// Whether the pack has a route for a URI.
     pub(super) has_route: &'a dyn Fn(&str) -> bool,
-    /// Whether what a URI names is there, as far as it can be told; `None` where nothing answers it in any pack.
+    /// Whether the resource of a URI exists, if known; `None` if no pack serves it.
     pub(super) resource_exists: &'a dyn Fn(&str) -> Option<bool>,
     /// The URIs without variables.
     pub(super) uris: &'a [String],
@@ -222,7 +222,7 @@ pub(super) struct KnownEntries<'a> {
 }
 
 impl KnownEntries<'_> {
-    /// Whether a URI that is none of this server is of a scheme that it uses, and so probably means something of it.
+    /// Whether an unknown URI uses a scheme of this server, and is probably meant for it.
     fn shares_scheme(&self, uri: &str) -> bool {
         let scheme = |uri: &str| uri.split(':').next().map(str::to_ascii_lowercase);
         self.uris.iter().any(|known| scheme(known) == scheme(uri)) && !self.uris.iter().any(|known| known == uri)
@@ -238,7 +238,7 @@ impl KnownEntries<'_> {
 }
 
 fn report_missing(what: &str, (name, at): (&str, Location), known: &[String], findings: &mut Findings) {
-    let words = format!("unknown {what} `{name}`");
-    let fault = findings.report.error(Code::UnknownReference, at.span(), words);
-    fault.did_you_mean(name, at.span(), known.iter().map(String::as_str));
+    let message = format!("unknown {what} `{name}`");
+    let diagnostic = findings.report.error(Code::UnknownReference, at.span(), message);
+    diagnostic.did_you_mean(name, at.span(), known.iter().map(String::as_str));
 }

@@ -87,7 +87,7 @@ impl From<Refusal> for ActionError {
     }
 }
 
-/// Whether a tool tells its model what went wrong; the rest is the client's to know.
+/// Whether a refusal becomes a tool result for the model; the others are protocol errors.
 pub(super) fn is_tool_error(kind: RefusalKind) -> bool {
     !matches!(
         kind,

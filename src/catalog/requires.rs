@@ -43,7 +43,7 @@ impl RequiredCapabilities {
         Some(RequiredCapabilities(as_declared(written.value.clone())))
     }
 
-    /// Refuses a client that has not declared them. Where there is none, nobody is refused.
+    /// Refuses a client that has not declared them; calls without a client pass.
     pub(super) fn check_client(&self, name: &str, client: &dyn McpClient) -> Result<(), Refusal> {
         let Some(declared) = client.declared() else { return Ok(()) };
         let missing: Object =
@@ -52,8 +52,9 @@ impl RequiredCapabilities {
             return Ok(());
         }
         let names: Vec<String> = missing.iter().map(|(key, value)| capability_label(key, value)).collect();
-        let words = format!("tool `{name}` requires client capability {}, which is not declared", names.join(" and "));
-        Err(Refusal::new(RefusalKind::MissingCapability, words).with_data(Value::Object(missing)))
+        let message =
+            format!("tool `{name}` requires client capability {}, which is not declared", names.join(" and "));
+        Err(Refusal::new(RefusalKind::MissingCapability, message).with_data(Value::Object(missing)))
     }
 }
 
@@ -143,7 +144,7 @@ fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: Locatio
     }
 }
 
-/// Clients of 2025-11-25 say in `tasks` which of their own requests may be tasks, of which this server makes none.
+/// In 2025-11-25 clients declare in `tasks` which of their own requests may be tasks; this server makes none.
 fn check_tasks(settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     for inner in settings.keys() {
         let place = compiler.findings.documents.key_at(at, &pointer(&[TASKS_CAPABILITY, inner]));
@@ -158,9 +159,9 @@ fn check_tasks(settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
 /// Checks names that are not of the protocol itself, whose settings are maps.
 fn check_identifiers(name: &str, settings: &Object, at: Location, compiler: &mut Compiler<'_>) {
     if settings.is_empty() {
-        let words = format!("empty `{name}`");
+        let message = format!("empty `{name}`");
         compiler
-            .warning(Code::Unused, compiler.key_location(at, name), words)
+            .warning(Code::Unused, compiler.key_location(at, name), message)
             .help(format!("write an entry, such as `{TASKS_EXTENSION}: {{}}`"));
     }
     for (identifier, value) in settings {
@@ -181,16 +182,16 @@ fn check_extension(identifier: &str, at: Location, compiler: &mut Compiler<'_>) 
     let place = compiler.findings.documents.key_at(at, &pointer(&["extensions", identifier]));
     if identifier.split_once('/').is_none_or(|(prefix, name)| prefix.is_empty() || name.is_empty()) {
         let own = format!("io.modelcontextprotocol/{identifier}");
-        let words = format!("invalid extension identifier `{identifier}`: missing prefix");
-        let fault = compiler.error(Code::UnknownKey, place, words);
+        let message = format!("invalid extension identifier `{identifier}`: missing prefix");
+        let diagnostic = compiler.error(Code::UnknownKey, place, message);
         match nearest(&own, MCP_EXTENSIONS.iter().copied()) {
-            Some(near) => fault.help(format!("did you mean `{near}`?")).fix(place.span(), near),
-            None => fault.help("such as `com.example/name`"),
+            Some(near) => diagnostic.help(format!("did you mean `{near}`?")).fix(place.span(), near),
+            None => diagnostic.help("such as `com.example/name`"),
         };
     } else if !MCP_EXTENSIONS.contains(&identifier) && identifier.starts_with("io.modelcontextprotocol/") {
-        let words = format!("unknown MCP extension `{identifier}`");
-        let fault = compiler.warning(Code::UnknownKey, place, words);
-        fault.did_you_mean(identifier, place.span(), MCP_EXTENSIONS.iter().copied());
+        let message = format!("unknown MCP extension `{identifier}`");
+        let diagnostic = compiler.warning(Code::UnknownKey, place, message);
+        diagnostic.did_you_mean(identifier, place.span(), MCP_EXTENSIONS.iter().copied());
     }
 }
 

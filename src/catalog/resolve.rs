@@ -11,7 +11,7 @@ use super::answer::{
 };
 use super::block::RenderedBlock;
 use super::entry::{EntryContext, PackContext};
-use super::listing::ResourceListing;
+use super::listing::{ResourceInfo, ResourceListing};
 use super::resource::{ReadOutcome, not_found_refusal};
 use super::routes::Route;
 use super::{Catalog, MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
@@ -43,8 +43,8 @@ impl Catalog {
         let resource = resource.ok_or_else(|| no_resource_refusal(uri))?;
         let contents = match resource.read(uri, values, entry_context).await? {
             ReadOutcome::Contents(contents) => contents,
-            ReadOutcome::Blocks(made) => {
-                self.blocks_to_contents((uri, &resource.pack_context), made, entry_context).await?
+            ReadOutcome::Blocks(rendered) => {
+                self.blocks_to_contents((uri, &resource.pack_context), rendered, entry_context).await?
             }
         };
         Ok(ResourceAnswer { contents, ttl_ms: resource.ttl_ms, cache_scope: resource.cache_scope })
@@ -69,12 +69,12 @@ impl Catalog {
     /// Blocks whose resources are read.
     pub(super) async fn resolve_blocks(
         &self,
-        made: Vec<RenderedBlock>,
+        rendered: Vec<RenderedBlock>,
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
     ) -> Result<Vec<AnswerBlock>, Refusal> {
-        let mut blocks = Vec::with_capacity(made.len());
-        for one in made {
+        let mut blocks = Vec::with_capacity(rendered.len());
+        for one in rendered {
             match one {
                 RenderedBlock::Block(block) => blocks.push(block),
                 RenderedBlock::Link(link) => blocks.push(AnswerBlock::ResourceLink(self.complete_link(*link))),
@@ -95,10 +95,10 @@ impl Catalog {
     async fn blocks_to_contents(
         &self,
         (uri, pack_context): (&str, &PackContext),
-        made: Vec<RenderedBlock>,
+        rendered: Vec<RenderedBlock>,
         entry_context: &EntryContext<'_>,
     ) -> Result<Vec<AnswerContents>, Refusal> {
-        let blocks = self.resolve_blocks(made, pack_context, entry_context).await?;
+        let blocks = self.resolve_blocks(rendered, pack_context, entry_context).await?;
         let mut contents = Vec::with_capacity(blocks.len());
         for block in blocks {
             let (mime_type, body) = match block {
@@ -124,19 +124,19 @@ impl Catalog {
             Some(Route::Resource(nth, _)) => self.resources.get(nth).map(|resource| resource.listing(link.uri.clone())),
             None => None,
         };
-        let last = || link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri).to_owned();
-        let Some(known) = known else {
-            let name = if link.name.is_empty() { last() } else { link.name.clone() };
-            return ResourceListing { name, ..link };
+        let last = link.uri.rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&link.uri);
+        let known = known.unwrap_or_else(|| ResourceListing {
+            info: ResourceInfo { name: last.to_owned(), ..ResourceInfo::default() },
+            ..ResourceListing::default()
+        });
+        let info = ResourceInfo {
+            name: if link.info.name.is_empty() { known.info.name } else { link.info.name },
+            title: link.info.title.or(known.info.title),
+            description: link.info.description.or(known.info.description),
+            mime_type: link.info.mime_type.or(known.info.mime_type),
+            ..link.info
         };
-        ResourceListing {
-            name: if link.name.is_empty() { known.name } else { link.name },
-            title: link.title.or(known.title),
-            description: link.description.or(known.description),
-            mime_type: link.mime_type.or(known.mime_type),
-            size: link.size.or(known.size),
-            ..link
-        }
+        ResourceListing { uri: link.uri, info, size: link.size.or(known.size) }
     }
 }
 
@@ -145,8 +145,8 @@ fn no_resource_refusal(uri: &str) -> Refusal {
     match check_uri(uri) {
         Ok(()) => not_found_refusal(uri, &format!("Resource not found: {}", truncate(uri, MAX_SHOWN_URI_CHARS))),
         Err(fault) => {
-            let words = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
-            Refusal::new(RefusalKind::BadUri, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
+            let message = format!("invalid URI `{}`: {}", one_line(&truncate(uri, MAX_SHOWN_URI_CHARS)), fault.message);
+            Refusal::new(RefusalKind::BadUri, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
         }
     }
 }
@@ -155,8 +155,8 @@ fn no_resource_refusal(uri: &str) -> Refusal {
 fn reject_embedded_question(uri: &str, refusal: Refusal) -> Refusal {
     match refusal.kind {
         RefusalKind::InputRequired => {
-            let words = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
-            Refusal::new(RefusalKind::Internal, words)
+            let message = format!("cannot embed `{uri}`: it asks the client; use a `read` step");
+            Refusal::new(RefusalKind::Internal, message)
         }
         _ => refusal,
     }

@@ -42,7 +42,7 @@ impl ResourceRoot {
                 return None;
             }
         };
-        // The folder of a variable that is not set holds nothing, and that has been said.
+        // The folder of an unset variable is empty, which was reported already.
         if entries.is_empty() && folder.path() != Path::new("/") {
             compiler.warning(Code::Glob, root.location, "no files match this `root`");
         }

@@ -13,7 +13,7 @@ use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::reference::References;
 
-/// What is made of an outcome, ready to be made.
+/// A compiled `result`.
 #[derive(Default)]
 pub(super) struct ResultPlan {
     select: Option<Selection>,
@@ -22,7 +22,7 @@ pub(super) struct ResultPlan {
 
 #[derive(Default)]
 enum ResultForm {
-    /// The selection, or the action, speaks for itself.
+    /// The selection or the body of the action, unchanged.
     #[default]
     Unchanged,
     Text(Template<Text>),
@@ -30,11 +30,11 @@ enum ResultForm {
     Structured(JsonTemplate),
 }
 
-/// What was made of an outcome.
+/// A rendered `result`.
 pub(super) enum RenderedResult {
-    /// What the action itself speaks with.
+    /// The body of the action.
     Unchanged(OutcomeBody),
-    /// A value, which speaks for itself.
+    /// A value.
     Value(Value),
     /// A text, and the value behind it.
     Text(String, Option<Value>),
@@ -97,7 +97,7 @@ impl ResultPlan {
             Some(select) => Some(apply_select(select, &body, &scope)?),
             None => None,
         };
-        let behind = selected.clone().or_else(|| match &body {
+        let structured = selected.clone().or_else(|| match &body {
             OutcomeBody::Json(json, _) => Some(json.clone()),
             _ => None,
         });
@@ -107,14 +107,14 @@ impl ResultPlan {
         };
         Ok(match &self.form {
             ResultForm::Unchanged => selected.map_or(RenderedResult::Unchanged(body), RenderedResult::Value),
-            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, behind),
+            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured),
             ResultForm::Structured(value) => RenderedResult::Value(value.render(&scope)?),
             ResultForm::Content(blocks) => {
-                let make = || {
-                    let mut made = Vec::new();
-                    blocks.iter().try_for_each(|block| block.render(&scope, &mut made)).map(|()| made)
+                let render_blocks = || {
+                    let mut rendered = Vec::new();
+                    blocks.iter().try_for_each(|block| block.render(&scope, &mut rendered)).map(|()| rendered)
                 };
-                RenderedResult::Content(scope.budget().run_repeatable(make)??, behind)
+                RenderedResult::Content(scope.budget().run_repeatable(render_blocks)??, structured)
             }
         })
     }

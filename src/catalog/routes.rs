@@ -15,7 +15,7 @@ use super::listing;
 use super::resource::CompiledResource;
 use super::skill::{SkillIndex, SkillResource};
 
-/// What answers URIs, by pack: one that takes in others stands before them, and they in the order written.
+/// The routes of each pack: the importer comes before the imported packs, in the order written.
 pub(super) struct Routes {
     packs: Vec<PackRoutes>,
     pub(super) skills: SkillIndex,
@@ -36,8 +36,12 @@ pub(super) enum Route<'a> {
 
 impl Routes {
     /// Takes the packs in the order of their rank, and what they answer.
-    pub(super) fn new(homes: Vec<Arc<PackContext>>, resources: &[CompiledResource], skills: SkillIndex) -> Routes {
-        let packs = homes.into_iter().map(|pack_context| {
+    pub(super) fn new(
+        pack_contexts: Vec<Arc<PackContext>>,
+        resources: &[CompiledResource],
+        skills: SkillIndex,
+    ) -> Routes {
+        let packs = pack_contexts.into_iter().map(|pack_context| {
             let own =
                 resources.iter().enumerate().filter(|(_, resource)| Arc::ptr_eq(&resource.pack_context, &pack_context));
             let router = Router::new(own.map(|(nth, resource)| (resource.template.clone(), nth)));
@@ -62,7 +66,7 @@ impl Routes {
         pack.find(uri, self.skills.file(uri))
     }
 
-    /// Leaves of what is listed each URI once, and only what answers it.
+    /// Keeps each listed URI once, at the entry that serves it.
     pub(super) fn retain_answered(&self, listed: Vec<ListedResource>) -> Vec<listing::ResourceListing> {
         let mut times: HashMap<&str, usize> = HashMap::new();
         listed.iter().for_each(|one| *times.entry(&one.listing.uri).or_default() += 1);
@@ -105,20 +109,20 @@ pub(super) struct DeclaredUri {
     pub(super) at: Location,
 }
 
-/// Warns of every URI of a pack that an entry of an earlier pack answers, in whole or in part, as far as that is found.
+/// Warns of URIs of a pack that an entry of an earlier pack serves, as far as samples show.
 pub(super) fn warn_of_overlaps(written: &[DeclaredUri], findings: &mut Findings) {
     let last = written.iter().map(|one| one.pack).max().unwrap_or_default();
     for pack in 1..=last {
         let earlier: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack < pack).collect();
         let later: Vec<&DeclaredUri> = written.iter().filter(|one| one.pack == pack).collect();
         for (later, (earlier, witness)) in overlaps(&earlier, &later) {
-            let words = match later.template.is_literal() {
+            let message = match later.template.is_literal() {
                 true => format!("unreachable resource `{witness}`"),
                 false => format!("shadowed resource `{witness}` of `{}`", later.template.as_str()),
             };
             findings
                 .report
-                .warning(Code::Duplicate, later.at.span(), words)
+                .warning(Code::Duplicate, later.at.span(), message)
                 .note(earlier.at.span(), "served by this entry, whose pack comes first")
                 .help("use different schemes or prefixes");
         }

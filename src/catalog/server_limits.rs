@@ -7,7 +7,7 @@ use crate::load::LoadedPack;
 /// Room for a few of the longest messages; with less, one large answer could never be sent.
 const MIN_BYTES_IN_FLIGHT: u64 = 64 << 20;
 
-/// What the whole server may use at once.
+/// The limits of the whole server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
     /// How many programs may run.

@@ -46,7 +46,7 @@ pub(super) struct CompiledTool {
     pub(super) digest: u64,
 }
 
-/// What a tool gave, but for the resources that it embeds.
+/// The content of a tool result, before embedded resources are read.
 pub(super) struct ToolContent {
     pub(super) content: Vec<RenderedBlock>,
     pub(super) structured: Option<Value>,
@@ -73,20 +73,20 @@ impl CompiledTool {
         check_limits(&keys, written.location, compiler);
         let limit = ToolLimit::build(written, compiler);
         let requires = written.requires.as_ref().and_then(|requires| RequiredCapabilities::build(requires, compiler));
-        let ready = keys.compile(compiler);
-        let result = compiler.with_scope_shape(ready.names.clone(), |compiler| {
+        let checked = keys.compile(compiler);
+        let result = compiler.with_scope_shape(checked.names.clone(), |compiler| {
             ResultPlan::compile(written.result.as_ref(), compiler, references)
         });
-        if ready.blocked || ready.faulty {
+        if checked.blocked || checked.faulty {
             return None;
         }
         let digest = entry_digest(written.location, contents_before, compiler);
-        let mut plan = ready.into_plan(pack_context.entry_digest(digest), compiler);
+        let mut plan = checked.into_plan(pack_context.entry_digest(digest), compiler);
         let task = compile_task_policy(written.task.as_ref().map(|task| &task.value), plan.as_mut());
         let (inputs, output) = (inputs?, output?);
-        let face = tool_listing(name, (written, texts), &inputs, output.as_ref());
+        let listing = tool_listing(name, (written, texts), &inputs, output.as_ref());
         Some(CompiledTool {
-            listing: face,
+            listing,
             limit,
             requires,
             inputs,
@@ -130,7 +130,7 @@ impl CompiledTool {
         let is_new = entry_context.resume.is_none();
         let _permit = match self.limit.as_ref().map(|limit| limit.acquire(&self.listing.name, is_new)).transpose() {
             Ok(turn) => turn,
-            Err(words) => return Ok(Err(ToolAnswer::failure(words))),
+            Err(message) => return Ok(Err(ToolAnswer::failure(message))),
         };
         match self.run(arguments, entry_context).await {
             Ok(given) => Ok(Ok(given)),
@@ -148,8 +148,8 @@ impl CompiledTool {
         };
         let ended = self.pack_context.run((&self.listing.name, plan), &scope, &entry_context).await;
         let ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
-        if let Some(words) = ended.outcome.failure {
-            return Err(Refusal::new(RefusalKind::Internal, words));
+        if let Some(message) = ended.outcome.failure {
+            return Err(Refusal::new(RefusalKind::Internal, message));
         }
         let size = ended.size();
         let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
@@ -170,7 +170,7 @@ impl CompiledTool {
         Ok(ToolContent { content, structured })
     }
 
-    /// What an action speaks with: text, JSON with equal text, or a picture.
+    /// The content of an action's body: text, JSON with equal text, or media.
     fn body_content(&self, body: OutcomeBody) -> (Vec<RenderedBlock>, Option<Value>) {
         match body {
             OutcomeBody::None => (Vec::new(), None),
@@ -189,7 +189,7 @@ impl CompiledTool {
 
     fn check_output(&self, structured: Option<&Value>, budget: &Budget) -> Result<(), Refusal> {
         let Some(schema) = &self.output_schema else { return Ok(()) };
-        let misfit = |words: String| Refusal::new(RefusalKind::Internal, words);
+        let misfit = |message: String| Refusal::new(RefusalKind::Internal, message);
         let Some(value) = structured else {
             return Err(misfit("missing structured content: the tool declares an `outputSchema`".to_owned()));
         };
@@ -287,8 +287,8 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     {
         let ids: Vec<&str> = written.run.iter().flat_map(|run| run.ids()).collect();
         if !ids.contains(&after.value.as_str()) {
-            let words = format!("unknown step `{}`", after.value);
-            compiler.error(Code::UnknownReference, after.location, words).did_you_mean(
+            let message = format!("unknown step `{}`", after.value);
+            compiler.error(Code::UnknownReference, after.location, message).did_you_mean(
                 after,
                 after.location.span(),
                 ids,

@@ -39,47 +39,42 @@ struct ToolUsage {
 
 /// A call that was let in; it is over when this is dropped.
 pub(super) struct ConcurrencyPermit {
-    used: Arc<Mutex<ToolUsage>>,
+    usage: Arc<Mutex<ToolUsage>>,
 }
 
 impl ToolLimit {
     /// Checks the limits of a tool. `None` where it has none.
     pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<ToolLimit> {
         let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
-        if let Some(most) = written.concurrency.as_ref().filter(|most| most.value == 0) {
-            report_zero("concurrency", most.location, compiler);
+        if let Some(max) = written.concurrency.as_ref().filter(|max| max.value == 0) {
+            report_zero("concurrency", max.location, compiler);
         }
-        let at_once = written.concurrency.as_ref().map(|most| most.value);
-        (rate.is_some() || at_once.is_some()).then(|| ToolLimit {
-            rate,
-            max_concurrent: at_once,
-            usage: OnceLock::new(),
-        })
+        let max_concurrent = written.concurrency.as_ref().map(|max| max.value);
+        (rate.is_some() || max_concurrent.is_some()).then(|| ToolLimit { rate, max_concurrent, usage: OnceLock::new() })
     }
 
     /// Goes on counting where an earlier catalog's limit of the same tool is.
     pub(super) fn inherit_usage(&self, earlier: &ToolLimit) {
-        // Only a catalog that is served already has an own count, and that one follows nobody.
+        // A catalog that is served already keeps its own count.
         let _ = self.usage.set(earlier.usage().clone());
     }
 
-    /// Lets a call in, or says in words when to try again. One that only goes on was let in before, and what it came
-    /// with to go on is good for once.
+    /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
     pub(super) fn acquire(&self, name: &str, is_new: bool) -> Result<ConcurrencyPermit, String> {
-        let used = self.usage();
-        let mut counted = lock(used);
-        if let Some(most) = self.max_concurrent.filter(|most| is_new && counted.running >= *most) {
-            let times = if most == 1 { "1 call".to_owned() } else { format!("{most} calls") };
+        let usage = self.usage();
+        let mut current = lock(usage);
+        if let Some(max) = self.max_concurrent.filter(|max| is_new && current.running >= *max) {
+            let times = if max == 1 { "1 call".to_owned() } else { format!("{max} calls") };
             return Err(format!("concurrency limit of `{name}` reached ({times}); try again when one has ended"));
         }
         if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
-            rate.record_call(&mut counted.calls, Instant::now()).map_err(|wait| {
+            rate.record_call(&mut current.calls, Instant::now()).map_err(|wait| {
                 format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
             })?;
         }
-        counted.running += 1;
-        drop(counted);
-        Ok(ConcurrencyPermit { used: used.clone() })
+        current.running += 1;
+        drop(current);
+        Ok(ConcurrencyPermit { usage: usage.clone() })
     }
 
     fn usage(&self) -> &Arc<Mutex<ToolUsage>> {
@@ -89,13 +84,13 @@ impl ToolLimit {
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        let mut used = lock(&self.used);
-        used.running = used.running.saturating_sub(1);
+        let mut usage = lock(&self.usage);
+        usage.running = usage.running.saturating_sub(1);
     }
 }
 
 impl Rate {
-    /// Counts a call, or says how long it is too early.
+    /// Counts a call, or returns how long to wait.
     fn record_call(&self, calls: &mut VecDeque<Instant>, now: Instant) -> Result<(), Duration> {
         while calls.front().is_some_and(|first| now.duration_since(*first) >= self.per) {
             calls.pop_front();
@@ -134,8 +129,8 @@ pub fn format_wait(wait: Duration) -> String {
     }
 }
 
-fn lock(used: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
-    used.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(usage: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
+    usage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
@@ -170,9 +165,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn limit(calls: u32, per: u64, at_once: Option<u32>) -> ToolLimit {
+    fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> ToolLimit {
         let rate = Some(Rate { calls, per: Duration::from_secs(per) });
-        ToolLimit { rate, max_concurrent: at_once, usage: OnceLock::new() }
+        ToolLimit { rate, max_concurrent, usage: OnceLock::new() }
     }
 
     fn refusal(limit: &ToolLimit) -> String {
@@ -233,9 +228,9 @@ mod tests {
 
     #[test]
     fn wait_is_formatted_and_rounded_up() {
-        let said = [(0, "0 ms"), (1, "1 ms"), (999, "999 ms"), (1001, "2 s"), (60_000, "60 s"), (120_001, "3 min")];
-        for (milliseconds, words) in said {
-            assert_eq!(format_wait(Duration::from_millis(milliseconds)), words);
+        let expected = [(0, "0 ms"), (1, "1 ms"), (999, "999 ms"), (1001, "2 s"), (60_000, "60 s"), (120_001, "3 min")];
+        for (milliseconds, message) in expected {
+            assert_eq!(format_wait(Duration::from_millis(milliseconds)), message);
         }
         assert_eq!(format_wait(Duration::from_nanos(1)), "1 ms");
         assert_eq!(format_wait(Duration::from_secs(7200)), "2 h");
@@ -249,12 +244,12 @@ mod tests {
         ) {
             let rate = Rate { calls, per: Duration::from_secs(60) };
             let mut now = Instant::now();
-            let (mut counted, mut let_in) = (VecDeque::new(), Vec::new());
+            let (mut current, mut let_in) = (VecDeque::new(), Vec::new());
             for gap in gaps {
                 now += Duration::from_secs(gap);
-                match rate.record_call(&mut counted, now) {
+                match rate.record_call(&mut current, now) {
                     Ok(()) => let_in.push(now),
-                    Err(wait) => prop_assert!(rate.record_call(&mut counted.clone(), now + wait).is_ok()),
+                    Err(wait) => prop_assert!(rate.record_call(&mut current.clone(), now + wait).is_ok()),
                 }
             }
             for window in let_in.windows(calls as usize + 1) {

@@ -41,14 +41,18 @@ fn render_table(lists: &Lists) -> String {
         ("tools", lists.tools.iter().map(|tool| (tool_usage(tool), summary(&tool.title, &tool.description))).collect()),
         (
             "resources",
-            lists.resources.iter().map(|one| (one.uri.clone(), summary(&one.title, &one.description))).collect(),
+            lists
+                .resources
+                .iter()
+                .map(|one| (one.uri.clone(), summary(&one.info.title, &one.info.description)))
+                .collect(),
         ),
         (
             "resource templates",
             lists
                 .resource_templates
                 .iter()
-                .map(|one| (one.uri_template.clone(), summary(&one.title, &one.description)))
+                .map(|one| (one.uri_template.clone(), summary(&one.info.title, &one.info.description)))
                 .collect(),
         ),
     ];

@@ -135,7 +135,7 @@ fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     }
     diagnostic::render_lines(report).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
-        let modified = resource.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
+        let modified = resource.info.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
         (&resource.uri, resource.size, modified).hash(&mut hasher);
     }
     for file in catalog.iter().flat_map(|catalog| &catalog.lists().skills).flat_map(|skill| &skill.resources) {

@@ -27,7 +27,7 @@ const ADMISSION_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many entries with large answers are remembered.
 const MAX_REMEMBERED_SIZES: usize = 4096;
 
-/// The bytes that are under way in the process. Clones are handles of the same account.
+/// The bytes in flight in the process. Clones are handles of the same account.
 #[derive(Clone)]
 pub(crate) struct BytesInFlight {
     inner: Arc<BytesInFlightState>,
@@ -40,7 +40,7 @@ struct BytesInFlightState {
     limit: AtomicU64,
     waiters: AtomicUsize,
     freed: Notify,
-    /// Held by the one who waits for room: the others stand behind it, first come first served.
+    /// Held by the request that waits for room; others queue behind it.
     queue: AsyncMutex<()>,
     /// How large the last answer of an entry was, where it was large.
     sizes: Mutex<HashMap<u64, u64>>,
@@ -82,7 +82,7 @@ impl BytesInFlight {
         self.used() <= self.limit() / 4
     }
 
-    /// What one peer may have under way.
+    /// The share of one peer.
     pub(crate) fn peer_share(&self) -> u64 {
         self.limit() / 4
     }
@@ -127,7 +127,7 @@ impl BytesInFlight {
     }
 }
 
-/// Somebody who waits, counted.
+/// Counts a waiter.
 struct WaiterGuard<'a>(&'a BytesInFlightState);
 
 impl Drop for WaiterGuard<'_> {
@@ -136,7 +136,7 @@ impl Drop for WaiterGuard<'_> {
     }
 }
 
-/// The bytes that one peer has under way. Clones are handles of the same account.
+/// The bytes in flight of one peer. Clones are handles of the same account.
 #[derive(Clone)]
 pub(crate) struct PeerBytes {
     peer: Arc<PeerBytesState>,
@@ -151,7 +151,7 @@ struct PeerBytesState {
 }
 
 impl PeerBytes {
-    /// Takes bytes that are there already, whether there is room or not.
+    /// Reserves bytes that are in memory already, with or without room.
     pub(crate) fn reserve(&self, bytes: u64) -> Reservation {
         let reservation = Reservation { peer: self.clone(), bytes: AtomicU64::new(0) };
         reservation.grow(bytes);
@@ -162,12 +162,12 @@ impl PeerBytes {
         &self.peer.account
     }
 
-    /// Whether the peer has no more under way than its share.
+    /// Whether the peer is within its share.
     pub(crate) fn has_room(&self) -> bool {
         self.used() <= self.total().peer_share()
     }
 
-    /// Waits until the peer has no more under way than its share.
+    /// Waits until the peer is within its share.
     pub(crate) async fn wait_for_room(&self) {
         self.wait_for_share(|| self.has_room()).await;
     }
@@ -184,7 +184,7 @@ impl PeerBytes {
     }
 }
 
-/// Bytes that are under way for a peer, until it is dropped.
+/// Bytes reserved for a peer, until it is dropped.
 pub(crate) struct Reservation {
     peer: PeerBytes,
     bytes: AtomicU64,
@@ -201,14 +201,14 @@ impl Reservation {
         self.bytes.load(Ordering::Acquire)
     }
 
-    /// Takes more bytes that are there already.
+    /// Reserves more bytes that are in memory already.
     pub(crate) fn grow(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::AcqRel);
         self.peer.peer.used.fetch_add(bytes, Ordering::SeqCst);
         self.peer.total().inner.used.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Gives bytes back, as many of them as it has.
+    /// Releases bytes, at most those that it holds.
     pub(crate) fn shrink(&self, bytes: u64) {
         let left = |held: u64| Some(held.saturating_sub(bytes));
         let before = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, left).unwrap_or_default();
@@ -221,14 +221,14 @@ impl Reservation {
         self.peer.total().wake();
     }
 
-    /// Takes so many bytes in place of those that it has. They are there already.
+    /// Changes the reservation to this size, for bytes that are in memory already.
     pub(crate) fn resize(&self, bytes: u64) {
         let before = self.bytes();
         self.grow(bytes.saturating_sub(before));
         self.shrink(before.saturating_sub(bytes));
     }
 
-    /// Waits for room for more bytes, and takes them.
+    /// Waits for room for more bytes, and reserves them.
     pub(crate) async fn admit(&self, bytes: u64) -> Result<(), Busy> {
         if !self.try_admit(bytes) {
             tokio::time::timeout(ADMISSION_TIMEOUT, self.wait_for_room(bytes)).await.map_err(|_| Busy)?;
@@ -286,7 +286,7 @@ impl<'a> WaitingBytesGuard<'a> {
         let held = WaitingBytesGuard { peer: &reservation.peer.peer, bytes: reservation.bytes() };
         held.peer.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
         held.peer.account.inner.waiting_bytes.fetch_add(held.bytes, Ordering::SeqCst);
-        // For whoever is first in line there is room as soon as all the others wait.
+        // The first waiter may have room as soon as all others wait.
         held.peer.account.wake();
         held
     }
@@ -299,7 +299,7 @@ impl Drop for WaitingBytesGuard<'_> {
     }
 }
 
-/// There has been no room for too long.
+/// No room was found in time.
 #[derive(Debug, thiserror::Error)]
 #[error("server busy: too many bytes in flight; try again later")]
 pub(crate) struct Busy;
@@ -324,8 +324,8 @@ pub(crate) struct AnswerReservation {
 }
 
 impl AnswerReservation {
-    /// Waits until there is room for the answer of an entry, by the size of its last one. `None` for a request that
-    /// nobody keeps account of.
+    /// Waits until there is room for the answer of an entry, by the size of its last one. `None` for a request without
+    /// a reservation.
     pub(crate) async fn acquire(
         context: &RequestContext<RoleServer>,
         method: &str,

@@ -14,7 +14,7 @@ use super::{
     snapshot::{convert_via_json, icons},
 };
 
-/// The kinds of things that a client may ask for.
+/// A capability of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CapabilityKind {
     Tools,
@@ -27,6 +27,10 @@ pub(crate) enum CapabilityKind {
 }
 
 impl CapabilityKind {
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
     /// The capability, or the extension, as MCP spells it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -41,55 +45,38 @@ impl CapabilityKind {
     }
 }
 
-/// Which kinds are declared, or were to a session.
+/// The declared capabilities, now or to a session: one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeclaredCapabilities {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    completions: bool,
-    logging: bool,
-    tasks: bool,
-    /// What skills are made of are resources: whoever declares them declares those.
-    skills: bool,
-}
+pub(crate) struct DeclaredCapabilities(u8);
 
 impl DeclaredCapabilities {
     pub(crate) fn from_catalog(catalog: &Catalog, options: ServeOptions) -> DeclaredCapabilities {
         let (lists, all) = (catalog.lists(), options.declare_all);
-        DeclaredCapabilities {
-            tools: all || !lists.tools.is_empty(),
-            prompts: all || !lists.prompts.is_empty(),
-            resources: all
-                || !(lists.resources.is_empty() && lists.resource_templates.is_empty())
-                || catalog.serves_skills(),
-            completions: all || catalog.has_completions(),
-            logging: all || catalog.sends_logs(),
-            tasks: catalog.has_tasks(),
-            skills: catalog.serves_skills(),
-        }
+        let has_resources = !(lists.resources.is_empty() && lists.resource_templates.is_empty());
+        let kinds = [
+            (CapabilityKind::Tools, all || !lists.tools.is_empty()),
+            (CapabilityKind::Prompts, all || !lists.prompts.is_empty()),
+            // Skills consist of resources, so they imply that capability.
+            (CapabilityKind::Resources, all || has_resources || catalog.serves_skills()),
+            (CapabilityKind::Completions, all || catalog.has_completions()),
+            (CapabilityKind::Logging, all || catalog.sends_logs()),
+            (CapabilityKind::Tasks, catalog.has_tasks()),
+            (CapabilityKind::Skills, catalog.serves_skills()),
+        ];
+        let declared = kinds.into_iter().filter_map(|(kind, is_declared)| is_declared.then_some(kind.bit()));
+        DeclaredCapabilities(declared.fold(0, |bits, bit| bits | bit))
     }
 
-    /// What of them a session has: tasks are of 2026-07-28.
-    pub(crate) fn session_tools(self) -> DeclaredCapabilities {
-        DeclaredCapabilities { tasks: false, ..self }
+    pub(crate) fn without(self, kind: CapabilityKind) -> DeclaredCapabilities {
+        DeclaredCapabilities(self.0 & !kind.bit())
     }
 
     pub(crate) fn has(self, kind: CapabilityKind) -> bool {
-        match kind {
-            CapabilityKind::Tools => self.tools,
-            CapabilityKind::Prompts => self.prompts,
-            CapabilityKind::Resources => self.resources,
-            CapabilityKind::Completions => self.completions,
-            CapabilityKind::Logging => self.logging,
-            CapabilityKind::Tasks => self.tasks,
-            CapabilityKind::Skills => self.skills,
-        }
+        self.0 & kind.bit() != 0
     }
 }
 
-/// Of what clients are told when it changes: of everything where the catalog may be replaced, else of what a step can
-/// say has changed.
+/// The changes that clients are notified of: all if the catalog may be replaced, else those that a step can announce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangeCapabilities {
     pub(crate) tools: bool,
@@ -115,13 +102,13 @@ impl ChangeCapabilities {
     }
 }
 
-/// Writes down who answers and what can be asked.
+/// The server info and capabilities.
 pub(crate) fn server_config(
     server: &listing::ServerInfo,
     kinds: DeclaredCapabilities,
-    promised: ChangeCapabilities,
+    changes: ChangeCapabilities,
 ) -> ServerConfig {
-    let mut config = ServerConfig::new(capabilities(server, kinds, promised));
+    let mut config = ServerConfig::new(capabilities(server, kinds, changes));
     config.server_info = implementation(server);
     config.instructions = server.instructions.clone();
     config
@@ -139,36 +126,36 @@ pub(crate) fn implementation(server: &listing::ServerInfo) -> Implementation {
 fn capabilities(
     server: &listing::ServerInfo,
     kinds: DeclaredCapabilities,
-    promised: ChangeCapabilities,
+    changes: ChangeCapabilities,
 ) -> ServerCapabilities {
-    let yes = |promised: bool| promised.then_some(true);
+    let flag = |changes: bool| changes.then_some(true);
     let mut capabilities = ServerCapabilities::default();
     capabilities.experimental = server.experimental.as_ref().and_then(convert_via_json);
     let mut extensions = server.extensions.clone().unwrap_or_default();
-    if kinds.skills {
+    if kinds.has(CapabilityKind::Skills) {
         let settings = Map::from_iter([("directoryRead".to_owned(), Value::Bool(true))]);
         extensions.insert(SKILLS_EXTENSION_ID.to_owned(), Value::Object(settings));
     }
-    if kinds.tasks {
+    if kinds.has(CapabilityKind::Tasks) {
         extensions.entry(TASKS_EXTENSION_ID).or_insert_with(|| Value::Object(Map::new()));
     }
     capabilities.extensions = if extensions.is_empty() { None } else { convert_via_json(&extensions) };
-    capabilities.completions = kinds.completions.then(Map::new);
-    capabilities.logging = kinds.logging.then(Map::new);
-    capabilities.tools = kinds.tools.then(|| {
+    capabilities.completions = kinds.has(CapabilityKind::Completions).then(Map::new);
+    capabilities.logging = kinds.has(CapabilityKind::Logging).then(Map::new);
+    capabilities.tools = kinds.has(CapabilityKind::Tools).then(|| {
         let mut tools = ToolsCapability::default();
-        tools.list_changed = yes(promised.tools);
+        tools.list_changed = flag(changes.tools);
         tools
     });
-    capabilities.prompts = kinds.prompts.then(|| {
+    capabilities.prompts = kinds.has(CapabilityKind::Prompts).then(|| {
         let mut prompts = PromptsCapability::default();
-        prompts.list_changed = yes(promised.prompts);
+        prompts.list_changed = flag(changes.prompts);
         prompts
     });
-    capabilities.resources = kinds.resources.then(|| {
+    capabilities.resources = kinds.has(CapabilityKind::Resources).then(|| {
         let mut resources = ResourcesCapability::default();
-        resources.list_changed = yes(promised.resources);
-        resources.subscribe = yes(promised.updates);
+        resources.list_changed = flag(changes.resources);
+        resources.subscribe = flag(changes.updates);
         resources
     });
     capabilities

@@ -11,7 +11,7 @@ use crate::catalog::{
 };
 use crate::diagnostic::one_line;
 
-/// What a new catalog has changed in the lists, and what was written anew without a change there.
+/// The differences between two catalogs: changed lists, and edits that no list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// In the list of tools.
@@ -35,11 +35,11 @@ pub struct ListChange {
     pub added: Vec<String>,
     /// Entries that are gone.
     pub removed: Vec<String>,
-    /// Entries that say something else in the list.
+    /// Entries whose listing changed.
     pub changed: Vec<String>,
     /// Whether entries stand in another order.
     pub reordered: bool,
-    /// Entries that say the same in the list, and were written anew.
+    /// Entries that were edited without a change of their listing.
     pub edited: Vec<String>,
 }
 
@@ -59,17 +59,17 @@ impl ListChange {
         let added: Vec<String> = new.iter().filter(|entry| !before.contains_key(key(entry))).map(named).collect();
         let removed: Vec<String> = old.iter().filter(|entry| !after.contains(key(entry))).map(named).collect();
         let differs = |entry: &&T| before.get(key(entry)).is_some_and(|old| !same(old, entry));
-        let altered: Vec<String> = new.iter().filter(differs).map(named).collect();
-        let moved = added.is_empty() && removed.is_empty() && altered.is_empty();
-        ListChange { added, removed, changed: altered, reordered: moved, edited: Vec::new() }
+        let changed: Vec<String> = new.iter().filter(differs).map(named).collect();
+        let moved = added.is_empty() && removed.is_empty() && changed.is_empty();
+        ListChange { added, removed, changed, reordered: moved, edited: Vec::new() }
     }
 
-    /// What is in no list, and was written anew, added or taken away.
+    /// The changes of items that are in no list.
     fn diff_digests(old: &[(&str, u64)], new: &[(&str, u64)]) -> ListChange {
         ListChange { reordered: false, ..ListChange::diff(old, new, |(name, _)| name, PartialEq::eq) }
     }
 
-    /// Adds the entries that were written anew, of which the list says the same.
+    /// Adds the entries that were edited without a change of their listing.
     fn add_edited(&mut self, old: &[(&str, u64)], new: &[(&str, u64)]) {
         let before: HashMap<&str, u64> = old.iter().copied().collect();
         let known: HashSet<&str> = self.changed.iter().chain(&self.edited).map(String::as_str).collect();
@@ -160,24 +160,23 @@ struct ChangeRow<'a> {
 /// How many names the line of a reload holds.
 const MAX_NAMED_ENTRIES: usize = 10;
 
-/// An edit of a file alone says nothing new about which resources there are: `resources/updated` is for that.
+/// An edit of a file does not change the list of resources: `resources/updated` announces it.
 fn same_except_size_and_time(old: &ResourceListing, new: &ResourceListing) -> bool {
     let bare = |resource: &ResourceListing| {
         let mut bare = resource.clone();
         bare.size = None;
-        bare.annotations = bare.annotations.map(|mut annotations| {
+        bare.info.annotations = bare.info.annotations.map(|mut annotations| {
             annotations.last_modified = None;
             annotations
         });
-        bare.annotations = bare.annotations.filter(|annotations| *annotations != Default::default());
+        bare.info.annotations = bare.info.annotations.filter(|annotations| *annotations != Default::default());
         bare
     };
     old == new || bare(old) == bare(new)
 }
 
 impl fmt::Display for Changes {
-    /// Writes such as `~greet, +triage`, with the kind of entry where the name alone does not tell; nothing where nothing
-    /// has changed.
+    /// Writes changes like `~greet, +triage`, with the kind of entry if the name is ambiguous.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.rows();
         let mut nouns: HashMap<&str, HashSet<&str>> = HashMap::new();
@@ -207,7 +206,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::catalog::listing::{Annotations, PromptListing, ToolListing};
+    use crate::catalog::listing::{Annotations, PromptListing, ResourceInfo, ToolListing};
 
     fn tool(name: &str, description: &str) -> ToolListing {
         ToolListing { name: name.into(), description: Some(description.into()), ..ToolListing::default() }
@@ -218,9 +217,11 @@ mod tests {
         let resource = ResourceListing {
             uri: "a:b".into(),
             size: Some(size),
-            mime_type: Some(mime_type.into()),
-            annotations: Some(annotations),
-            ..ResourceListing::default()
+            info: ResourceInfo {
+                mime_type: Some(mime_type.into()),
+                annotations: Some(annotations),
+                ..ResourceInfo::default()
+            },
         };
         Lists { resources: vec![resource], ..Lists::default() }
     }

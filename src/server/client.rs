@@ -26,7 +26,7 @@ use super::{
     weight::Weight,
 };
 
-/// Who made a request.
+/// The client that made a request.
 pub(crate) struct RequestClient {
     spec_version: SpecVersion,
     peer: Peer<RoleServer>,
@@ -36,20 +36,20 @@ pub(crate) struct RequestClient {
     cancel: CancellationToken,
     request: RequestId,
     roots_revision: RootsRevision,
-    /// Under which it wants to hear of progress.
+    /// The token for progress notifications.
     token: Option<ProgressToken>,
     progress: Mutex<ProgressState>,
     /// The level that the request itself asks for, in 2026-07-28.
     level: Option<LogLevel>,
-    /// The answers that came with the request, until a round has taken them.
+    /// The answers in the request, until a round takes them.
     answers: Mutex<Option<Map<String, Value>>>,
 }
 
-/// What of its progress a call has told.
+/// The progress that a call has sent.
 struct ProgressState {
     last: Option<f64>,
     pace: Throttle,
-    /// The newest that was held back.
+    /// The newest update that was held back.
     held: Option<ProgressUpdate>,
 }
 
@@ -88,21 +88,21 @@ impl RequestClient {
         }
     }
 
-    /// Forgets the answers that came with the request: what they answered is asked anew.
+    /// Drops the answers in the request, so that its questions are asked again.
     pub(crate) fn forget_answers(&self) {
         self.answers().take();
     }
 
-    /// Tells what was held back, now that the call ends.
+    /// Sends progress that was held back, at the end of a call.
     pub(crate) async fn flush_held(&self) {
         let held = self.progress().held.take();
         if let Some(held) = held {
             self.send_progress(held).await;
         }
-        let Some(least) = self.min_log_level() else { return };
-        let missing = self.session.log_throttle().take_dropped();
-        if missing > 0 {
-            self.send_log(least.max(LogLevel::Warning), "folio", dropped_messages_notice(missing)).await;
+        let Some(min_level) = self.min_log_level() else { return };
+        let dropped = self.session.log_throttle().take_dropped();
+        if dropped > 0 {
+            self.send_log(min_level.max(LogLevel::Warning), "folio", dropped_messages_notice(dropped)).await;
         }
     }
 
@@ -248,13 +248,13 @@ impl McpClient for RequestClient {
 
     fn log(&self, message: LogNotification) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let Some(least) = self.min_log_level().filter(|least| message.level >= *least) else { return };
+            let Some(min_level) = self.min_log_level().filter(|min_level| message.level >= *min_level) else { return };
             let passed = self.session.log_throttle().try_pass();
             match passed {
                 None => return,
                 Some(0) => {}
-                Some(missing) => {
-                    self.send_log(least.max(LogLevel::Warning), "folio", dropped_messages_notice(missing)).await
+                Some(dropped) => {
+                    self.send_log(min_level.max(LogLevel::Warning), "folio", dropped_messages_notice(dropped)).await
                 }
             }
             self.send_log(message.level, &message.logger, message.data).await;
@@ -267,16 +267,16 @@ impl McpClient for RequestClient {
                 return;
             }
             {
-                let mut told = self.progress();
-                if told.last.is_some_and(|last| progressed.progress <= last) {
+                let mut state = self.progress();
+                if state.last.is_some_and(|last| progressed.progress <= last) {
                     return;
                 }
-                told.last = Some(progressed.progress);
-                if told.pace.try_pass().is_none() {
-                    told.held = Some(progressed);
+                state.last = Some(progressed.progress);
+                if state.pace.try_pass().is_none() {
+                    state.held = Some(progressed);
                     return;
                 }
-                told.held = None;
+                state.held = None;
             }
             self.send_progress(progressed).await;
         })
@@ -295,8 +295,8 @@ pub(crate) fn declared_capabilities(capabilities: Option<&ClientCapabilities>) -
     }
 }
 
-fn dropped_messages_notice(missing: u64) -> Value {
-    json!(format!("{missing} log messages dropped (rate limit)"))
+fn dropped_messages_notice(dropped: u64) -> Value {
+    json!(format!("{dropped} log messages dropped (rate limit)"))
 }
 
 fn unanswered_reason(error: ServiceError) -> AskError {

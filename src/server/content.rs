@@ -123,13 +123,8 @@ mod tests {
             theme: Some(notation::Theme::Dark),
             ..Default::default()
         }];
-        let link = listing::ResourceListing {
-            uri: "a:b".into(),
-            name: "b".into(),
-            size: Some(3),
-            icons,
-            ..Default::default()
-        };
+        let info = listing::ResourceInfo { name: "b".into(), icons, ..Default::default() };
+        let link = listing::ResourceListing { uri: "a:b".into(), info, size: Some(3) };
         let written = vec![
             AnswerBlock::Text(TextBlock { text: "t".into(), annotations: annotations.clone(), meta: meta.clone() }),
             AnswerBlock::Image(media()),

@@ -162,14 +162,14 @@ pub(crate) fn downgrade_block(block: ContentBlock, nth: usize, spec_version: Spe
 /// A link as Markdown writes one, with what is known of it.
 fn link_as_markdown(link: &Resource) -> String {
     let name = link.title.as_ref().unwrap_or(&link.name);
-    let mut words = format!("[{name}]({})", link.uri);
+    let mut message = format!("[{name}]({})", link.uri);
     if let Some(mime_type) = &link.mime_type {
-        words += &format!(" ({mime_type})");
+        message += &format!(" ({mime_type})");
     }
     if let Some(description) = &link.description {
-        words += &format!(": {description}");
+        message += &format!(": {description}");
     }
-    words
+    message
 }
 
 #[cfg(test)]
@@ -313,9 +313,9 @@ mod tests {
         let undated =
             json!({ "type": "audio", "data": "AA==", "mimeType": "audio/wav", "annotations": { "priority": 0.5 } });
         assert_eq!(said(&audio, SpecVersion::V2025_03_26), undated);
-        let words = json!({ "type": "text", "text": "[B](a:b) (a/b): D" });
+        let message = json!({ "type": "text", "text": "[B](a:b) (a/b): D" });
         for spec_version in [SpecVersion::V2024_11_05, SpecVersion::V2025_03_26] {
-            assert_eq!(said(&link, spec_version), words);
+            assert_eq!(said(&link, spec_version), message);
             assert_eq!(
                 said(&text, spec_version),
                 json!({ "type": "text", "text": "t", "annotations": { "priority": 0.5 } })

@@ -77,8 +77,8 @@ pub(crate) fn unknown_method(method: &str) -> ErrorData {
 /// A request that wants log messages of a level that there is not.
 pub(crate) fn unknown_log_level() -> ErrorData {
     let levels = "`debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`";
-    let words = format!("invalid `io.modelcontextprotocol/logLevel`, expected one of {levels}");
-    ErrorData::invalid_params(words, None)
+    let message = format!("invalid `io.modelcontextprotocol/logLevel`, expected one of {levels}");
+    ErrorData::invalid_params(message, None)
 }
 
 /// A request of a session that has not begun.

@@ -97,26 +97,26 @@ impl ConnectionHandler {
             None => None,
         };
         let answers = responses.map(|answers| answers.into_iter().collect());
-        let caller = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
-        let fresh_call = fresh_call.with_client(caller.clone());
+        let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
+        let fresh_call = fresh_call.with_client(client.clone());
         let resumed = match &checkpoint {
             Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
             None => fresh_call.clone(),
         };
-        let mut came = self.run(context, Box::pin(call(arguments.clone(), resumed))).await;
+        let mut outcome = self.run(context, Box::pin(call(arguments.clone(), resumed))).await;
         // Nothing was done that must not be done twice, so the call begins again.
-        if entry_changed(&came) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
-            caller.forget_answers();
-            came = self.run(context, Box::pin(call(arguments.clone(), fresh_call))).await;
+        if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
+            client.forget_answers();
+            outcome = self.run(context, Box::pin(call(arguments.clone(), fresh_call))).await;
         }
-        caller.flush_held().await;
-        match came {
+        client.flush_held().await;
+        match outcome {
             Ok(answer) => Ok(CallOutcome::Done(answer)),
-            Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(asking), .. }) => {
-                self.input_required(*asking, &binding(), admitted).map(CallOutcome::InputRequired)
+            Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {
+                self.input_required(*pending, &binding(), admitted).map(CallOutcome::InputRequired)
             }
-            Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(asking), .. }) => {
-                Ok(CallOutcome::Detached(Box::new(asking.checkpoint), arguments))
+            Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(pending), .. }) => {
+                Ok(CallOutcome::Detached(Box::new(pending.checkpoint), arguments))
             }
             Err(refusal) => Err(refuse(refusal)),
         }
@@ -124,7 +124,7 @@ impl ConnectionHandler {
 
     /// Where the call stood, from the state that came with the request.
     fn open_state(&self, state: &str, binding: &[u8]) -> Result<Checkpoint, ErrorData> {
-        let refused = |words: String| ErrorData::new(ErrorCode::INVALID_PARAMS, words, None);
+        let refused = |message: String| ErrorData::new(ErrorCode::INVALID_PARAMS, message, None);
         let content = self.live.seal().open(state, binding).map_err(|error| refused(error.to_string()))?;
         serde_json::from_slice(&content)
             .map_err(|_| refused("invalid `requestState`: written by another version of folio".to_owned()))
@@ -132,23 +132,23 @@ impl ConnectionHandler {
 
     fn input_required(
         &self,
-        asking: PendingQuestions,
+        pending: PendingQuestions,
         binding: &[u8],
         admitted: &AdmittedRequest,
     ) -> Result<InputRequiredResult, ErrorData> {
-        let broken = || ErrorData::internal_error("cannot send the input request", None);
-        let content = serde_json::to_vec(&asking.checkpoint).map_err(|_| broken())?;
-        let state = self.live.seal().seal(&content, binding).ok_or_else(broken)?;
-        let put = asking.questions.into_iter();
+        let failed = || ErrorData::internal_error("cannot send the input request", None);
+        let content = serde_json::to_vec(&pending.checkpoint).map_err(|_| failed())?;
+        let state = self.live.seal().seal(&content, binding).ok_or_else(failed)?;
+        let questions = pending.questions.into_iter();
         let requests: Option<InputRequests> =
-            put.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();
-        let result = InputRequiredResult::new(Some(requests.ok_or_else(broken)?), Some(state));
+            questions.map(|question| Some((question.key, question::input_request(&question.kind)?))).collect();
+        let result = InputRequiredResult::new(Some(requests.ok_or_else(failed)?), Some(state));
         Ok(result.with_meta(admitted.snapshot.meta.clone()))
     }
 }
 
-fn entry_changed<T>(came: &Result<T, Refusal>) -> bool {
-    came.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged)
+fn entry_changed<T>(outcome: &Result<T, Refusal>) -> bool {
+    outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged)
 }
 
 /// What a state is bound to: the server, the method and the entry by their names, and a digest of the arguments, whatever

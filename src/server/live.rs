@@ -98,7 +98,7 @@ impl LiveCatalog {
         let _ = self.inner.seal.set(StateSealer::new(keys));
     }
 
-    /// What keeps the secrets of what is served and of what still runs: whatever leaves passes it.
+    /// Redacts the secrets of the served catalog and of earlier ones that still run.
     pub(crate) fn redactors(&self) -> &Redactors {
         &self.inner.redactors
     }
@@ -116,7 +116,7 @@ impl LiveCatalog {
         &self.inner.tasks
     }
 
-    /// Tells every client what a step says has changed.
+    /// Notifies clients of a change that a step announces.
     pub(crate) fn publish_notice(&self, notice: ChangeNotification) {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let next = self.snapshot().with_notice(notice);
@@ -139,7 +139,7 @@ impl LiveCatalog {
         self.inner.shutdown.cancel();
     }
 
-    /// Waits until no call is under way.
+    /// Waits until no call is running.
     pub async fn wait_until_idle(&self) {
         loop {
             let idle = self.inner.idle.notified();
@@ -172,12 +172,12 @@ impl LiveCatalog {
         self.inner.world.clone()
     }
 
-    /// What those who have no session may still ask for.
+    /// The rate limit that sessionless clients share.
     pub(crate) fn allowance(&self) -> &Allowance {
         &self.inner.allowance
     }
 
-    /// The bytes that are under way.
+    /// The bytes in flight.
     pub(crate) fn bytes(&self) -> &BytesInFlight {
         &self.inner.bytes
     }
@@ -186,14 +186,14 @@ impl LiveCatalog {
         self.inner.shutdown.clone()
     }
 
-    /// Counts a call as under way for as long as the guard lives.
+    /// Counts a running call until the guard is dropped.
     pub(crate) fn start_call(&self) -> CallGuard {
         self.inner.running.fetch_add(1, Ordering::AcqRel);
         CallGuard { live: self.clone() }
     }
 }
 
-/// A call that is under way.
+/// A running call.
 pub(crate) struct CallGuard {
     live: LiveCatalog,
 }

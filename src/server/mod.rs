@@ -1,11 +1,7 @@
-//! MCP over a catalog: translates, looks up, delegates.
+//! The MCP server: answers protocol requests of every supported version by calling the catalog.
 //!
-//! [`LiveCatalog`] holds the catalog of the moment; a [`ConnectionHandler`] is the handler of one connection to it, for both
-//! generations of the protocol. What is not here: where messages come from and go to (transport/), and what
-//! prompts, tools and resources do (catalog/).
-//!
-//! A request takes one snapshot (`served`) and is answered from it to its end. Nothing here knows a peer but the
-//! peer's own task, so one that does not read delays nobody.
+//! [`LiveCatalog`] holds the current catalog; a [`ConnectionHandler`] serves one connection. A request uses one
+//! snapshot from beginning to end. Messages are carried in transport/; prompts, tools and resources are in catalog/.
 
 #![allow(deprecated, reason = "what 2026-07-28 deprecates, such as logging, it still has, and older versions too")]
 
@@ -67,9 +63,9 @@ use self::{
 pub struct ConnectionHandler {
     live: LiveCatalog,
     session: Arc<Session>,
-    /// What was served when the connection was made.
+    /// The revisions when the connection was made.
     initial: Revisions,
-    /// Whether its transport stamps requests with what was served when they came.
+    /// Whether its transport stamps subscription requests on arrival.
     is_stamped: bool,
     disconnected: CancellationToken,
     _gone: DropGuard,
@@ -77,19 +73,19 @@ pub struct ConnectionHandler {
 
 impl ConnectionHandler {
     fn new(live: LiveCatalog) -> ConnectionHandler {
-        let gone = CancellationToken::new();
-        let born = live.snapshot().revisions;
+        let disconnected = CancellationToken::new();
+        let revisions = live.snapshot().revisions;
         ConnectionHandler {
             live,
             session: Arc::default(),
-            initial: born,
+            initial: revisions,
             is_stamped: false,
-            _gone: gone.clone().drop_guard(),
-            disconnected: gone,
+            _gone: disconnected.clone().drop_guard(),
+            disconnected,
         }
     }
 
-    /// The handler of a connection whose transport puts a [`Stamp`] on requests to listen.
+    /// The handler of a connection whose transport puts a [`SubscriptionStamp`] on requests to listen.
     pub(crate) fn with_stamps(self) -> ConnectionHandler {
         ConnectionHandler { is_stamped: true, ..self }
     }
@@ -101,7 +97,7 @@ impl ConnectionHandler {
 
     /// Runs a call until it ends or its caller no longer wants it. It is then given a moment to clean up.
     ///
-    /// A call is large, and whatever carries it is moved several times before it begins: therefore it comes in a box.
+    /// The future of a call is large and moved several times, so it is boxed.
     async fn run<T>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -120,20 +116,20 @@ impl ConnectionHandler {
 
     fn call_context(&self, context: &RequestContext<RoleServer>, served: &snapshot::CatalogSnapshot) -> CallContext {
         let meta_text = |key: &str| context.meta.get(key).and_then(Value::as_str);
-        let hand_on = served.catalog.trace_propagation();
+        let propagation = served.catalog.trace_propagation();
         let trace = TraceContext::new(meta_text("traceparent"))
-            .with_tracestate(meta_text("tracestate").filter(|_| hand_on.tracestate))
-            .with_baggage(meta_text("baggage").filter(|_| hand_on.baggage));
+            .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
+            .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
         CallContext::new(context.ct.clone(), trace.wrap(self.live.world()), self.live.capacity())
     }
 
-    /// Takes what a request costs from the credit of its client, or says how long it is too early.
+    /// Charges a request to the rate limit of its client, or returns how long to wait.
     fn charge_call(&self, spec_version: SpecVersion, acts: bool) -> Result<(), Duration> {
         let calls = || self.live.catalog().limits().calls_per_second;
         self.allowance(spec_version).spend(if acts { Cost::Action(calls()) } else { Cost::Plain })
     }
 
-    /// What the client of a request may still ask for: without a session it is one of many.
+    /// The rate limit of the client; sessionless clients share one.
     fn allowance(&self, spec_version: SpecVersion) -> &Allowance {
         if spec_version.is_sessionless() { self.live.allowance() } else { &self.session.allowance }
     }
@@ -142,10 +138,10 @@ impl ConnectionHandler {
 /// How long a cancelled call may take to end by itself before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
-/// What was served when a request to listen arrived.
+/// The served state when a subscription request arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct SubscriptionStamp {
     revisions: Revisions,
-    /// The prints of the resources that it wants to be told of, in its order.
+    /// The fingerprints of the requested resources, in order.
     fingerprints: Arc<[Option<u64>]>,
 }

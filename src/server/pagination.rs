@@ -1,4 +1,4 @@
-//! Lists, a page at a time.
+//! Pages of lists, and their cursors.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Questions to the client in the words of each version: what one does not know is left out, or made its older form.
+//! Builds the requests that ask the client, in the form of each version.
 
 use rmcp::model::{ClientCapabilities, InputRequest};
 use serde_json::{Map, Value};
@@ -34,8 +34,8 @@ pub(crate) fn is_supported(
 }
 
 /// The request that asks it in this version: its method and parameters.
-pub(crate) fn question_request(asks: &QuestionKind, spec_version: SpecVersion) -> (&'static str, Option<Value>) {
-    match asks {
+pub(crate) fn question_request(question: &QuestionKind, spec_version: SpecVersion) -> (&'static str, Option<Value>) {
+    match question {
         QuestionKind::Form { message, schema } => {
             let mode = (spec_version >= SpecVersion::V2025_11_25).then(|| ("mode", "form".into()));
             let params = [("message", message.clone().into()), ("requestedSchema", form_schema(schema, spec_version))];
@@ -52,8 +52,8 @@ pub(crate) fn question_request(asks: &QuestionKind, spec_version: SpecVersion) -
 }
 
 /// The same among the input requests of 2026-07-28. `None` where its types cannot hold it.
-pub(crate) fn input_request(asks: &QuestionKind) -> Option<InputRequest> {
-    let (method, params) = question_request(asks, SpecVersion::V2026_07_28);
+pub(crate) fn input_request(question: &QuestionKind) -> Option<InputRequest> {
+    let (method, params) = question_request(question, SpecVersion::V2026_07_28);
     let method = ("method", method.into());
     let request = object([method].into_iter().chain(params.map(|params| ("params", params))));
     serde_json::from_value(request).inspect_err(|error| tracing::error!(%error, "cannot convert question")).ok()
@@ -98,11 +98,11 @@ fn downgrade_field(field: &mut Map<String, Value>) {
     if field.get("type").is_some_and(|kind| kind == "array") {
         let choices = choices_of(field);
         let description = field.get("description").and_then(Value::as_str).map(|text| format!("{text} "));
-        let words =
+        let message =
             format!("{}(several of: {}; separated by commas)", description.unwrap_or_default(), choices.join(", "));
         field.retain(|key, _| key == "title");
         field.insert("type".to_owned(), "string".into());
-        field.insert("description".to_owned(), words.into());
+        field.insert("description".to_owned(), message.into());
     }
 }
 
@@ -115,8 +115,8 @@ fn choices_of(field: &Map<String, Value>) -> Vec<String> {
 }
 
 /// An answer in the newest version's form: texts with commas become the lists that were asked for.
-pub(crate) fn normalize_answer(asks: &QuestionKind, mut answer: Value, spec_version: SpecVersion) -> Value {
-    let QuestionKind::Form { schema, .. } = asks else { return answer };
+pub(crate) fn normalize_answer(question: &QuestionKind, mut answer: Value, spec_version: SpecVersion) -> Value {
+    let QuestionKind::Form { schema, .. } = question else { return answer };
     if spec_version >= SpecVersion::V2025_11_25 {
         return answer;
     }
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn newest_version_form_is_verbatim() {
-        let asks = QuestionKind::Form { message: "m".to_owned(), schema: every_field() };
-        let request = serde_json::to_value(input_request(&asks).unwrap()).unwrap();
+        let question = QuestionKind::Form { message: "m".to_owned(), schema: every_field() };
+        let request = serde_json::to_value(input_request(&question).unwrap()).unwrap();
         assert_eq!(request["method"], "elicitation/create");
         assert_eq!(request["params"]["requestedSchema"], Value::Object(every_field()));
         assert_eq!(request["params"]["mode"], "form");
@@ -197,9 +197,12 @@ mod tests {
         assert_eq!(defaults, ["boolean"]);
         assert_eq!(fields["titled"], json!({ "type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"] }));
         assert_eq!(fields["many"]["type"], "string");
-        let asks = QuestionKind::Form { message: String::new(), schema: every_field() };
-        let given =
-            normalize_answer(&asks, json!({ "content": { "many": "a, b", "text": "a, b" } }), SpecVersion::V2025_06_18);
+        let question = QuestionKind::Form { message: String::new(), schema: every_field() };
+        let given = normalize_answer(
+            &question,
+            json!({ "content": { "many": "a, b", "text": "a, b" } }),
+            SpecVersion::V2025_06_18,
+        );
         assert_eq!(given["content"], json!({ "many": ["a", "b"], "text": "a, b" }));
     }
 

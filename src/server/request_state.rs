@@ -1,7 +1,7 @@
-//! The state of a call that waits for its client, as it travels through the client's hands: sealed, so that it can be
-//! neither read nor altered, bound to its call, for a time, and opened once.
+//! Seals the state of a call that waits for its client: unreadable, unforgeable, bound to its call, expiring, single-
+//! use.
 //!
-//! What is in it is not known here (action/). 2026-07-28, basic/patterns/mrtr: `requestState`.
+//! The content is opaque here (action/). 2026-07-28, basic/patterns/mrtr: `requestState`.
 
 use std::{
     collections::BTreeSet,
@@ -93,9 +93,9 @@ impl StateSealer {
             return Err(UnsealError::Invalid);
         }
         let whole = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnsealError::Invalid)?;
-        let (form, rest) = whole.split_first().ok_or(UnsealError::Invalid)?;
+        let (version, rest) = whole.split_first().ok_or(UnsealError::Invalid)?;
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(UnsealError::Invalid)?;
-        if *form != FORMAT_VERSION {
+        if *version != FORMAT_VERSION {
             return Err(UnsealError::Invalid);
         }
         let opened = self.keys.iter().find_map(|key| {

@@ -1,4 +1,4 @@
-//! What a connection has agreed on, and what each of its requests may therefore ask.
+//! The state of a connection: negotiated version, capabilities, subscriptions and log level.
 
 use std::{
     collections::HashMap,
@@ -36,14 +36,14 @@ pub(crate) struct Session {
     /// What resources were when a stream was accepted that has not begun yet: what changes then is due to it. Only where
     /// a connection is one request, and this ends with it.
     accepted_fingerprints: Mutex<HashMap<String, Option<u64>>>,
-    /// Rings when a resource is watched whose catalog may be replaced already.
+    /// Notified when a resource is subscribed, whose catalog may be replaced already.
     pub(crate) subscription_added: Notify,
-    /// The least grave log messages that the client wants.
+    /// The minimum log level.
     level: Mutex<LogLevel>,
     log_throttle: Mutex<Throttle>,
-    /// The client's roots, until it says that they changed.
+    /// The client's roots, until it announces a change.
     roots: Mutex<Option<(RootsRevision, Value)>>,
-    /// What its client may still ask for.
+    /// The rate limit of its client.
     pub(crate) allowance: Allowance,
 }
 
@@ -67,27 +67,27 @@ impl Default for Session {
     }
 }
 
-/// What `initialize` has settled for as long as the session lives.
+/// The outcome of `initialize`.
 pub(crate) struct NegotiatedSession {
     pub(crate) spec_version: SpecVersion,
     pub(crate) capabilities: DeclaredCapabilities,
-    /// What the client has seen when it begins.
+    /// The revisions that the client has seen.
     pub(crate) revisions: Revisions,
 }
 
-/// How often the client had said that its roots changed when it made a request. Nothing else tells whether they are
-/// known to one that came right behind such word.
+/// How often the client had announced a change of its roots before a request, to tell whether cached roots are current
+/// for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RootsRevision(u64);
 
 impl RootsRevision {
-    /// That of requests behind another such word.
+    /// The revision after another announcement.
     pub(crate) fn next(self) -> RootsRevision {
         RootsRevision(self.0 + 1)
     }
 }
 
-/// A resource that the client wants to hear of.
+/// A subscribed resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SubscribedResource {
     pub(crate) generation: u64,
@@ -147,7 +147,7 @@ impl Session {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// The client's roots, as it told them, and to which requests they are new enough.
+    /// The client's roots, and the revision that they belong to.
     pub(crate) fn roots(&self) -> MutexGuard<'_, Option<(RootsRevision, Value)>> {
         self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +156,7 @@ impl Session {
         self.log_throttle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody announces changes to this session yet; true once.
+    /// Starts to announce changes to this session; true once.
     pub(crate) fn start_announcing(&self) -> bool {
         !self.is_announcing.swap(true, Ordering::AcqRel)
     }
@@ -173,12 +173,12 @@ pub(crate) fn initialize(
     }
     let served = server.live.snapshot();
     let version = negotiate_version(&request.protocol_version);
-    let agreed = NegotiatedSession {
+    let session = NegotiatedSession {
         spec_version: SpecVersion::from_protocol_version(&version),
-        capabilities: served.capabilities.session_tools(),
+        capabilities: served.capabilities.without(CapabilityKind::Tasks),
         revisions: served.revisions,
     };
-    if server.session.negotiated.set(agreed).is_err() {
+    if server.session.negotiated.set(session).is_err() {
         return Err(ErrorData::invalid_request("already initialized", None));
     }
     let mut result = served.config.clone();
@@ -199,28 +199,28 @@ fn negotiate_version(requested: &ProtocolVersion) -> ProtocolVersion {
     version.cloned().unwrap_or(ProtocolVersion::V_2025_11_25)
 }
 
-/// Whether the request itself says that it is one of 2026-07-28.
+/// Whether the request declares version 2026-07-28.
 pub(crate) fn is_sessionless_request(context: &RequestContext<RoleServer>) -> bool {
     !context.meta.is_empty()
         && context.meta.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// Where a request of 2026-07-28 says which log messages it wants.
+/// The `_meta` key of the log level of a request of 2026-07-28.
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl ConnectionHandler {
-    /// Tells in which version a request is made.
+    /// The protocol version of a request.
     pub(crate) fn request_version(&self, context: &RequestContext<RoleServer>) -> Result<SpecVersion, ErrorData> {
         if is_sessionless_request(context) {
             let meta = &context.meta;
-            let wrong = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
-            return if wrong { Err(error::unknown_log_level()) } else { Ok(SpecVersion::V2026_07_28) };
+            let is_invalid = meta.contains_key(LOG_LEVEL_META_KEY) && meta.log_level().is_none();
+            return if is_invalid { Err(error::unknown_log_level()) } else { Ok(SpecVersion::V2026_07_28) };
         }
-        self.session.negotiated().map(|agreed| agreed.spec_version).ok_or_else(error::not_initialized)
+        self.session.negotiated().map(|session| session.spec_version).ok_or_else(error::not_initialized)
     }
 
-    /// Lets a request pass that asks for a kind of thing that was declared: to the session when it began, or
-    /// without one by the catalog of the moment.
+    /// Admits a request for a capability that was declared: to the session at its start, or else by the current
+    /// catalog.
     pub(crate) fn admit(
         &self,
         kind: CapabilityKind,
@@ -228,11 +228,11 @@ impl ConnectionHandler {
     ) -> Result<AdmittedRequest, ErrorData> {
         let spec_version = self.request_version(context)?;
         let served = self.live.snapshot();
-        let kinds = match self.session.negotiated() {
-            Some(agreed) if !spec_version.is_sessionless() => agreed.capabilities,
+        let capabilities = match self.session.negotiated() {
+            Some(session) if !spec_version.is_sessionless() => session.capabilities,
             _ => served.capabilities,
         };
-        if kinds.has(kind) {
+        if capabilities.has(kind) {
             Ok(AdmittedRequest { snapshot: served, spec_version })
         } else {
             Err(error::undeclared_capability(kind))

@@ -1,4 +1,4 @@
-//! One catalog as it is served: its lists and capabilities in the protocol's own types, made once.
+//! One catalog as it is served: lists and capabilities in protocol types, built once.
 
 use std::{
     collections::HashMap,
@@ -30,13 +30,13 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) revisions: Revisions,
     pub(crate) capabilities: DeclaredCapabilities,
-    /// Of what clients are told when it changes.
+    /// The changes that clients are notified of.
     pub(crate) change_capabilities: ChangeCapabilities,
-    /// Whether entries speak with their client.
+    /// Whether entries interact with their client.
     pub(crate) uses_client: bool,
-    /// How often a step has said that a resource changed, by its URI.
+    /// How often a step has announced a change of a resource, by URI.
     update_counts: Arc<HashMap<String, u64>>,
-    /// What `initialize` and `server/discover` say.
+    /// The response to `initialize` and `server/discover`.
     pub(crate) config: ServerConfig,
     /// The metadata of every result of 2026-07-28: who answers.
     pub(crate) meta: MetaObject,
@@ -56,8 +56,8 @@ pub(crate) struct CatalogSnapshot {
     pub(crate) header_schemas: HashMap<String, Arc<JsonObject>>,
 }
 
-/// How often each list has become another since the server began: what is due to a session is told by
-/// comparing these with the ones that it was last told of, so nothing is lost and nothing is said twice.
+/// How often each list has changed since the server started. A session compares them with those that it last announced,
+/// so no change is lost or sent twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Revisions {
     /// Counts the catalogs.
@@ -90,12 +90,12 @@ impl CatalogSnapshot {
         options: ServeOptions,
     ) -> (CatalogSnapshot, Changes) {
         let changes = Changes::diff(&previous.catalog, &catalog);
-        let news = previous.revisions.advance(&changes);
+        let revisions = previous.revisions.advance(&changes);
         catalog.inherit_tool_usage(&previous.catalog);
-        (CatalogSnapshot::build(catalog, news, previous.update_counts.clone(), options), changes)
+        (CatalogSnapshot::build(catalog, revisions, previous.update_counts.clone(), options), changes)
     }
 
-    /// The same catalog, of which a step says that something changed.
+    /// The same catalog after a change that a step announces.
     pub(crate) fn with_notice(&self, notice: ChangeNotification) -> CatalogSnapshot {
         let mut next = self.clone();
         next.revisions.generation += 1;
@@ -104,23 +104,23 @@ impl CatalogSnapshot {
             ChangeNotification::ListChanged(ListKind::Prompts) => next.revisions.prompts += 1,
             ChangeNotification::ListChanged(ListKind::Resources) => next.revisions.resources += 1,
             ChangeNotification::ResourceUpdated(uri) => {
-                let touched = Arc::make_mut(&mut next.update_counts);
-                if touched.len() >= MAX_UPDATE_COUNTS && !touched.contains_key(&uri) {
-                    touched.clear();
+                let update_counts = Arc::make_mut(&mut next.update_counts);
+                if update_counts.len() >= MAX_UPDATE_COUNTS && !update_counts.contains_key(&uri) {
+                    update_counts.clear();
                 }
-                *touched.entry(uri).or_default() += 1;
+                *update_counts.entry(uri).or_default() += 1;
             }
         }
         next
     }
 
-    /// A number that changes when what a URI answers changes, as far as that can be told; `None` where nothing
-    /// answers it. It is compared in this process alone.
+    /// A number that changes when a resource changes, if that is known; `None` if no resource serves the URI. Only
+    /// compared within this process.
     pub(crate) fn fingerprint(&self, uri: &str) -> Option<u64> {
-        let (own, touched) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
-        let Some(touched) = touched else { return own };
+        let (own, update_counts) = (self.catalog.fingerprint(uri), self.update_counts.get(uri));
+        let Some(update_counts) = update_counts else { return own };
         let mut hasher = DefaultHasher::new();
-        (own, touched).hash(&mut hasher);
+        (own, update_counts).hash(&mut hasher);
         Some(hasher.finish())
     }
 
@@ -131,13 +131,13 @@ impl CatalogSnapshot {
 
     fn build(
         catalog: Arc<Catalog>,
-        news: Revisions,
-        touched: Arc<HashMap<String, u64>>,
+        revisions: Revisions,
+        update_counts: Arc<HashMap<String, u64>>,
         options: ServeOptions,
     ) -> CatalogSnapshot {
         let (server, lists) = (catalog.server(), catalog.lists());
-        let kinds = DeclaredCapabilities::from_catalog(&catalog, options);
-        let promised = ChangeCapabilities::from_catalog(&catalog, options);
+        let capabilities = DeclaredCapabilities::from_catalog(&catalog, options);
+        let change_capabilities = ChangeCapabilities::from_catalog(&catalog, options);
         let shapes = structured_content::output_shapes(&lists.tools);
         let tools: Vec<Tool> = lists.tools.iter().map(tool).collect();
         let fingerprint = list_fingerprint(&lists.tools);
@@ -145,12 +145,12 @@ impl CatalogSnapshot {
             structured_content::session_tools(&tools, &shapes).map(|tools| PagedList::new(tools, fingerprint));
         let tools = PagedList::new(tools, fingerprint);
         CatalogSnapshot {
-            revisions: news,
-            capabilities: kinds,
-            change_capabilities: promised,
+            revisions,
+            capabilities,
+            change_capabilities,
             uses_client: catalog.uses_client(),
-            update_counts: touched,
-            config: capability::server_config(server, kinds, promised),
+            update_counts,
+            config: capability::server_config(server, capabilities, change_capabilities),
             meta: server_info_meta(server),
             ttl_ms: server.ttl_ms.unwrap_or(0),
             cache_scope: server.cache_scope.map_or(CacheScope::Private, cache_scope),
@@ -168,8 +168,7 @@ impl CatalogSnapshot {
     }
 }
 
-/// Of how many resources is remembered that a step said that they changed. Beyond that all are forgotten, and are said
-/// to have changed once more.
+/// How many announced resources are remembered. Beyond that all are dropped, and announced once more.
 const MAX_UPDATE_COUNTS: usize = 10_000;
 
 /// Large, since some clients never ask for the second page.
@@ -231,14 +230,15 @@ fn tool(listing: &listing::ToolListing) -> Tool {
 }
 
 pub(crate) fn resource(listing: &listing::ResourceListing) -> Resource {
-    let mut resource = Resource::new(listing.uri.clone(), listing.name.clone());
-    resource.title = listing.title.clone();
-    resource.description = listing.description.clone();
-    resource.mime_type = listing.mime_type.clone();
-    resource.size = listing.size;
-    resource.icons = icons(&listing.icons);
-    resource.annotations = listing.annotations.as_ref().and_then(convert_via_json);
-    resource.meta = listing.meta.clone().map(MetaObject);
+    let listing::ResourceListing { uri, info, size } = listing;
+    let mut resource = Resource::new(uri.clone(), info.name.clone());
+    resource.title = info.title.clone();
+    resource.description = info.description.clone();
+    resource.mime_type = info.mime_type.clone();
+    resource.size = *size;
+    resource.icons = icons(&info.icons);
+    resource.annotations = info.annotations.as_ref().and_then(convert_via_json);
+    resource.meta = info.meta.clone().map(MetaObject);
     resource
 }
 

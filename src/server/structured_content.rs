@@ -1,7 +1,4 @@
-//! Structured results for clients that know no others than objects.
-//!
-//! 2026-07-28 lets a tool's result be any JSON value. Before it, a value that is no object travels as
-//! `{ "result": value }`, and so does its schema.
+//! Structured results for versions that only know objects: another value is wrapped as `{ "result": value }`.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -42,7 +39,7 @@ pub(crate) fn session_tools(tools: &[Tool], shapes: &HashMap<String, OutputShape
     Some(tools)
 }
 
-/// What the schema refers to by `#/$defs/…` must stay where it says.
+/// Definitions stay at the root, where `#/$defs/…` refers to them.
 fn wrap_schema(schema: &JsonObject) -> Arc<JsonObject> {
     let mut inner = schema.clone();
     let mut outer = JsonObject::new();

@@ -1,7 +1,7 @@
-//! Word of changes: unsolicited to sessions, on the streams that they opened to clients of 2026-07-28.
+//! Change notifications: unsolicited in sessions, on subscription streams in 2026-07-28.
 //!
-//! One task tells one session. It compares what is served with what it told last, so changes that come while the
-//! peer is slow are told once, and none is lost.
+//! One task notifies one session. It compares the served state with the last one that it sent, so changes that occur
+//! while the peer is slow are sent once, and none is lost.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use super::{
     snapshot::{CatalogSnapshot, Revisions},
 };
 
-/// How many resources a session or a stream may be told of.
+/// How many resources a session or a stream may subscribe to.
 const MAX_SUBSCRIPTIONS: usize = 1000;
 
 /// How long the URIs of those may be in all.
 const MAX_SUBSCRIPTION_BYTES: usize = 128 * 1024;
 
-/// The resources that a stream is told of: as many as it wants, or none.
+/// The resources of a stream: all that it requests, or none if there are too many.
 pub(crate) fn watchable_uris(requested: &SubscriptionFilter) -> &[String] {
     let uris = requested.resource_subscriptions.as_deref().unwrap_or_default();
     let bytes: usize = uris.iter().map(String::len).sum();
     if uris.len() <= MAX_SUBSCRIPTIONS && bytes <= MAX_SUBSCRIPTION_BYTES { uris } else { &[] }
 }
 
-/// Watches a resource for the session. One that nobody answers may come to be, so it is no error.
+/// Subscribes the session to a resource; an unknown one is not an error, since it may appear.
 pub(crate) async fn subscribe(
     server: &ConnectionHandler,
     uri: String,
@@ -44,20 +44,20 @@ pub(crate) async fn subscribe(
         return Err(error::unknown_method("resources/subscribe"));
     }
     let fingerprint = served.fingerprint(&uri);
-    let mut watched = server.session.subscribed();
-    if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
+    let mut subscribed = server.session.subscribed();
+    if subscribed.len() >= MAX_SUBSCRIPTIONS && !subscribed.contains_key(&uri) {
         let message = format!("too many subscriptions (limit {MAX_SUBSCRIPTIONS}); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
-    let bytes: usize = watched.keys().map(String::len).sum();
-    if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES && !watched.contains_key(&uri) {
+    let bytes: usize = subscribed.keys().map(String::len).sum();
+    if bytes + uri.len() > MAX_SUBSCRIPTION_BYTES && !subscribed.contains_key(&uri) {
         let max_kib = MAX_SUBSCRIPTION_BYTES / 1024;
         let message =
             format!("subscribed URIs are too long (limit {max_kib} KiB in total); unsubscribe from some first");
         return Err(ErrorData::invalid_params(message, None));
     }
-    watched.insert(uri, SubscribedResource { generation: served.revisions.generation, fingerprint });
-    drop(watched);
+    subscribed.insert(uri, SubscribedResource { generation: served.revisions.generation, fingerprint });
+    drop(subscribed);
     server.session.subscription_added.notify_one();
     Ok(())
 }
@@ -75,18 +75,18 @@ pub(crate) fn unsubscribe(
     Ok(())
 }
 
-/// Begins to tell a session of changes, now that it is ready for them. What changed since `initialize` is due.
+/// Starts to notify a session of changes, including those since `initialize`.
 pub(crate) fn announce(server: &ConnectionHandler, peer: Peer<RoleServer>) {
-    let promised = server.live.snapshot().change_capabilities.any();
-    if server.session.negotiated().is_none() || !promised || !server.session.start_announcing() {
+    let notifies = server.live.snapshot().change_capabilities.any();
+    if server.session.negotiated().is_none() || !notifies || !server.session.start_announcing() {
         return;
     }
     let (session, served) = (server.session.clone(), server.live.subscribe());
-    let (gone, closing) = (server.disconnected.clone(), server.live.shutdown_token());
+    let (disconnected, shutdown) = (server.disconnected.clone(), server.live.shutdown_token());
     tokio::spawn(async move {
         tokio::select! {
-            () = gone.cancelled() => {}
-            () = closing.cancelled() => {}
+            () = disconnected.cancelled() => {}
+            () = shutdown.cancelled() => {}
             _ = notify_session(&session, &peer, served) => {}
         }
     });
@@ -99,19 +99,19 @@ async fn notify_session(
     mut live: watch::Receiver<Arc<CatalogSnapshot>>,
 ) -> Result<(), ServiceError> {
     let Some(NegotiatedSession { capabilities, revisions, .. }) = session.negotiated() else { return Ok(()) };
-    let mut told = *revisions;
+    let mut last_sent = *revisions;
     loop {
         let served = live.borrow_and_update().clone();
-        if served.revisions.tools != told.tools && capabilities.has(CapabilityKind::Tools) {
+        if served.revisions.tools != last_sent.tools && capabilities.has(CapabilityKind::Tools) {
             peer.notify_tool_list_changed().await?;
         }
-        if served.revisions.prompts != told.prompts && capabilities.has(CapabilityKind::Prompts) {
+        if served.revisions.prompts != last_sent.prompts && capabilities.has(CapabilityKind::Prompts) {
             peer.notify_prompt_list_changed().await?;
         }
-        if served.revisions.resources != told.resources && capabilities.has(CapabilityKind::Resources) {
+        if served.revisions.resources != last_sent.resources && capabilities.has(CapabilityKind::Resources) {
             peer.notify_resource_list_changed().await?;
         }
-        told = served.revisions;
+        last_sent = served.revisions;
         notify_updated_resources(session, peer, &served).await?;
         drop(served);
         tokio::select! {
@@ -130,14 +130,14 @@ async fn notify_updated_resources(
     let stale: Vec<_> = session
         .subscribed()
         .iter()
-        .filter(|(_, watched)| watched.generation < generation)
-        .map(|(uri, watched)| (uri.clone(), watched.fingerprint))
+        .filter(|(_, subscribed)| subscribed.generation < generation)
+        .map(|(uri, subscribed)| (uri.clone(), subscribed.fingerprint))
         .collect();
     for (uri, before) in stale {
         let fingerprint = served.fingerprint(&uri);
         let wanted = match session.subscribed().get_mut(&uri) {
-            Some(watched) => {
-                *watched = SubscribedResource { generation, fingerprint };
+            Some(subscribed) => {
+                *subscribed = SubscribedResource { generation, fingerprint };
                 true
             }
             None => false,
@@ -149,8 +149,8 @@ async fn notify_updated_resources(
     Ok(())
 }
 
-/// Says what a stream may be opened for; rmcp leaves of it what is declared. More resources than can be watched
-/// are none: the acknowledgement shows it.
+/// The filter that a stream is accepted with; rmcp keeps what is declared. Too many resources become none, which the
+/// acknowledgement shows.
 pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
     let served = server.live.snapshot();
     if !served.change_capabilities.any() {
@@ -166,21 +166,21 @@ pub(crate) fn accept_filter(server: &ConnectionHandler, requested: &Subscription
     Some(accepted)
 }
 
-/// Tells a stream of changes until its client, or the server, has enough.
+/// Notifies a stream of changes until the client or the server ends it.
 pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionContext) -> Result<(), ErrorData> {
     let stamp = context.request_context().extensions.get::<SubscriptionStamp>().cloned();
-    let closing = server.live.shutdown_token();
+    let shutdown = server.live.shutdown_token();
     let live = server.live.subscribe();
     tokio::select! {
         biased;
         () = context.cancelled() => {}
-        () = closing.cancelled() => {}
+        () = shutdown.cancelled() => {}
         () = notify_stream((context.sink(), server), live, stamp) => {}
     }
     Ok(())
 }
 
-/// The sink lets pass only what was asked for, and says so by an error that is none.
+/// The sink drops notifications that were not requested, and reports that as an error, which is ignored.
 async fn notify_stream(
     (sink, server): (&SubscriptionSink, &ConnectionHandler),
     mut live: watch::Receiver<Arc<CatalogSnapshot>>,
@@ -188,24 +188,24 @@ async fn notify_stream(
 ) {
     let uris = sink.accepted().resource_subscriptions.clone().unwrap_or_default();
     let served = live.borrow_and_update().clone();
-    let mut told = stamp.as_ref().map_or(server.initial, |stamp| stamp.revisions);
+    let mut last_sent = stamp.as_ref().map_or(server.initial, |stamp| stamp.revisions);
     let mut fingerprints = match stamp.filter(|stamp| stamp.fingerprints.len() == uris.len()) {
         Some(stamp) => stamp.fingerprints.to_vec(),
         None => take_accepted_fingerprints(&uris, &server.session, &served),
     };
-    // What was read before the catalog was replaced cannot be told from what is there now.
-    if served.revisions.generation != told.generation {
+    // Contents before the replacement are unknown, so every resource is announced.
+    if served.revisions.generation != last_sent.generation {
         for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
             *fingerprint = served.fingerprint(uri);
             let _ = sink.notify_resource_updated(uri.clone()).await;
         }
     }
-    notify_list_changes(sink, &served, &mut told).await;
+    notify_list_changes(sink, &served, &mut last_sent).await;
     drop(served);
-    // Files are looked at when a catalog comes, not before: one that is being written is told of once.
+    // Files are only checked with a new catalog, so one that is being written is announced once.
     while live.changed().await.is_ok() {
         let served = live.borrow_and_update().clone();
-        notify_list_changes(sink, &served, &mut told).await;
+        notify_list_changes(sink, &served, &mut last_sent).await;
         for (uri, fingerprint) in uris.iter().zip(&mut fingerprints) {
             let now = served.fingerprint(uri);
             if std::mem::replace(fingerprint, now) != now {
@@ -222,15 +222,15 @@ fn take_accepted_fingerprints(uris: &[String], session: &Session, served: &Catal
     uris.iter().map(|uri| accepted.remove(uri).unwrap_or_else(|| served.fingerprint(uri))).collect()
 }
 
-async fn notify_list_changes(sink: &SubscriptionSink, served: &CatalogSnapshot, told: &mut Revisions) {
-    if served.revisions.tools != told.tools {
+async fn notify_list_changes(sink: &SubscriptionSink, served: &CatalogSnapshot, last_sent: &mut Revisions) {
+    if served.revisions.tools != last_sent.tools {
         let _ = sink.notify_tool_list_changed().await;
     }
-    if served.revisions.prompts != told.prompts {
+    if served.revisions.prompts != last_sent.prompts {
         let _ = sink.notify_prompt_list_changed().await;
     }
-    if served.revisions.resources != told.resources {
+    if served.revisions.resources != last_sent.resources {
         let _ = sink.notify_resource_list_changed().await;
     }
-    *told = served.revisions;
+    *last_sent = served.revisions;
 }

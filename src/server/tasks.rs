@@ -1,7 +1,7 @@
 //! Tools as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663), for clients of 2026-07-28 that declare it.
 //!
-//! A task is the same call apart from its request: it asks through `tasks/get` and `tasks/update`, says how far it is
-//! in its status message, and ends by `tasks/cancel`, by its time to live, or with the server.
+//! A task is a call detached from its request: it asks through `tasks/get` and `tasks/update`, reports progress in its
+//! status message, and ends by `tasks/cancel`, by its time to live, or with the server.
 
 use std::{
     future::poll_fn,
@@ -45,7 +45,7 @@ use super::{
 
 /// How many tasks there may be at once, running or remembered. Only those that run are in each other's way.
 const MAX_TASKS: usize = 1000;
-/// How long a task's outcome is kept until something else is said.
+/// How long the result of a task is kept by default.
 const DEFAULT_TTL: Duration = Duration::from_secs(5 * 60);
 /// How soon a client should ask again.
 const POLL_INTERVAL_MS: u64 = 500;
@@ -86,8 +86,8 @@ impl Tasks {
         let mut entries = self.entries();
         entries.retain(|_, entry| entry.expires_at > now);
         if entries.len() >= MAX_TASKS && !remove_ended_task(&mut entries) {
-            let words = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
-            return Err(ErrorData::internal_error(words, None));
+            let message = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
+            return Err(ErrorData::internal_error(message, None));
         }
         let milliseconds = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_INTERVAL_MS);
@@ -125,27 +125,27 @@ impl Tasks {
     }
 
     /// Awaits what puts its questions when it is first polled, and puts them as one round.
-    async fn poll_as_round<T>(&self, mut asked: impl Future<Output = T> + Unpin) -> T {
+    async fn poll_as_round<T>(&self, mut questions: impl Future<Output = T> + Unpin) -> T {
         let first = |context: &mut Context<'_>| {
-            let _whole = self.lock_round();
-            Poll::Ready(asked.poll_unpin(context))
+            let _round = self.lock_round();
+            Poll::Ready(questions.poll_unpin(context))
         };
         match poll_fn(first).await {
             Poll::Ready(answered) => answered,
-            Poll::Pending => asked.await,
+            Poll::Pending => questions.await,
         }
     }
 
     fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
         let manager = self.manager(id)?;
-        let _whole = self.lock_round();
+        let _round = self.lock_round();
         manager.get_task(id)
     }
 
     /// Takes back what a task asks as a round too: no question of it comes after.
     fn cancel(&self, id: &str) -> Result<(), ErrorData> {
         let manager = self.manager(id)?;
-        let _whole = self.lock_round();
+        let _round = self.lock_round();
         manager.cancel_task(id)
     }
 }
@@ -162,17 +162,17 @@ pub(crate) fn task_policy(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<Option<TaskPolicy>, Refusal> {
-    let Some(rule) = admitted.snapshot.catalog.task_policy(name) else { return Ok(None) };
+    let Some(policy) = admitted.snapshot.catalog.task_policy(name) else { return Ok(None) };
     let knows = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
-    match (admitted.spec_version.is_sessionless() && knows, rule.required) {
-        (true, _) => Ok(Some(rule)),
+    match (admitted.spec_version.is_sessionless() && knows, policy.required) {
+        (true, _) => Ok(Some(policy)),
         (false, false) => Ok(None),
         (false, true) => {
             let needed = ClientCapabilities::builder().enable_tasks().build();
-            let words = format!(
+            let message = format!(
                 "tool `{name}` requires client capability `io.modelcontextprotocol/tasks`, which is not declared"
             );
-            Err(Refusal::new(RefusalKind::MissingCapability, words)
+            Err(Refusal::new(RefusalKind::MissingCapability, message)
                 .with_data(serde_json::to_value(needed).unwrap_or_default()))
         }
     }
@@ -183,10 +183,10 @@ pub(crate) fn start_task(
     server: &ConnectionHandler,
     (name, arguments): (String, Option<Object>),
     checkpoint: Option<Checkpoint>,
-    rule: TaskPolicy,
+    policy: TaskPolicy,
     (admitted, context): (AdmittedRequest, &RequestContext<RoleServer>),
 ) -> Result<CallToolResponse, ErrorData> {
-    let ttl = rule.ttl.unwrap_or(DEFAULT_TTL);
+    let ttl = policy.ttl.unwrap_or(DEFAULT_TTL);
     let (live, meta) = (server.live.clone(), admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
     let call = server.call_context(context, &admitted.snapshot);
@@ -223,11 +223,11 @@ async fn run_task(
     call.resume = checkpoint;
     let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
-    let closing = live.shutdown_token();
+    let shutdown = live.shutdown_token();
     let outcome = tokio::select! {
         biased;
         outcome = &mut answer => outcome,
-        exit = wait_for_end(&task_client.context, &closing, ttl) => {
+        exit = wait_for_end(&task_client.context, &shutdown, ttl) => {
             cancel.cancel();
             let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
             return Err(exit);
@@ -241,17 +241,17 @@ async fn run_task(
 }
 
 /// Waits until a task has to end, whether anybody asks for it or not.
-async fn wait_for_end(context: &TaskContext, closing: &CancellationToken, ttl: Duration) -> TaskExit {
+async fn wait_for_end(context: &TaskContext, shutdown: &CancellationToken, ttl: Duration) -> TaskExit {
     tokio::select! {
         () = context.cancelled() => TaskExit::Cancelled,
-        () = closing.cancelled() => TaskExit::Cancelled,
+        () = shutdown.cancelled() => TaskExit::Cancelled,
         () = tokio::time::sleep(ttl) => {
             TaskExit::Error(ErrorData::internal_error(format!("task timed out after {ttl:?}"), None))
         }
     }
 }
 
-/// Says where a task stands.
+/// `tasks/get`.
 pub(crate) fn get(server: &ConnectionHandler, request: &GetTaskParams) -> Result<GetTaskResult, ErrorData> {
     let mut result = GetTaskResult::new(server.live.tasks().get(&request.task_id)?);
     result.meta = Some(server.live.snapshot().meta.clone());
@@ -279,8 +279,8 @@ struct TaskClient {
 
 impl TaskClient {
     async fn ask_one(&self, question: &ClientQuestion) -> Result<Value, AskError> {
-        let broken = || AskError::Refused("cannot send the input request".to_owned());
-        let request = question::input_request(&question.kind).ok_or_else(broken)?;
+        let failed = || AskError::Refused("cannot send the input request".to_owned());
+        let request = question::input_request(&question.kind).ok_or_else(failed)?;
         let answer = self.context.request_input(self.unique_key(&question.key), request).await;
         answer.map_err(|exit| match exit {
             TaskExit::Cancelled => AskError::Cancelled,
@@ -289,9 +289,9 @@ impl TaskClient {
     }
 
     fn unique_key(&self, key: &str) -> String {
-        let mut rounds = self.ask_counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = rounds.get(key).and_then(Value::as_u64).unwrap_or(0);
-        rounds.insert(key.to_owned(), (before + 1).into());
+        let mut counts = self.ask_counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = counts.get(key).and_then(Value::as_u64).unwrap_or(0);
+        counts.insert(key.to_owned(), (before + 1).into());
         if before == 0 { key.to_owned() } else { format!("{key}-{}", before + 1) }
     }
 }
@@ -307,9 +307,9 @@ impl McpClient for TaskClient {
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         Box::pin(async move {
-            let asked = join_all(round.questions.iter().map(|question| self.ask_one(question)));
-            let asked = self.live.tasks().poll_as_round(asked);
-            let answers = tokio::time::timeout(round.timeout, asked).await.map_err(|_| AskError::TimedOut)?;
+            let questions = join_all(round.questions.iter().map(|question| self.ask_one(question)));
+            let questions = self.live.tasks().poll_as_round(questions);
+            let answers = tokio::time::timeout(round.timeout, questions).await.map_err(|_| AskError::TimedOut)?;
             let keys = round.questions.iter().map(|question| question.key.clone());
             keys.zip(answers).map(|(key, answer)| Ok((key, answer?))).collect()
         })
@@ -321,8 +321,8 @@ impl McpClient for TaskClient {
 
     fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         let total = progressed.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let words = progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress));
-        self.context.set_status_message(words);
+        let message = progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress));
+        self.context.set_status_message(message);
         Box::pin(std::future::ready(()))
     }
 
@@ -400,8 +400,9 @@ mod tests {
         let task = tasks.spawn(DEFAULT_TTL, |context| {
             Box::pin(async move {
                 let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
-                let asked = (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
-                asking.poll_as_round(join_all(asked)).await;
+                let questions =
+                    (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
+                asking.poll_as_round(join_all(questions)).await;
                 Err(TaskExit::Cancelled)
             })
         });

@@ -1,4 +1,4 @@
-//! What the tests of this room and of transport/ serve.
+//! Fixtures for the tests of server/ and transport/.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::{collections::BTreeMap, sync::Arc};

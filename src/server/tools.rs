@@ -46,18 +46,18 @@ pub(crate) async fn call(
     if let Err(wait) =
         server.charge_call(admitted.spec_version, admitted.snapshot.catalog.tool_runs_actions(&request.name))
     {
-        let refused = ToolAnswer::failure(error::rate_limited(wait).message);
-        return Ok(CallToolResponse::Complete(tool_result(refused, &request.name, &admitted)));
+        let answer = ToolAnswer::failure(error::rate_limited(wait).message);
+        return Ok(CallToolResponse::Complete(tool_result(answer, &request.name, &admitted)));
     }
     let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
-    let rule = match tasks::task_policy(&name, &admitted, context) {
-        Ok(rule) => rule,
+    let policy = match tasks::task_policy(&name, &admitted, context) {
+        Ok(policy) => policy,
         Err(refusal) => return error_response(error::refusal_error(refusal), &name, &admitted),
     };
-    if let Some(rule) = rule.filter(|rule| !rule.starts_after_step) {
-        let caller = RequestClient::new(server, context, admitted.spec_version, None);
-        admitted.snapshot.catalog.check_tool_requirements(&name, &caller).map_err(error::refusal_error)?;
-        return tasks::start_task(server, (name.into_owned(), arguments), None, rule, (admitted, context));
+    if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
+        let client = RequestClient::new(server, context, admitted.spec_version, None);
+        admitted.snapshot.catalog.check_tool_requirements(&name, &client).map_err(error::refusal_error)?;
+        return tasks::start_task(server, (name.into_owned(), arguments), None, policy, (admitted, context));
     }
     let call_request = CallRequest {
         method: "tools/call",
@@ -65,13 +65,13 @@ pub(crate) async fn call(
         arguments,
         responses: input_responses,
         state: request_state,
-        detach: rule.is_some(),
+        detach: policy.is_some(),
     };
     let (catalog, tool) = (&admitted.snapshot.catalog, &*name);
     let call = |arguments, call: CallContext| async move { catalog.call_tool(tool, arguments, &call).await };
-    match (server.run_call((call_request, context), &admitted, call, error::refusal_error).await, rule) {
-        (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(rule)) => {
-            tasks::start_task(server, (name.into_owned(), arguments), Some(*checkpoint), rule, (admitted, context))
+    match (server.run_call((call_request, context), &admitted, call, error::refusal_error).await, policy) {
+        (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
+            tasks::start_task(server, (name.into_owned(), arguments), Some(*checkpoint), policy, (admitted, context))
         }
         (Ok(outcome), _) => outcome.into_response(
             |answer| CallToolResponse::Complete(tool_result(answer, &name, &admitted)),
@@ -81,7 +81,7 @@ pub(crate) async fn call(
     }
 }
 
-/// An error; in a session the model is told in words what its client cannot do.
+/// An error response; in a session, missing capabilities become a tool error for the model.
 fn error_response(error: ErrorData, name: &str, admitted: &AdmittedRequest) -> Result<CallToolResponse, ErrorData> {
     if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY && !admitted.spec_version.is_sessionless() {
         return Ok(CallToolResponse::Complete(tool_result(ToolAnswer::failure(error.message), name, admitted)));

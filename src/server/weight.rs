@@ -1,4 +1,4 @@
-//! How much memory an answer takes, as near as it can be told without writing it.
+//! Estimates the memory of an answer without serializing it.
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, CompleteResult, ContentBlock, ErrorData, GetPromptResponse, GetPromptResult,
@@ -90,7 +90,7 @@ impl Weight for ReadResourceResult {
     }
 }
 
-/// What is no answer yet says little.
+/// Responses without a result are small.
 macro_rules! weight_of_responses {
     ($($response:ident),+) => {$(
         impl Weight for $response {
@@ -162,7 +162,7 @@ impl Weight for GetTaskResult {
         PART_BYTES * 4
             + match &self.task.payload {
                 TaskPayload::Completed { result: outcome } | TaskPayload::Failed { error: outcome } => outcome.weight(),
-                // What is no outcome yet says little.
+                // A task without a result is small.
                 _ => PART_BYTES * 8,
             }
     }

@@ -1,4 +1,4 @@
-//! Batches: several messages in one list, whose answers come in one list. They exist in version 2025-03-26 alone.
+//! JSON-RPC batches, which exist only in version 2025-03-26.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,7 +24,7 @@ const MAX_BATCH_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum BatchReply {
-    /// What the handler said.
+    /// A message of the handler.
     Message(Arc<TxJsonRpcMessage<RoleServer>>),
     /// What was wrong with it.
     Fault(MessageFault),
@@ -54,7 +54,7 @@ pub(super) struct FinishedBatch {
 #[derive(Default)]
 pub(super) struct Batches {
     open: HashMap<u64, OpenBatch>,
-    /// In which batch a request came.
+    /// The batch of each request.
     batch_of_request: HashMap<RequestId, u64>,
     last_number: u64,
 }
@@ -68,7 +68,7 @@ struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Takes in an answer, or, where there are too many bytes of answers already, the error that says so.
+    /// Adds an answer, or an error if the answers are too large.
     fn add_answer(&mut self, answer: HandlerAnswer) {
         let bytes = answer.reservation.as_ref().map_or(0, |reservation| reservation.bytes());
         if self.bytes + bytes <= MAX_BATCH_ANSWER_BYTES {
@@ -78,9 +78,9 @@ impl OpenBatch {
             return;
         }
         let id = answered_request(&answer.message).cloned();
-        let most = MAX_BATCH_ANSWER_BYTES >> 20;
-        let words = format!("batch response exceeds {most} MiB; send the request on its own");
-        self.replies.push(BatchReply::Fault(MessageFault::busy(id, words)));
+        let max = MAX_BATCH_ANSWER_BYTES >> 20;
+        let message = format!("batch response exceeds {max} MiB; send the request on its own");
+        self.replies.push(BatchReply::Fault(MessageFault::busy(id, message)));
     }
 }
 
@@ -120,7 +120,7 @@ impl Batches {
         let batch = answered_request(&answer.message).and_then(|id| self.batch_of_request.remove(id));
         let Some(batch) = batch else { return AnswerRoute::Single(answer) };
         match self.settle(batch, Some(answer)) {
-            Some(whole) => AnswerRoute::BatchFinished(whole),
+            Some(finished) => AnswerRoute::BatchFinished(finished),
             None => AnswerRoute::Queued,
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn answered_request(message: &TxJsonRpcMessage<RoleServer>) -> Option
     }
 }
 
-/// Whether bytes are a list, of whatever.
+/// Whether bytes are a JSON array.
 pub(super) fn is_batch(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
@@ -180,9 +180,9 @@ pub(super) fn parse_batch(bytes: &[u8]) -> Result<BatchMessages<'_>, MessageFaul
     match list.0.len() {
         0 => Err(MessageFault::invalid_request(None, "empty batch")),
         1..=MAX_BATCH_MESSAGES => Ok(list),
-        many => Err(MessageFault::invalid_request(
+        count => Err(MessageFault::invalid_request(
             None,
-            format!("too many messages in batch: {many}, limit {MAX_BATCH_MESSAGES}"),
+            format!("too many messages in batch: {count}, limit {MAX_BATCH_MESSAGES}"),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What one peer asks and is told, whatever carries it: so that the same mistake gets the same error everywhere.
+//! The requests and answers of one peer, on any transport: the same mistake gets the same error everywhere.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -22,7 +22,7 @@ use super::{
 /// The conversation with one peer.
 pub(super) struct Exchange {
     live: LiveCatalog,
-    /// What the peer has under way.
+    /// The bytes in flight of the peer.
     bytes: PeerBytes,
     pending: PendingRequests,
     batches: Batches,
@@ -67,7 +67,7 @@ impl Read {
         let envelope = message::parse_envelope(bytes)?;
         let weight = checked_weight(bytes, peer.total());
         let weight =
-            weight.map_err(|words| MessageFault::invalid_request(envelope.kind.request_id().cloned(), words))?;
+            weight.map_err(|message| MessageFault::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(peer.reserve(weight));
         Ok(Read { message: envelope.parse(bytes)?, reservation })
     }
@@ -144,7 +144,7 @@ impl Exchange {
         Ok(outcome)
     }
 
-    /// Takes in what the handler says, and returns what the peer is to be told now.
+    /// Routes a message of the handler: to the peer, or into a batch.
     pub(super) fn route_answer(&mut self, message: TxJsonRpcMessage<RoleServer>) -> AnswerRoute {
         let reservation = batch::answered_request(&message).and_then(|id| self.pending.complete(id));
         if let JsonRpcMessage::Response(response) = &message
@@ -155,7 +155,7 @@ impl Exchange {
         self.batches.answer(HandlerAnswer { message, reservation })
     }
 
-    /// Gives up a request that is under way, whichever it is.
+    /// Removes any pending request.
     pub(super) fn take_any_pending(&mut self) -> Option<RequestId> {
         self.pending.take_any()
     }
@@ -270,8 +270,8 @@ fn admission_fault(id: &RequestId, full: &AdmissionError) -> MessageFault {
             MessageFault::busy(Some(id.clone()), format!("too many pending requests (limit {MAX_PENDING_REQUESTS})"))
         }
         AdmissionError::TooManyStreams => {
-            let words = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
-            MessageFault::busy(Some(id.clone()), words)
+            let message = format!("too many open subscriptions (limit {MAX_LISTEN_STREAMS}); cancel one of them first");
+            MessageFault::busy(Some(id.clone()), message)
         }
     }
 }

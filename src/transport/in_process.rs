@@ -1,4 +1,4 @@
-//! One request, asked and answered within the process, by the very path that a client's takes.
+//! Sends one request to the server within the process, on the same path as a client's.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};

@@ -1,9 +1,8 @@
-//! How long the labels in a message may be: ids, tokens, cursors, names and URIs, of which a server keeps some for as long
-//! as a session lives.
+//! Length limits of the labels in a message: ids, tokens, cursors, names and URIs.
 
 use rmcp::model::{ClientRequest, GetMeta, NumberOrString, PaginatedRequestParams, ProgressToken, Reference};
 
-/// Ids, methods, names, progress tokens and cursors: hundreds of times what anybody gives out.
+/// Ids, methods, names, progress tokens and cursors: hundreds of times the usual length.
 pub(super) const MAX_LABEL_BYTES: usize = 1024;
 
 /// URIs: the longest path that Linux knows, every byte of it percent-encoded, and more.
@@ -13,8 +12,8 @@ pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
 pub(super) const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// Says that something is too long.
-pub(super) fn too_long_message(name: &str, most: usize) -> String {
-    format!("`{name}` is too long (limit {} KiB)", most / 1024)
+pub(super) fn too_long_message(name: &str, max: usize) -> String {
+    format!("`{name}` is too long (limit {} KiB)", max / 1024)
 }
 
 /// Checks the labels of a request.
@@ -62,6 +61,6 @@ fn check_uri_length(name: &str, value: &str) -> Result<(), String> {
     check_length(name, value, MAX_URI_BYTES)
 }
 
-fn check_length(name: &str, value: &str, most: usize) -> Result<(), String> {
-    if value.len() > most { Err(too_long_message(name, most)) } else { Ok(()) }
+fn check_length(name: &str, value: &str, max: usize) -> Result<(), String> {
+    if value.len() > max { Err(too_long_message(name, max)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Bytes into lines.
+//! Splits bytes into lines.
 
 /// The longest line that is read, as long as rmcp's own.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

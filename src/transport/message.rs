@@ -1,7 +1,7 @@
-//! What a message is: told from its envelope, and read by its method.
+//! Parses messages: first the envelope, then the params by method.
 //!
-//! rmcp finds the type of a message by trying one after another. Reading the method first costs a fraction of
-//! that, and tells a peer what exactly was wrong.
+//! rmcp tries the types of messages one after another. Reading the method first costs a fraction of that, and gives
+//! precise errors.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 /// Why bytes are no message, for the one who sent them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MessageFault {
-    /// The request that it was, where that can be told.
+    /// The id of the request, if known.
     pub(super) id: Option<RequestId>,
     code: ErrorCode,
     message: Cow<'static, str>,
@@ -44,7 +44,7 @@ impl Serialize for MessageFault {
 }
 
 impl MessageFault {
-    /// It is no JSON.
+    /// Invalid JSON.
     pub(super) fn parse_error(message: impl Into<Cow<'static, str>>) -> MessageFault {
         MessageFault { id: None, code: ErrorCode::PARSE_ERROR, message: message.into() }
     }
@@ -54,22 +54,22 @@ impl MessageFault {
         JsonRpcMessage::error(ErrorData::new(self.code, self.message, None), self.id)
     }
 
-    /// It is no request.
+    /// An invalid request.
     pub(super) fn invalid_request(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
         MessageFault { id, code: ErrorCode::INVALID_REQUEST, message: message.into() }
     }
 
-    /// It is one that nobody knows.
+    /// An unknown method.
     pub(super) fn method_not_found(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
         MessageFault { id: Some(id), code: ErrorCode::METHOD_NOT_FOUND, message: message.into() }
     }
 
-    /// It is one whose parameters do not fit.
+    /// Invalid parameters.
     pub(super) fn invalid_params(id: RequestId, message: impl Into<Cow<'static, str>>) -> MessageFault {
         MessageFault { id: Some(id), code: ErrorCode::INVALID_PARAMS, message: message.into() }
     }
 
-    /// It is one that cannot be answered for now.
+    /// A request that cannot be answered now.
     pub(super) fn busy(id: Option<RequestId>, message: impl Into<Cow<'static, str>>) -> MessageFault {
         MessageFault { id, code: ErrorCode::INTERNAL_ERROR, message: message.into() }
     }
@@ -194,7 +194,7 @@ pub(super) fn estimated_bytes(bytes: &[u8]) -> u64 {
 const PART_BYTES: usize = 48;
 
 impl Envelope<'_> {
-    /// Reads the whole of the message. `None` for a notification that is none, which nobody may answer.
+    /// Parses the whole message. `None` for an invalid notification, which must not be answered.
     pub(super) fn parse(self, bytes: &[u8]) -> Result<Option<Incoming>, MessageFault> {
         match self.kind {
             MessageKind::Request { id, method } => {
@@ -212,8 +212,8 @@ impl Envelope<'_> {
     }
 }
 
-/// Parameters that do not fit leave the request what it is; the handler says what is wrong with it, however it
-/// came. Only what cannot be held as JSON at all, such as a nesting without end, is an error here.
+/// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
+/// that cannot be held, such as endless nesting, is an error here.
 fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageFault> {
     if method == "initialize" && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
         return Err(MessageFault::invalid_params(
@@ -224,7 +224,7 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
     if let Some(request) = parse_typed_request(&method, params) {
         return match label_limits::check_request(&request) {
             Ok(()) => Ok(request),
-            Err(words) => Err(MessageFault::invalid_params(id.clone(), words)),
+            Err(message) => Err(MessageFault::invalid_params(id.clone(), message)),
         };
     }
     let params = params.map(serde_json::from_str::<Value>).transpose();
@@ -314,8 +314,8 @@ fn parse_by_rmcp(method: &str, params: Option<&str>) -> Option<ClientRequest> {
     }
 }
 
-/// Leaves a method that the version of a request does not have to the handler, which says so: sessions have no tasks,
-/// and without one there is nothing to ping and nothing to subscribe to. rmcp would say it otherwise.
+/// Passes a method that the version of a request does not have to the handler, whose error is uniform: sessions have no
+/// tasks, and sessionless requests have no ping and no subscribe.
 pub(super) fn redirect_foreign_method(request: &mut ClientRequest) {
     use ClientRequest as R;
     let of_sessions = match request {

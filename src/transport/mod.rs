@@ -2,12 +2,12 @@
 //!
 //! # Writing a transport
 //!
-//! A transport is a type that implements [`Transport`] and is passed to [`serve`]. The handler behind it knows neither bytes
-//! nor sockets, and serves every protocol version, even mixed on one connection. The trait has three functions:
+//! A transport is a type that implements [`Transport`] and is passed to [`serve`]. The handler behind it knows neither
+//! bytes nor sockets, and serves every protocol version, even mixed on one connection. The trait has three functions:
 //! - `receive` waits for the next message of the peer; `None` ends the connection once pending requests are answered.
-//!   It is dropped and called again whenever something else happens, so partial work must be kept outside of its future.
-//! - `send` takes a message for the peer. Work before it returns happens in the order of the messages; the returned future
-//!   may wait for the peer, and delays only the sender of that message.
+//!   It is dropped and called again whenever something else happens, so partial work must be kept outside its future.
+//! - `send` takes a message for the peer. Work before it returns happens in the order of the messages; the returned
+//!   future may wait for the peer, and delays only the sender of that message.
 //! - `close` is called at the end.
 //!
 //! A transport is responsible for the following:

@@ -1,5 +1,4 @@
-//! What waits to be written to a peer. What piles up while the peer reads goes out in one write, but for an answer
-//! behind progress.
+//! The queue of messages to one peer. Messages that queue up are written at once, except an answer after progress.
 
 use std::{
     collections::VecDeque,
@@ -57,9 +56,9 @@ struct WriteQueue {
     pieces: VecDeque<WritePiece>,
     /// The bytes of all pieces, and of the one that is being written.
     bytes: usize,
-    /// A buffer that was written, to be filled anew.
+    /// A written buffer, for reuse.
     spare_buffer: Vec<u8>,
-    /// Whether anything said from now on is dropped.
+    /// Whether new messages are dropped.
     is_closed: bool,
 }
 
@@ -93,7 +92,7 @@ impl WriteQueue {
         }
     }
 
-    /// Keeps a buffer to be filled anew, unless it is long.
+    /// Keeps a buffer for reuse, unless it is large.
     fn recycle_buffer(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() <= MAX_WRITE_BYTES {
             buffer.clear();
@@ -175,13 +174,13 @@ impl Outbox {
         *self.full.borrow()
     }
 
-    /// Drops whatever is said from now on. What was said before is still written.
+    /// Drops new messages; queued ones are still written.
     pub(super) fn close(&self) {
         self.queue().is_closed = true;
         self.pushed.notify_one();
     }
 
-    /// Mutes it, and waits for what was said before to be written, if the peer takes it soon.
+    /// Closes it, and waits for queued messages to be written within a time.
     pub(super) async fn finish(&self, mut task: JoinHandle<()>, within: Duration) {
         self.close();
         if tokio::time::timeout(within, &mut task).await.is_err() {
@@ -192,7 +191,7 @@ impl Outbox {
         }
     }
 
-    /// Drops all that waits, and whatever is said from now on: the peer takes nothing any more.
+    /// Drops queued and new messages: the peer no longer reads.
     fn abort(&self) {
         let mut queue = self.queue();
         *queue = WriteQueue { is_closed: true, ..WriteQueue::default() };
@@ -202,7 +201,7 @@ impl Outbox {
         self.halt.cancel();
     }
 
-    /// Tells whether it is full, as long as nobody else can change that.
+    /// Updates `full` while the queue is locked.
     fn update_full(&self, queue: &WriteQueue) {
         let is_full = queue.bytes > MAX_QUEUED_BYTES;
         self.full.send_if_modified(|full| std::mem::replace(full, is_full) != is_full);

@@ -1,4 +1,4 @@
-//! Which requests of a peer are not answered yet.
+//! The pending requests of a peer.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::server::Reservation;
 
-/// How many requests a peer may have under way.
+/// How many requests of a peer may be pending.
 pub(super) const MAX_PENDING_REQUESTS: usize = 4096;
 
-/// How many streams of changes a peer may have open on one connection.
+/// How many subscription streams a peer may have on one connection.
 pub(super) const MAX_LISTEN_STREAMS: usize = 100;
 
 /// How many cancelled requests are remembered, so that their ids are not taken for new ones.
@@ -30,11 +30,11 @@ pub(super) struct PendingRequests {
     /// How many of them have no answer to be awaited at the end: they wait for changes.
     stream_count: usize,
     cancelled: VecDeque<CancelledRequest>,
-    /// The `initialize` that is under way: what comes after it must find the session begun.
+    /// The pending `initialize`; later messages need its session.
     initialize_id: Option<RequestId>,
 }
 
-/// A request that is under way, and what it takes.
+/// A pending request, and its reservation.
 struct PendingRequest {
     reservation: Arc<Reservation>,
     listens: bool,
@@ -60,11 +60,11 @@ impl CancelledRequest {
 /// Why a request cannot be taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AdmissionError {
-    /// Another one of that id is not answered yet, or was cancelled just now.
+    /// A request with that id is pending, or was just cancelled.
     DuplicateId,
-    /// Too many are not answered yet.
+    /// Too many requests are pending.
     TooManyRequests,
-    /// Too many wait for changes.
+    /// Too many subscriptions are open.
     TooManyStreams,
 }
 
@@ -94,13 +94,13 @@ impl PendingRequests {
         Ok(())
     }
 
-    /// Notes that a request is answered. Returns what it has taken.
+    /// Removes an answered request, and returns its reservation.
     pub(super) fn complete(&mut self, id: &RequestId) -> Option<Arc<Reservation>> {
         self.initialize_id.take_if(|first| first == id);
         self.remove(id)
     }
 
-    /// Notes that a request will not be answered. False where it must be: `initialize` cannot be cancelled.
+    /// Cancels a request. False for `initialize`, which cannot be cancelled.
     pub(super) fn cancel(&mut self, id: &RequestId) -> bool {
         if self.initialize_id.as_ref() == Some(id) {
             return false;
@@ -139,14 +139,14 @@ impl PendingRequests {
         self.requests.contains_key(id) || self.cancelled.iter().any(|cancelled| cancelled.id == *id)
     }
 
-    /// Takes out one of those that are under way.
+    /// Removes any pending request.
     pub(super) fn take_any(&mut self) -> Option<RequestId> {
         let id = self.requests.keys().next().cloned()?;
         self.complete(&id);
         Some(id)
     }
 
-    /// Whether an `initialize` is under way.
+    /// Whether an `initialize` is pending.
     pub(super) fn is_initializing(&self) -> bool {
         self.initialize_id.is_some()
     }
@@ -156,12 +156,12 @@ impl PendingRequests {
         self.requests.len() == self.stream_count
     }
 
-    /// Whether nothing is under way at all.
+    /// Whether no request is pending.
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// Whether several requests are under way, whose answers are awaited.
+    /// Whether several answers are awaited.
     pub(super) fn has_several(&self) -> bool {
         self.requests.len() > self.stream_count + 1
     }

@@ -1,6 +1,4 @@
-//! Newline-delimited messages over a pair of pipes: standard input and output, or any others.
-//!
-//! One service answers both generations on the pipe, in any order.
+//! Newline-delimited messages over standard input and output or another pair of pipes, in any protocol version.
 
 use std::{collections::VecDeque, io, ops::Range, sync::Arc, time::Duration};
 
@@ -28,7 +26,7 @@ use super::{
     stdio_sockets,
 };
 
-/// How long answers that are under way are waited for when the input ends.
+/// How long pending answers are awaited when the input ends.
 const ANSWER_GRACE: Duration = Duration::from_millis(100);
 
 /// How long calls that are cancelled at the end may take to end themselves.
@@ -99,8 +97,8 @@ async fn cancel_grace_elapsed(running: &CancellationToken) {
     tokio::time::sleep(CANCEL_GRACE).await;
 }
 
-/// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so
-/// everything that must outlast that stands here.
+/// A pipe as rmcp sees it. Its loop drops what `receive` has not finished whenever something else happens, so state
+/// that must survive is kept here.
 struct PipeTransport<R> {
     reader: R,
     lines: LineBuffer,
@@ -114,7 +112,7 @@ struct PipeTransport<R> {
     halt: CancellationToken,
     /// Whether all that the peer has sent is in `lines`.
     input_ended: bool,
-    /// Set when no more is read: until when what is under way may be answered.
+    /// Set when reading stops: the deadline of pending answers.
     drain: Option<Drain>,
 }
 
@@ -212,7 +210,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         }
     }
 
-    /// Waits while the peer has more under way than its share. It is called again after each answer.
+    /// Waits while the peer exceeds its share; called again after each answer.
     async fn wait_for_share(&mut self) {
         tokio::select! {
             biased;

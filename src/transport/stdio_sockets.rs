@@ -1,7 +1,7 @@
-//! The process's own standard input and output, without a thread for each read and write where that can be.
+//! Standard input and output as non-blocking sockets, without a thread for each read and write.
 //!
-//! rmcp opens pipes anew to make them non-blocking. Hosts that run on Node give sockets instead, whose other ends
-//! are theirs alone: those can be made non-blocking as they are.
+//! rmcp reopens pipes to make them non-blocking. Hosts that run on Node pass sockets, which can be made non-blocking as
+//! they are: the other ends belong to the host alone.
 
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};

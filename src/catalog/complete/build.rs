@@ -52,8 +52,8 @@ fn warn_of_rejected_values(
 ) {
     let (Complete::List(values), Some(inputs)) = (&complete.value, inputs) else { return };
     for value in values.iter().filter(|value| !inputs.accepts(name, &value.value.0, &Budget::default())) {
-        let words = format!("unused completion `{}`: `{name}` does not accept it", value.value.0);
-        compiler.warning(Code::Unused, value.location, words);
+        let message = format!("unused completion `{}`: `{name}` does not accept it", value.value.0);
+        compiler.warning(Code::Unused, value.location, message);
     }
 }
 

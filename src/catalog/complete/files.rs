@@ -8,20 +8,20 @@ use crate::yaml::Location;
 /// How many files may be found.
 pub(in crate::catalog) const MAX_COMPLETED_FILES: usize = 20_000;
 
-/// Files of a pack, found anew each time.
+/// Files of a pack, looked up each time.
 pub(in crate::catalog) struct GlobFiles {
     pub(super) folder: Folder,
     pub(super) globs: Globs,
-    /// The folder from which their paths are told.
+    /// The folder to which offered paths are relative.
     pub(super) base: PathBuf,
-    /// Whether that is without their extension.
+    /// Whether paths are offered without their extension.
     pub(super) stem: bool,
-    /// Where the glob stands.
+    /// The location of the glob.
     pub(super) at: Location,
 }
 
 impl GlobFiles {
-    /// Their paths; of too many none.
+    /// The paths; none if there are too many.
     pub(super) fn paths(&self) -> Vec<String> {
         let entries = self.folder.walk(&self.globs, MAX_COMPLETED_FILES).unwrap_or_default();
         entries.iter().map(|entry| self.offered_path(Path::new(&entry.path))).collect()

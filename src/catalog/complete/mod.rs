@@ -37,19 +37,19 @@ pub(super) type CompletionSources = BTreeMap<String, CompletionSource>;
 
 /// Where values come from.
 pub(super) enum CompletionSource {
-    /// They stand in the manifest.
+    /// Values from the manifest.
     Values(Vec<String>),
     /// The paths of files.
     Files(GlobFiles),
-    /// What a resource answers.
+    /// The values of a variable of a resource.
     Resource(ResourceCompletion),
-    /// What an action puts out.
+    /// The output of an action.
     Run { plan: Box<RunPlan>, select: Option<Selection> },
 }
 
 /// A variable of a resource's URI, by whose values another argument is completed.
 pub(super) struct ResourceCompletion {
-    /// The resource's name, as it stands in the manifest.
+    /// The name of the resource in the manifest.
     pub(super) name: Spanned<String>,
     pub(super) variable: Option<Spanned<String>>,
     /// Whether whole URIs are offered.
@@ -60,7 +60,7 @@ pub(super) struct ResourceCompletion {
 #[derive(Clone, Copy)]
 pub(super) struct CompletionQuery<'a> {
     pub(super) argument: &'a str,
-    /// The arguments that are filled in already.
+    /// The arguments already filled in.
     pub(super) given: &'a BTreeMap<String, String>,
     pub(super) entry_context: &'a EntryContext<'a>,
 }
@@ -74,7 +74,7 @@ pub(super) struct CompletionOwner<'a> {
 }
 
 impl CompletionOwner<'_> {
-    /// The values of an argument that has a source, as far as the argument takes them.
+    /// The values from the source of an argument that the argument accepts.
     pub(super) async fn values(self, query: CompletionQuery<'_>) -> Option<Vec<String>> {
         let mut values = self.sources.get(query.argument)?.values(self, query).await;
         let size = work_size(&values);
@@ -85,18 +85,18 @@ impl CompletionOwner<'_> {
 }
 
 impl CompletionSource {
-    /// Whether it acts on the world, or might: a resource may itself be completed by what acts.
+    /// Whether it may run actions; a resource may itself be completed by a run.
     pub(super) fn runs_actions(&self) -> bool {
         matches!(self, CompletionSource::Run { .. } | CompletionSource::Resource(_))
     }
 
-    /// All values. A source that fails gives none.
+    /// All values; none if the source fails.
     async fn values(&self, owner: CompletionOwner<'_>, query: CompletionQuery<'_>) -> Vec<String> {
         match self {
             CompletionSource::Values(values) => values.clone(),
             CompletionSource::Files(files) => query.entry_context.budget.run_io(|| files.paths()).unwrap_or_default(),
-            CompletionSource::Resource(of) => {
-                Box::pin(query.entry_context.catalog.resource_values(of, owner.pack_context, query)).await
+            CompletionSource::Resource(source) => {
+                Box::pin(query.entry_context.catalog.resource_values(source, owner.pack_context, query)).await
             }
             CompletionSource::Run { plan, select } => {
                 run_source(plan, select.as_ref(), (owner, query)).await.unwrap_or_default()
@@ -112,7 +112,7 @@ impl Catalog {
             || self.resources.iter().any(|resource| resource.completed_variables().next().is_some())
     }
 
-    /// Whether an argument is completed by acting on the world.
+    /// Whether completing an argument runs actions.
     pub fn completion_runs_actions(&self, request: &CompletionRequest) -> bool {
         let sources = match &request.target {
             CompletionTarget::Prompt(name) => {
@@ -124,7 +124,7 @@ impl Catalog {
         sources.and_then(|sources| sources.get(&request.argument)).is_some_and(CompletionSource::runs_actions)
     }
 
-    /// The template that is written so, or whose URI it is.
+    /// The resource with this template, or the one that serves this URI.
     fn find_template(&self, uri: &str) -> Option<&CompiledResource> {
         let written = self.resources.iter().find(|resource| resource.template.as_str() == uri);
         written.or_else(|| self.find_resource(uri).map(|(resource, _)| resource))
@@ -149,7 +149,7 @@ impl Catalog {
 
     /// The prompt of this name, which has this argument.
     fn find_completed_prompt(&self, name: &str, argument: &str) -> Result<CompletionOwner<'_>, Refusal> {
-        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
         let prompt = self.prompts.get(name);
         let prompt =
             prompt.ok_or_else(|| unknown(format!("Unknown prompt: {}", truncate(name, MAX_SHOWN_NAME_CHARS))))?;
@@ -161,7 +161,7 @@ impl Catalog {
 
     /// The resource that is written so, or answers this URI, and has this variable.
     fn find_completed_template(&self, uri: &str, variable: &str) -> Result<&CompiledResource, Refusal> {
-        let unknown = |words: String| Refusal::new(RefusalKind::UnknownReference, words);
+        let unknown = |message: String| Refusal::new(RefusalKind::UnknownReference, message);
         let resource = self
             .find_template(uri)
             .ok_or_else(|| unknown(format!("Unknown resource template: {}", truncate(uri, MAX_SHOWN_URI_CHARS))))?;
@@ -178,15 +178,15 @@ impl Catalog {
     /// What a resource answers to an entry of a pack whose argument is completed by it.
     async fn resource_values(
         &self,
-        of: &ResourceCompletion,
+        source: &ResourceCompletion,
         pack_context: &PackContext,
         query: CompletionQuery<'_>,
     ) -> Vec<String> {
-        let Some(resource) = find_resource(&self.resources, of, pack_context) else { return Vec::new() };
-        let Some(variable) = find_variable(resource, of, query.argument) else { return Vec::new() };
+        let Some(resource) = find_resource(&self.resources, source, pack_context) else { return Vec::new() };
+        let Some(variable) = find_variable(resource, source, query.argument) else { return Vec::new() };
         let values =
             resource.completion_values(CompletionQuery { argument: variable, ..query }).await.unwrap_or_default();
-        if !of.uri {
+        if !source.uri {
             return values;
         }
         let uri = |value: String| resource.template.expand(&|name| (name == variable).then(|| value.clone()));
@@ -194,12 +194,12 @@ impl Catalog {
     }
 }
 
-/// What is typed beyond so many characters begins no value.
+/// The longest input that is matched.
 const MAX_TYPED_CHARS: usize = 256;
-/// What it costs to look at a value, beside its letters.
+/// The cost of a value besides its characters.
 const VALUE_OVERHEAD_BYTES: usize = 256;
 
-/// At most a hundred values that fit what was typed: of many, while the other tasks of the thread go on elsewhere.
+/// Matches values within the budget, which moves large work off the thread.
 fn rank_values(all: &[String], typed: &str, budget: &Budget) -> CompletionResult {
     budget.run_sized(work_size(all), || match_values(all, typed)).unwrap_or_default()
 }
@@ -208,7 +208,7 @@ fn work_size(values: &[String]) -> usize {
     values.iter().map(|value| VALUE_OVERHEAD_BYTES + value.len()).sum()
 }
 
-/// At most a hundred values that fit what was typed.
+/// At most 100 values that match the input.
 fn match_values(all: &[String], typed: &str) -> CompletionResult {
     if typed.chars().nth(MAX_TYPED_CHARS).is_some() {
         return CompletionResult { total: Some(0), ..CompletionResult::default() };

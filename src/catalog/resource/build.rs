@@ -12,6 +12,7 @@ use crate::catalog::file::check_mime_type;
 use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
+use crate::catalog::listing::ResourceInfo;
 use crate::catalog::prompt::EntryBuildContext;
 use crate::catalog::reference::References;
 use crate::catalog::resource_root::ResourceRoot;
@@ -49,17 +50,19 @@ impl CompiledResource {
         let inputs = inputs?;
         Some(CompiledResource {
             template,
-            name,
             completions: sources?,
             pack_context: pack_context.clone(),
             ttl_ms: written.ttl_ms,
             cache_scope: written.cache_scope,
-            title,
-            description,
-            mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
-            icons: listed_icons(written.icons.as_deref()),
-            annotations: hints,
-            meta: written.meta.clone(),
+            info: ResourceInfo {
+                name,
+                title,
+                description,
+                mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),
+                icons: listed_icons(written.icons.as_deref()),
+                annotations: hints,
+                meta: written.meta.clone(),
+            },
             size: written.size,
             inputs,
             content: content?,

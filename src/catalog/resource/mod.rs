@@ -26,7 +26,7 @@ use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
 use super::file;
 use super::inputs::{ConfinedCall, Inputs, Misfit};
-use super::listing::{self, Annotations, Object};
+use super::listing::{self, Annotations, ResourceInfo};
 use super::resource_root::ResourceRoot;
 use super::result::{RenderedResult, ResultPlan};
 use super::{MAX_SHOWN_URI_CHARS, MAX_URI_DATA_CHARS};
@@ -38,17 +38,11 @@ const MAX_RESOURCE_BYTES: u64 = 64 << 20;
 /// A resource, or a template of resources, that is ready.
 pub(super) struct CompiledResource {
     pub(super) template: UriTemplate,
-    pub(super) name: String,
     pub(super) completions: CompletionSources,
     pub(super) pack_context: Arc<PackContext>,
     pub(super) ttl_ms: Option<u64>,
     pub(super) cache_scope: Option<CacheScope>,
-    title: Option<String>,
-    description: Option<String>,
-    mime_type: Option<String>,
-    icons: Vec<listing::Icon>,
-    annotations: Option<Annotations>,
-    meta: Option<Object>,
+    pub(super) info: ResourceInfo,
     size: Option<u64>,
     pub(super) inputs: Inputs,
     content: ResourceContent,
@@ -63,7 +57,7 @@ enum ResourceContent {
     Text(Template<Text>),
     Blob(Vec<u8>),
     File(Folder, PathBuf),
-    /// The folder that a path never leaves, and what of the path stands below it.
+    /// The folder that the path cannot leave, its literal prefix, and the whole path.
     FileTemplate {
         folder: Folder,
         literal: PathBuf,
@@ -73,7 +67,7 @@ enum ResourceContent {
     Run(Box<RunPlan>, Box<ResultPlan>),
 }
 
-/// What a reading gave.
+/// The outcome of a read.
 pub(super) enum ReadOutcome {
     Contents(Vec<AnswerContents>),
     /// Blocks, some of which the catalog has yet to read.
@@ -89,7 +83,7 @@ impl CompiledResource {
         }
     }
 
-    /// What of it stands in the list of resources: itself, the files of its root, or nothing where it is a template.
+    /// Its entries in the list of resources: itself, the files of its `root`, or none for a template.
     pub(super) fn listings(&self) -> Vec<listing::ResourceListing> {
         if let ResourceContent::Root(root) = &self.content {
             return self.readable_entries(root).map(|entry| self.root_listing(root, entry)).collect();
@@ -97,11 +91,11 @@ impl CompiledResource {
         if !self.template.is_literal() {
             return Vec::new();
         }
-        let face = self.listing(self.template.as_str().to_owned());
+        let listing = self.listing(self.template.as_str().to_owned());
         vec![match &self.content {
-            ResourceContent::File(folder, path) => with_stat(face, folder, path),
-            ResourceContent::Blob(bytes) => listing::ResourceListing { size: Some(bytes.len() as u64), ..face },
-            _ => face,
+            ResourceContent::File(folder, path) => with_stat(listing, folder, path),
+            ResourceContent::Blob(bytes) => listing::ResourceListing { size: Some(bytes.len() as u64), ..listing },
+            _ => listing,
         }]
     }
 
@@ -115,72 +109,60 @@ impl CompiledResource {
 
     fn root_listing(&self, root: &ResourceRoot, entry: &crate::files::FileEntry) -> listing::ResourceListing {
         let uri = self.template.expand(&|_| Some(entry.path.clone()));
-        let mime_type = self.mime_type.clone().or_else(|| mime_by_name(&entry.path).map(str::to_owned));
+        let mime_type = self.info.mime_type.clone().or_else(|| mime_by_name(&entry.path).map(str::to_owned));
         let modified = entry.modified.map(rfc3339);
-        let annotations = Annotations { last_modified: modified, ..self.annotations.clone().unwrap_or_default() };
+        let annotations = Annotations { last_modified: modified, ..self.info.annotations.clone().unwrap_or_default() };
         debug_assert!(root.matches(&entry.path), "what is listed can be read");
         listing::ResourceListing {
-            name: entry.path.clone(),
-            title: None,
-            mime_type,
+            uri,
+            info: ResourceInfo {
+                name: entry.path.clone(),
+                title: None,
+                mime_type,
+                annotations: Some(annotations),
+                ..self.info.clone()
+            },
             size: Some(entry.size),
-            annotations: Some(annotations),
-            ..self.listing(uri)
         }
     }
 
-    /// What of it stands in the list of templates.
+    /// Its entry in the list of resource templates.
     pub(super) fn template_listing(&self) -> Option<listing::ResourceTemplateListing> {
         (!self.template.is_literal()).then(|| listing::ResourceTemplateListing {
             uri_template: self.template.as_str().to_owned(),
-            name: self.name.clone(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            mime_type: self.mime_type.clone(),
-            icons: self.icons.clone(),
-            annotations: self.annotations.clone(),
-            meta: self.meta.clone(),
+            info: self.info.clone(),
         })
     }
 
-    /// Itself as a link or a list shows it, under one of its URIs.
+    /// Its listing under one of its URIs.
     pub(super) fn listing(&self, uri: String) -> listing::ResourceListing {
         let guessed = || match &self.content {
             ResourceContent::File(_, path) => mime_by_name(&path.to_string_lossy()).map(str::to_owned),
             ResourceContent::Text(_) => Some("text/plain".to_owned()),
             _ => None,
         };
-        listing::ResourceListing {
-            uri,
-            name: self.name.clone(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            mime_type: self.mime_type.clone().or_else(guessed),
-            size: self.size,
-            icons: self.icons.clone(),
-            annotations: self.annotations.clone(),
-            meta: self.meta.clone(),
-        }
+        let mime_type = self.info.mime_type.clone().or_else(guessed);
+        listing::ResourceListing { uri, info: ResourceInfo { mime_type, ..self.info.clone() }, size: self.size }
     }
 
-    /// The values of a variable with which its URI names something, where that can be told: by `complete`, by the files
-    /// of its root, or by those that its path can name.
-    pub(super) async fn completion_values(&self, asking: CompletionQuery<'_>) -> Option<Vec<String>> {
-        if let Some(values) = self.completion_owner().values(asking).await {
+    /// The values of a variable, if known: from `complete`, from the files of its `root`, or from the files that its
+    /// path matches.
+    pub(super) async fn completion_values(&self, query: CompletionQuery<'_>) -> Option<Vec<String>> {
+        if let Some(values) = self.completion_owner().values(query).await {
             return Some(values);
         }
         match &self.content {
-            ResourceContent::Root(root) if self.path_variable() == Some(asking.argument) => {
+            ResourceContent::Root(root) if self.path_variable() == Some(query.argument) => {
                 let paths = || self.readable_entries(root).map(|entry| entry.path.clone()).collect();
-                asking
+                query
                     .entry_context
                     .budget
                     .run_sized(root.entries().len().saturating_mul(PATH_OVERHEAD_BYTES), paths)
                     .ok()
             }
             ResourceContent::FileTemplate { folder, literal, path } => {
-                let named = PathValues { folder, literal, path, resource: self, budget: asking.entry_context.budget };
-                asking.entry_context.budget.run_io(|| named.values(asking.argument, asking.given)).ok()?
+                let named = PathValues { folder, literal, path, resource: self, budget: query.entry_context.budget };
+                query.entry_context.budget.run_io(|| named.values(query.argument, query.given)).ok()?
             }
             _ => None,
         }
@@ -226,12 +208,12 @@ impl CompiledResource {
         }
     }
 
-    /// Whether a URI of it names a file that is there; of what is made anew there is no telling, and so it is taken.
+    /// Whether the file of a URI exists; true for content that is not a file.
     pub(super) fn file_exists(&self, values: &IndexMap<String, String>) -> bool {
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let is_file = |stat: crate::files::FileStat| !stat.is_dir;
         match &self.content {
-            // The folder of a variable that is not set has nothing, which is said elsewhere.
+            // The folder of an unset variable is empty, which is reported elsewhere.
             ResourceContent::Root(root) if root.entries().is_empty() => true,
             ResourceContent::Root(root) => {
                 root.shows(path) && root.resolve_folder().stat(Path::new(path)).is_ok_and(is_file)
@@ -255,11 +237,11 @@ impl CompiledResource {
     ) -> Result<ReadOutcome, Refusal> {
         let path = values.values().next().cloned().unwrap_or_default();
         let given: Map<String, Value> = values.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-        let wrong = |misfit: Misfit| Refusal::from(misfit).with_data(json!({ "uri": uri }));
+        let misfit_refusal = |misfit: Misfit| Refusal::from(misfit).with_data(json!({ "uri": uri }));
         let budget = entry_context.entry_budget(self.plan());
         let entry_context = &entry_context.with_budget(&budget);
         let bound = budget.run_sized(uri.len(), || self.inputs.bind_coerced(Some(given), &budget))?;
-        let arguments = bound.map_err(wrong)?;
+        let arguments = bound.map_err(misfit_refusal)?;
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments, entry_context).await?;
         let scope = self.pack_context.scope(arguments, &budget);
         if !matches!(self.content, ResourceContent::Run(..)) {
@@ -295,8 +277,8 @@ impl CompiledResource {
     }
 
     fn to_contents(&self, uri: &str, (body, guessed): (TextOrBlob, String)) -> AnswerContents {
-        let mime_type = self.mime_type.clone().unwrap_or(guessed);
-        AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.meta.clone() }
+        let mime_type = self.info.mime_type.clone().unwrap_or(guessed);
+        AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.info.meta.clone() }
     }
 
     async fn run(
@@ -307,14 +289,14 @@ impl CompiledResource {
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
         let (plan, result) = made;
-        let ended = self.pack_context.run((&self.name, plan), &scope, entry_context).await?;
-        if let Some(words) = &ended.outcome.failure {
-            let kind = if ended.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
-            return Err(Refusal::new(kind, words.clone()).with_data(json!({ "uri": uri })));
+        let outcome = self.pack_context.run((&self.info.name, plan), &scope, entry_context).await?;
+        if let Some(message) = &outcome.outcome.failure {
+            let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
+            return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
         }
-        let (budget, size) = (entry_context.budget, ended.size());
-        let shown = || result.render(Some(ended), scope);
-        let body = match budget.run_sized(size, shown)?? {
+        let (budget, size) = (entry_context.budget, outcome.size());
+        let render = || result.render(Some(outcome), scope);
+        let body = match budget.run_sized(size, render)?? {
             RenderedResult::Content(made, _) => return Ok(ReadOutcome::Blocks(made)),
             RenderedResult::Text(text, _) => (TextOrBlob::Text(text), "text/plain".to_owned()),
             RenderedResult::Value(Value::String(text)) => (TextOrBlob::Text(text), "text/plain".to_owned()),
@@ -335,8 +317,7 @@ impl CompiledResource {
         Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body)]))
     }
 
-    /// A number that changes when what a URI of it would answer changes, as far as files and the manifest go. It is
-    /// compared in this process alone.
+    /// A number that changes when the manifest or the file of a URI changes; only compared within this process.
     pub(super) fn fingerprint(&self, values: &IndexMap<String, String>) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.pack_context.entry_digest(self.digest).hash(&mut hasher);
@@ -368,13 +349,14 @@ impl CompiledResource {
 }
 
 /// Nothing answers a URI.
-pub(super) fn not_found_refusal(uri: &str, words: &str) -> Refusal {
-    Refusal::new(RefusalKind::NotFound, words).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
+pub(super) fn not_found_refusal(uri: &str, message: &str) -> Refusal {
+    Refusal::new(RefusalKind::NotFound, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
 }
 
-fn with_stat(face: listing::ResourceListing, folder: &Folder, path: &Path) -> listing::ResourceListing {
-    let Ok(stat) = folder.stat(path) else { return face };
+fn with_stat(listing: listing::ResourceListing, folder: &Folder, path: &Path) -> listing::ResourceListing {
+    let Ok(stat) = folder.stat(path) else { return listing };
     let modified = stat.modified.map(rfc3339);
-    let annotations = Annotations { last_modified: modified, ..face.annotations.clone().unwrap_or_default() };
-    listing::ResourceListing { size: Some(stat.size), annotations: Some(annotations), ..face }
+    let annotations = Annotations { last_modified: modified, ..listing.info.annotations.unwrap_or_default() };
+    let info = ResourceInfo { annotations: Some(annotations), ..listing.info };
+    listing::ResourceListing { size: Some(stat.size), info, ..listing }
 }

@@ -14,18 +14,18 @@ use crate::uri::Operator;
 
 use super::{CompiledResource, MAX_RESOURCE_BYTES};
 
-/// A path with variables, of a resource whose URI has them.
+/// A templated path of a resource, to be matched in reverse.
 pub(super) struct PathValues<'a> {
     pub(super) folder: &'a Folder,
-    /// Where the folder stands in the pack.
+    /// The path of the folder in the pack.
     pub(super) literal: &'a Path,
     pub(super) path: &'a Template<FilePath>,
     pub(super) resource: &'a CompiledResource,
     pub(super) budget: &'a Budget,
 }
 
-/// What it costs to hold a file against each byte of the values that are given: a URI is made of them, and taken apart.
-const OF_BYTE: usize = 256;
+/// The cost per byte of matching a file: a URI is built and parsed.
+const COST_PER_BYTE: usize = 256;
 
 /// A piece of the path below the folder.
 enum PathPiece {
@@ -70,7 +70,7 @@ impl PathValues<'_> {
         };
         let bytes: usize = given.iter().map(|(name, value)| name.len() + value.len()).sum();
         let affordable =
-            |entry: &FileEntry| self.budget.charge_work((bytes + entry.path.len()).saturating_mul(OF_BYTE)).ok();
+            |entry: &FileEntry| self.budget.charge_work((bytes + entry.path.len()).saturating_mul(COST_PER_BYTE)).ok();
         Some(entries.iter().map_while(|entry| affordable(entry).map(|()| value(entry))).flatten().collect())
     }
 
@@ -98,8 +98,8 @@ impl PathValues<'_> {
         Some(pieces)
     }
 
-    /// A variable of the URI, as far as its value is not known. What a query names is encoded whole by every client, and
-    /// `{id}` is one segment to its author.
+    /// A variable of the URI without a known value. Query values are fully encoded, so they may span segments; `{id}`
+    /// is one segment.
     fn variable_piece(&self, name: &str) -> Option<PathPiece> {
         let variable = self.resource.template.variables().iter().find(|variable| variable.name == name)?;
         let one = [Operator::Simple, Operator::Label, Operator::Path, Operator::Parameter];
@@ -161,7 +161,7 @@ fn pattern(pieces: &[PathPiece]) -> Option<(Regex, Vec<&str>)> {
     Some((Regex::new(&text).ok()?, names))
 }
 
-/// The values that a path gives; a variable that stands twice has one.
+/// The values captured from a path; a repeated variable has one value.
 fn capture_values(pattern: &Regex, names: &[&str], path: &str) -> Option<BTreeMap<String, String>> {
     let captures = pattern.captures(path)?;
     let mut values = BTreeMap::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::catalog::entry::PackContext;
-use crate::catalog::listing::{self, Annotations, Object};
+use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::digest::sha256;
@@ -48,9 +48,9 @@ pub(in crate::catalog) struct SkillCollector {
 /// What is being looked through: the folder that holds the skills of a pack.
 struct SkillsDir<'a> {
     folder: Folder,
-    /// Where it stands in its pack.
+    /// Its path in the pack.
     path: PathBuf,
-    /// Where it is named.
+    /// The location of its name.
     at: Location,
     found: WalkOutcome,
     pack_context: &'a Arc<PackContext>,
@@ -82,8 +82,8 @@ impl SkillCollector {
         let mut any = false;
         for path in dir.skill_folders(compiler) {
             any = true;
-            if let Some(matter) = dir.check_skill(&path, &mut contents, compiler) {
-                front_matters.insert(path, matter);
+            if let Some(front_matter) = dir.check_skill(&path, &mut contents, compiler) {
+                front_matters.insert(path, front_matter);
             }
         }
         if !any {
@@ -119,12 +119,12 @@ impl SkillCollector {
         for entry in dir.found.files.iter().filter(|entry| in_a_skill(&entry.path)) {
             let Some(content) = contents.get(&entry.path) else { continue };
             let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
-            let matter = front_matters.get(folder).filter(|_| name == "SKILL.md");
-            let face = file_listing(entry, content, matter);
-            self.add_child(folder, name, face.clone());
+            let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md");
+            let listing = file_listing(entry, content, front_matter);
+            self.add_child(folder, name, listing.clone());
             let path = PathBuf::from(&entry.path);
             self.files.push(SkillResource {
-                listing: face,
+                listing,
                 pack_context: dir.pack_context.clone(),
                 folder: dir.folder.clone(),
                 path,
@@ -133,7 +133,7 @@ impl SkillCollector {
         for folder in dir.found.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
             self.children.entry(folder.clone()).or_default();
         }
-        for (folder, matter) in front_matters {
+        for (folder, front_matter) in front_matters {
             let files = dir.files_of(&folder).filter_map(|entry| Some((entry, contents.get(&entry.path)?)));
             let resources = files.map(|(entry, content)| listing::SkillFileListing {
                 uri: skill_uri(&entry.path),
@@ -143,15 +143,15 @@ impl SkillCollector {
             let resources = resources.collect();
             self.skills.push(listing::SkillListing {
                 uri: skill_uri(&format!("{folder}/SKILL.md")),
-                frontmatter: matter,
+                frontmatter: front_matter,
                 resources,
             });
         }
         self.add_parent_folders();
     }
 
-    fn add_child(&mut self, folder: &str, name: &str, face: listing::ResourceListing) {
-        self.children.entry(folder.to_owned()).or_default().insert(name.to_owned(), face);
+    fn add_child(&mut self, folder: &str, name: &str, listing: listing::ResourceListing) {
+        self.children.entry(folder.to_owned()).or_default().insert(name.to_owned(), listing);
     }
 
     /// Shows every folder in the one above it, up to those that stand in none.
@@ -159,17 +159,16 @@ impl SkillCollector {
         let mut pending: Vec<String> = self.children.keys().cloned().collect();
         while let Some(path) = pending.pop() {
             let Some((above, name)) = path.rsplit_once('/') else { continue };
-            let mime_type = Some("inode/directory".to_owned());
-            let face = listing::ResourceListing {
-                uri: skill_uri(&path),
+            let info = ResourceInfo {
                 name: name.to_owned(),
-                mime_type,
-                ..Default::default()
+                mime_type: Some("inode/directory".to_owned()),
+                ..ResourceInfo::default()
             };
+            let listing = listing::ResourceListing { uri: skill_uri(&path), info, size: None };
             if !self.children.contains_key(above) {
                 pending.push(above.to_owned());
             }
-            self.add_child(above, name, face);
+            self.add_child(above, name, listing);
         }
     }
 }
@@ -211,11 +210,11 @@ impl SkillsDir<'_> {
             Ok(file) => file?,
             Err(error) => return self.skip_skill(folder, &error.to_string(), compiler),
         };
-        let matter = check_front_matter(file, name, compiler);
+        let front_matter = check_front_matter(file, name, compiler);
         self.check_limits(folder, compiler)?;
-        let matter = matter?;
+        let front_matter = front_matter?;
         self.read_files(folder, contents, compiler)?;
-        Some(matter)
+        Some(front_matter)
     }
 
     fn check_limits(&self, folder: &str, compiler: &mut Compiler<'_>) -> Option<()> {
@@ -298,18 +297,17 @@ fn digest_file(path: &str, bytes: &[u8]) -> FileDigest {
     FileDigest { digest: format!("sha256:{hex}"), size: bytes.len() as u64, mime_type: mime_of(path, bytes) }
 }
 
-/// A file as a list shows it: a SKILL.md speaks for its skill.
-fn file_listing(entry: &FileEntry, content: &FileDigest, matter: Option<&Object>) -> listing::ResourceListing {
-    let said = |key: &str| matter.and_then(|matter| matter.get(key)?.as_str()).map(str::to_owned);
+/// The listing of a file; a SKILL.md has the name and description of its skill.
+fn file_listing(entry: &FileEntry, content: &FileDigest, front_matter: Option<&Object>) -> listing::ResourceListing {
+    let field = |key: &str| front_matter.and_then(|front_matter| front_matter.get(key)?.as_str()).map(str::to_owned);
     let last = || entry.path.rsplit('/').next().unwrap_or(&entry.path).to_owned();
     let last_modified = entry.modified.map(rfc3339);
-    listing::ResourceListing {
-        uri: skill_uri(&entry.path),
-        name: said("name").unwrap_or_else(last),
-        description: said("description"),
+    let info = ResourceInfo {
+        name: field("name").unwrap_or_else(last),
+        description: field("description"),
         mime_type: Some(content.mime_type.to_owned()),
-        size: Some(content.size),
         annotations: Some(Annotations { last_modified, ..Annotations::default() }),
-        ..listing::ResourceListing::default()
-    }
+        ..ResourceInfo::default()
+    };
+    listing::ResourceListing { uri: skill_uri(&entry.path), info, size: Some(content.size) }
 }

@@ -25,15 +25,15 @@ pub(super) fn check_front_matter(file: FileId, folder: &str, compiler: &mut Comp
         return None;
     };
     let at = compiler.findings.documents.add(document?);
-    let Value::Object(matter) = compiler.findings.documents.json(at) else {
+    let Value::Object(front_matter) = compiler.findings.documents.json(at) else {
         compiler.warning(Code::Skill, at, "invalid type for front matter, expected a map: skill skipped");
         return None;
     };
-    let mut checking = FrontMatterCheck { front_matter: &matter, at, compiler, is_valid: true };
-    checking.check_name(folder);
-    checking.check_description();
-    checking.check_optional_keys();
-    checking.is_valid.then_some(matter)
+    let mut check = FrontMatterCheck { front_matter: &front_matter, at, compiler, is_valid: true };
+    check.check_name(folder);
+    check.check_description();
+    check.check_optional_keys();
+    check.is_valid.then_some(front_matter)
 }
 
 struct FrontMatterCheck<'a, 'c> {
@@ -48,16 +48,16 @@ impl FrontMatterCheck<'_, '_> {
         match self.text("name") {
             None => self.warn_invalid("name", "missing key `name`", "write the name of its folder"),
             Some(name) if !is_skill_name(name) => {
-                let words = format!("invalid skill name `{name}`");
+                let message = format!("invalid skill name `{name}`");
                 self.warn_invalid(
                     "name",
-                    &words,
+                    &message,
                     "use 1 to 64 of `a-z`, `0-9` and single `-`, with no `-` at either end",
                 );
             }
             Some(name) if name != folder => {
-                let words = format!("skill name `{name}` does not match folder `{folder}`");
-                self.warn_invalid("name", &words, "use the same name for both");
+                let message = format!("skill name `{name}` does not match folder `{folder}`");
+                self.warn_invalid("name", &message, "use the same name for both");
             }
             Some(_) => {}
         }
@@ -69,8 +69,8 @@ impl FrontMatterCheck<'_, '_> {
             None => self.warn_invalid("description", "missing key `description`", help),
             Some(text) if text.trim().is_empty() => self.warn_invalid("description", "empty `description`", help),
             Some(text) if text.chars().count() > MAX_DESCRIPTION_CHARS => {
-                let words = format!("`description` is too long: {} characters", text.chars().count());
-                self.warn_invalid("description", &words, help);
+                let message = format!("`description` is too long: {} characters", text.chars().count());
+                self.warn_invalid("description", &message, help);
             }
             Some(_) => {}
         }
@@ -86,8 +86,8 @@ impl FrontMatterCheck<'_, '_> {
         }
         let fits = |text: &str| (1..=MAX_COMPATIBILITY_CHARS).contains(&text.chars().count());
         if self.front_matter.get("compatibility").is_some_and(|note| !note.as_str().is_some_and(fits)) {
-            let words = "invalid `compatibility`, expected a string of 1 to 500 characters";
-            self.warn_invalid("compatibility", words, "describe what the skill needs in a sentence");
+            let message = "invalid `compatibility`, expected a string of 1 to 500 characters";
+            self.warn_invalid("compatibility", message, "describe what the skill needs in a sentence");
         }
         if self.front_matter.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
             self.warn_invalid(
@@ -102,15 +102,15 @@ impl FrontMatterCheck<'_, '_> {
         self.front_matter.get(key)?.as_str()
     }
 
-    fn warn_invalid(&mut self, key: &str, words: &str, help: &str) {
+    fn warn_invalid(&mut self, key: &str, message: &str, help: &str) {
         self.is_valid = false;
         let place = self.compiler.findings.documents.value_at(self.at, &format!("/{key}"));
-        self.compiler.warning(Code::Skill, place, format!("{words}: skill skipped")).help(help);
+        self.compiler.warning(Code::Skill, place, format!("{message}: skill skipped")).help(help);
     }
 }
 
 fn is_skill_name(name: &str) -> bool {
-    let fine = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     let hyphens = name.starts_with('-') || name.ends_with('-') || name.contains("--");
-    !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(fine) && !hyphens
+    !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_allowed) && !hyphens
 }

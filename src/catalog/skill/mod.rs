@@ -26,11 +26,11 @@ const MAX_SKILL_BYTES: u64 = 16 << 20;
 
 /// Every skill of a catalog.
 pub(super) struct SkillIndex {
-    /// Whether the manifest says where skills are, though there may be none.
+    /// Whether the manifest declares skills, even if there are none.
     declared: bool,
     files: Vec<SkillResource>,
     by_uri: Router<usize>,
-    /// What stands in each folder, by its URI.
+    /// The entries of each folder, by its URI.
     folders: HashMap<String, Vec<listing::ResourceListing>>,
 }
 
@@ -53,7 +53,7 @@ impl SkillIndex {
         SkillIndex { declared, by_uri, folders: folders.collect(), files }
     }
 
-    /// Whether skills are served, though there may be none at the moment.
+    /// Whether skills are declared, even if there are none now.
     pub(super) fn is_declared(&self) -> bool {
         self.declared
     }
@@ -64,7 +64,7 @@ impl SkillIndex {
         self.files.get(*nth)
     }
 
-    /// What stands in the folder with a URI.
+    /// The entries of the folder with a URI.
     pub(super) fn folder(&self, uri: &str) -> Option<&[listing::ResourceListing]> {
         self.folders.get(uri).map(Vec::as_slice)
     }

@@ -36,11 +36,11 @@ resources:
 #[test]
 fn all_violations_are_reported_with_allowed_values() {
     let fixture = CatalogFixture::new(ECHO);
-    let words = fixture.failure("show", json!({ "name": "A1", "count": 0, "tags": ["blue"], "more": 1 }));
+    let message = fixture.failure("show", json!({ "name": "A1", "count": 0, "tags": ["blue"], "more": 1 }));
     for part in ["`name`", "^[a-z]+$", "`count`", "1", "`tags", "red", "green", "`more`"] {
-        assert!(words.contains(part), "{part}: {words}");
+        assert!(message.contains(part), "{part}: {message}");
     }
-    assert_eq!(words.lines().count(), 4, "{words}");
+    assert_eq!(message.lines().count(), 4, "{message}");
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn prompt_arguments_are_coerced_by_type() {
     );
     assert_eq!(said(json!({ "list": "1, 2" })), "null null [1,2] null");
     assert_eq!(said(json!({ "n": null })), "null null null null");
-    let words =
+    let message =
         fixture.prompt("typed", json!({ "n": "0", "flag": "perhaps", "when": "tomorrow", "x": "y" })).unwrap_err();
-    assert_eq!(words.message.lines().count(), 4, "{}", words.message);
+    assert_eq!(message.message.lines().count(), 4, "{}", message.message);
 }
 
 #[test]

@@ -79,22 +79,22 @@ fn only_json_objects_and_arrays_become_structured() {
 #[test]
 fn output_schema_violation_is_an_error() {
     let fixture = fixture();
-    let words = fixture.failure("breach", json!({}));
-    assert!(words.contains("outputSchema") && words.contains("`id`"), "{words}");
+    let message = fixture.failure("breach", json!({}));
+    assert!(message.contains("outputSchema") && message.contains("`id`"), "{message}");
     assert!(fixture.failure("nothing", json!({})).contains("structured"));
 }
 
 #[test]
 fn timeout_and_max_output_are_enforced() {
     let fixture = fixture();
-    let words = fixture.failure("slow", json!({}));
-    assert!(words.contains("200") && words.contains("begun"), "{words}");
+    let message = fixture.failure("slow", json!({}));
+    assert!(message.contains("200") && message.contains("begun"), "{message}");
     let text = fixture.text("much", json!({}));
     let (kept, last) = text.trim_end().rsplit_once('\n').unwrap();
     assert!(kept.len() <= 100 && kept.starts_with("é0 é1"), "{kept}");
     assert!(last.contains(|letter: char| letter.is_ascii_digit()), "{last}");
-    let words = fixture.failure("cut", json!({}));
-    assert!(words.contains("cut") && words.contains("20"), "{words}");
+    let message = fixture.failure("cut", json!({}));
+    assert!(message.contains("cut") && message.contains("20"), "{message}");
 }
 
 #[test]
@@ -188,8 +188,8 @@ tools:
 "#;
     let mut fixture = CatalogFixture::new(manifest);
     fixture.world = MockWorld::new(404, "application/json", r#"{"a": "gone"}"#);
-    let words = fixture.failure("plain", json!({}));
-    assert!(words.contains("`api.example`") && words.contains("404") && words.contains("gone"), "{words}");
+    let message = fixture.failure("plain", json!({}));
+    assert!(message.contains("`api.example`") && message.contains("404") && message.contains("gone"), "{message}");
     assert_eq!(fixture.failure("worded", json!({ "id": "7" })), "no issue 7");
     assert_eq!(fixture.text("expected", json!({})), "404 gone application/json");
     assert!(fixture.failure("worded", json!({ "id": ".." })).contains("`id`"));

@@ -16,8 +16,7 @@ use super::{
     response::{build_response, error_response, text_response},
 };
 
-/// Answers a batch: in one list, as soon as the last of it is answered; as a stream, where something else must be said
-/// before.
+/// Answers a batch: in one list, once the last request is answered, or as a stream if other messages come first.
 pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Response {
     let refuse =
         |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageFault::invalid_request(None, message));

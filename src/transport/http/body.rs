@@ -1,4 +1,4 @@
-//! The body of a request: a small one is read at once, a large one when there is room for all of it.
+//! Reads request bodies: a small one at once, a large one when there is room for it.
 
 use std::time::Duration;
 
@@ -36,12 +36,12 @@ pub(super) enum BodyError {
 
 impl BodyError {
     pub(super) fn response(&self) -> Response {
-        let words = self.to_string();
+        let message = self.to_string();
         let (status, fault) = match self {
-            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageFault::invalid_request(None, words)),
-            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageFault::invalid_request(None, words)),
-            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageFault::invalid_request(None, words)),
-            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageFault::busy(None, words)),
+            BodyError::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, MessageFault::invalid_request(None, message)),
+            BodyError::EndedEarly => (StatusCode::BAD_REQUEST, MessageFault::invalid_request(None, message)),
+            BodyError::TimedOut(_) => (StatusCode::REQUEST_TIMEOUT, MessageFault::invalid_request(None, message)),
+            BodyError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, MessageFault::busy(None, message)),
         };
         RefusedMessage(status, fault).response()
     }
@@ -76,8 +76,8 @@ pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reserv
     Ok(whole.into())
 }
 
-/// Waits for room for all of a body, and for what is read out of it: whoever waits for more of the same keeps from the
-/// others what they wait for.
+/// Waits for room for all of a body, and for what is read out of it: requests that hold a part and wait for more would
+/// block each other.
 async fn admit(max: u64, reservation: &Reservation) -> Result<(), Busy> {
     reservation.admit((max * 2).saturating_sub(reservation.bytes())).await
 }

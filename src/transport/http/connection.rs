@@ -1,4 +1,4 @@
-//! One connection: what is waited for on it, for how long that may last, and what its peer has not taken yet.
+//! One HTTP connection: its timeouts, and the bytes that its peer has not taken yet.
 
 use std::{
     future::poll_fn,
@@ -61,7 +61,7 @@ struct ConnectionState {
     stalled_since: Option<Instant>,
 }
 
-/// What is waited for.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// A request.
@@ -87,7 +87,7 @@ impl HttpConnection {
         }
     }
 
-    /// What its peer has under way that belongs to no session.
+    /// The bytes in flight of its peer outside of sessions.
     pub(super) fn bytes(&self) -> &PeerBytes {
         &self.bytes
     }
@@ -102,7 +102,7 @@ impl HttpConnection {
         (state.phase != Phase::Answer).then_some(state.since)
     }
 
-    /// Closes it, whatever goes on there.
+    /// Closes it immediately.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.task.wake();
@@ -116,15 +116,15 @@ impl HttpConnection {
     /// Until when the connection lives if nothing happens.
     fn deadline(&self) -> Option<Instant> {
         let state = self.state();
-        let patience = match state.phase {
+        let timeout = match state.phase {
             Phase::Idle => Some(KEEP_ALIVE_TIMEOUT),
             Phase::Head => Some(self.limits.header_timeout),
             // The one who reads it keeps the time.
             Phase::Body | Phase::Answer => None,
         };
-        let waits = patience.map(|patience| state.since + patience);
-        let stuck = state.stalled_since.map(|since| since + self.limits.write_timeout);
-        waits.into_iter().chain(stuck).min()
+        let idle_deadline = timeout.map(|timeout| state.since + timeout);
+        let write_deadline = state.stalled_since.map(|since| since + self.limits.write_timeout);
+        idle_deadline.into_iter().chain(write_deadline).min()
     }
 
     fn enter_phase(&self, phase: Phase) {
@@ -205,8 +205,8 @@ where
 }
 
 fn count_body(mut response: Response, connection: Arc<HttpConnection>) -> Response {
-    let held = response.extensions_mut().remove::<Arc<Reservation>>();
-    response.map(|body| Body::new(CountingBody { body, connection, reservation: held }))
+    let reservation = response.extensions_mut().remove::<Arc<Reservation>>();
+    response.map(|body| Body::new(CountingBody { body, connection, reservation }))
 }
 
 /// The body of an answer, whose bytes are counted from when hyper takes them to when the peer does.

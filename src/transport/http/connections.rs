@@ -1,4 +1,4 @@
-//! The connections of one server: how many there are, and who makes room when they are all taken.
+//! The HTTP connections of one server: accepts them, limits them, and closes waiting ones for new ones.
 
 use std::{
     collections::HashMap,
@@ -25,10 +25,10 @@ use super::{
 /// How long a new connection is safe from making room: its request may be there, and not be read yet.
 const MIN_EVICTION_AGE: Duration = Duration::from_millis(100);
 
-/// How often it is said that all are taken.
+/// The interval of warnings about the connection limit.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long nobody is let in when the system has no descriptor left.
+/// The delay before the next accept when the system has no descriptor left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The connections of one server.
@@ -51,7 +51,7 @@ impl OpenConnections {
         self.connections.iter().filter_map(|(number, one)| Some((one.waiting_since()?, *number))).min()
     }
 
-    /// Closes that one for another. Otherwise says when it is worth a look again.
+    /// Closes the longest waiting connection, or returns when to retry.
     fn evict_longest_waiting(&mut self) -> Result<(), Option<Instant>> {
         let (since, number) = self.longest_waiting().ok_or(None)?;
         if since.elapsed() < MIN_EVICTION_AGE {
@@ -118,16 +118,16 @@ impl Connections {
         let limits = self.live.catalog().http_settings().limits;
         let max = descriptors::raise_descriptor_limit(limits.connections);
         loop {
-            let left = self.connection_closed.notified();
-            tokio::pin!(left);
-            left.as_mut().enable();
-            let again = match self.try_add(max, limits) {
+            let closed = self.connection_closed.notified();
+            tokio::pin!(closed);
+            closed.as_mut().enable();
+            let retry_at = match self.try_add(max, limits) {
                 Ok(place) => return place,
-                Err(again) => again.unwrap_or_else(|| Instant::now() + WARNING_INTERVAL),
+                Err(retry_at) => retry_at.unwrap_or_else(|| Instant::now() + WARNING_INTERVAL),
             };
             tokio::select! {
-                () = left => {}
-                () = tokio::time::sleep_until(again) => {}
+                () = closed => {}
+                () = tokio::time::sleep_until(retry_at) => {}
             }
         }
     }
@@ -150,13 +150,13 @@ impl Connections {
 
     async fn wait_until_empty(&self) {
         loop {
-            let left = self.connection_closed.notified();
-            tokio::pin!(left);
-            left.as_mut().enable();
+            let closed = self.connection_closed.notified();
+            tokio::pin!(closed);
+            closed.as_mut().enable();
             if self.open().connections.is_empty() {
                 return;
             }
-            left.await;
+            closed.await;
         }
     }
 

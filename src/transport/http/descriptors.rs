@@ -1,4 +1,4 @@
-//! How many files this process may have open, each connection being one.
+//! Raises the limit of open file descriptors for connections.
 
 #[cfg(unix)]
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 #[cfg(unix)]
 const RESERVED_DESCRIPTORS: u64 = 512;
 
-/// Allows for so many connections, as far as the system does. Returns for how many there is room.
+/// Raises the descriptor limit for this many connections if the system permits; returns how many fit.
 ///
 /// The limit is raised no further than that: programs inherit it, and some look at every descriptor that there may be.
 #[cfg(unix)]
@@ -15,7 +15,7 @@ pub(super) fn raise_descriptor_limit(wanted: usize) -> usize {
     let needed = wanted as u64 + RESERVED_DESCRIPTORS;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < needed) {
-        let raised = limit.maximum.map_or(needed, |most| most.min(needed));
+        let raised = limit.maximum.map_or(needed, |max| max.min(needed));
         limit.current = Some(raised.max(limit.current.unwrap_or_default()));
         let _ = setrlimit(Resource::Nofile, limit);
     }

@@ -1,5 +1,5 @@
-//! One stream of events: what is said on it is kept until it is read, and for a while after, so that a client whose
-//! connection broke can go on where it was.
+//! One stream of events. Events are kept until read, and a while longer, so that a client can resume after a
+//! disconnect.
 
 use std::{
     collections::VecDeque,
@@ -27,13 +27,13 @@ const MAX_REPLAY_EVENTS: usize = 64;
 const MAX_REPLAY_BYTES: u64 = SMALL_MESSAGE_BYTES;
 const REPLAY_DURATION: Duration = Duration::from_secs(10);
 
-/// For how long what nobody has read is kept, when no more will be said.
+/// How long unread events are kept after the stream has finished.
 const UNREAD_DURATION: Duration = Duration::from_secs(60);
 
-/// How many events may wait for a reader. More are said when it has read, or, without one, in the place of the oldest.
+/// How many events may wait for a reader. Without a reader, new events replace the oldest.
 const MAX_UNREAD_EVENTS: usize = 64;
 
-/// What is said in one event.
+/// The payload of an event.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum EventPayload {
@@ -50,7 +50,7 @@ impl EventPayload {
     }
 }
 
-/// What is said, and what it takes as long as it is kept.
+/// A stored event, and its reservations.
 #[derive(Debug)]
 struct StoredEvent {
     payload: EventPayload,
@@ -66,7 +66,7 @@ impl StoredEvent {
 /// An event as a reader gets it.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// What a client that lost the connection says to go on behind it.
+    /// The id with which a client resumes after it.
     pub(super) id: String,
     pub(super) payload: EventPayload,
     /// About how many bytes it has.
@@ -79,7 +79,7 @@ pub(super) struct EventChannel {
     number: u64,
     /// Cancelled at the end of the session.
     session_end: CancellationToken,
-    /// What the client of the session has under way.
+    /// The bytes in flight of the client.
     bytes: PeerBytes,
     state: Mutex<ChannelState>,
     changed: Notify,
@@ -115,7 +115,7 @@ impl ChannelState {
         self.events.iter().skip(self.read_count()).map(StoredEvent::bytes).sum()
     }
 
-    /// Forgets of what was read what there is no room for.
+    /// Drops read events that exceed the limits.
     fn trim_read(&mut self, bytes: &PeerBytes) {
         while self.read_count() > MAX_REPLAY_EVENTS
             || self.read_count() > 0 && (self.read_bytes() > MAX_REPLAY_BYTES || !bytes.total().has_spare())
@@ -124,7 +124,7 @@ impl ChannelState {
         }
     }
 
-    /// Forgets of what nobody reads what there is no room for.
+    /// Drops unread events that exceed the limits.
     fn trim_unread(&mut self, bytes: &PeerBytes) {
         let account = bytes.total();
         while self.unread_count() > MAX_UNREAD_EVENTS
@@ -141,7 +141,7 @@ impl ChannelState {
     }
 }
 
-/// What a reader finds.
+/// The next event of a reader, if any.
 enum NextEvent {
     Event(Event),
     PendingRequests,
@@ -149,7 +149,7 @@ enum NextEvent {
 }
 
 impl EventChannel {
-    pub(super) fn new(number: u64, over: CancellationToken, bytes: PeerBytes) -> Arc<EventChannel> {
+    pub(super) fn new(number: u64, session_end: CancellationToken, bytes: PeerBytes) -> Arc<EventChannel> {
         let state = ChannelState {
             events: VecDeque::new(),
             first: 1,
@@ -158,18 +158,18 @@ impl EventChannel {
             last_reader: 0,
             finished_at: None,
         };
-        Arc::new(EventChannel { number, session_end: over, bytes, state: Mutex::new(state), changed: Notify::new() })
+        Arc::new(EventChannel { number, session_end, bytes, state: Mutex::new(state), changed: Notify::new() })
     }
 
-    /// Says something, and holds what it takes until it is let go.
-    pub(super) fn push(&self, said: EventPayload, held: Vec<Arc<Reservation>>) {
+    /// Adds an event, and keeps its reservations as long as it is stored.
+    pub(super) fn push(&self, payload: EventPayload, reservations: Vec<Arc<Reservation>>) {
         let mut state = self.state();
         if state.readers.is_empty()
-            && state.events.iter().skip(state.read_count()).any(|waiting| waiting.payload.is_same_change(&said))
+            && state.events.iter().skip(state.read_count()).any(|waiting| waiting.payload.is_same_change(&payload))
         {
             return;
         }
-        state.events.push_back(StoredEvent { payload: said, reservations: held });
+        state.events.push_back(StoredEvent { payload, reservations });
         if state.readers.is_empty() {
             state.trim_unread(&self.bytes);
         }
@@ -177,7 +177,7 @@ impl EventChannel {
         self.changed.notify_waiters();
     }
 
-    /// Whether so much waits for somebody who reads that no more should be said which can wait.
+    /// Whether a reader has so many unread events that notifications should wait.
     pub(super) fn is_full(&self) -> bool {
         let state = self.state();
         !state.readers.is_empty() && state.unread_count() >= MAX_UNREAD_EVENTS && !self.session_end.is_cancelled()
@@ -186,26 +186,26 @@ impl EventChannel {
     /// Returns when it is not full.
     pub(super) async fn wait_for_room(&self) {
         loop {
-            let news = self.changed.notified();
-            tokio::pin!(news);
-            news.as_mut().enable();
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
             if !self.is_full() {
                 return;
             }
             tokio::select! {
-                () = news => {}
+                () = changed => {}
                 () = self.session_end.cancelled() => return,
             }
         }
     }
 
-    /// Says that nothing more will be said.
+    /// Marks the stream as finished.
     pub(super) fn finish(&self) {
         self.state().finished_at.get_or_insert_with(Instant::now);
         self.changed.notify_waiters();
     }
 
-    /// Whether nobody need come back to it any more.
+    /// Whether it is finished and its replay time is over.
     pub(super) fn is_expired(&self) -> bool {
         let state = self.state();
         let keep_for = if state.unread_count() == 0 { REPLAY_DURATION } else { UNREAD_DURATION };
@@ -221,8 +221,7 @@ impl EventChannel {
         !self.state().readers.is_empty()
     }
 
-    /// Begins to read: what nobody has read yet, or what was said behind the event `after`. `None` where there was
-    /// no such event.
+    /// Opens a reader: of unread events, or of those after the event `after`. `None` where there was no such event.
     pub(super) fn open_reader(self: &Arc<EventChannel>, after: Option<u64>) -> Option<EventReader> {
         let mut state = self.state();
         if let Some(after) = after {
@@ -243,7 +242,7 @@ impl EventChannel {
     fn next_event(&self, reader: u64) -> NextEvent {
         let mut state = self.state();
         if state.readers.last() == Some(&reader)
-            && let Some((said, bytes)) =
+            && let Some((payload, bytes)) =
                 state.events.get(state.read_count()).map(|kept| (kept.payload.clone(), kept.bytes()))
         {
             let id = self.event_id(state.next);
@@ -251,7 +250,7 @@ impl EventChannel {
             state.trim_read(&self.bytes);
             drop(state);
             self.changed.notify_waiters();
-            return NextEvent::Event(Event { id, payload: said, bytes });
+            return NextEvent::Event(Event { id, payload, bytes });
         }
         if state.finished_at.is_some() || self.session_end.is_cancelled() {
             NextEvent::End
@@ -276,7 +275,7 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
 }
 
 impl EventPayload {
-    /// Whether both tell of the same change, which need be told once.
+    /// Whether both announce the same change, which is sent once.
     fn is_same_change(&self, other: &EventPayload) -> bool {
         match (self.change_notification(), other.change_notification()) {
             (Some(one), Some(other)) => {
@@ -290,14 +289,14 @@ impl EventPayload {
         use ServerNotification as N;
         match self {
             EventPayload::Message(message) => match &**message {
-                JsonRpcMessage::Notification(told) => Some(&told.notification),
+                JsonRpcMessage::Notification(notification) => Some(&notification.notification),
                 _ => None,
             },
             EventPayload::Batch(_) => None,
         }
-        .filter(|told| {
+        .filter(|notification| {
             matches!(
-                told,
+                notification,
                 N::ToolListChangedNotification(_)
                     | N::PromptListChangedNotification(_)
                     | N::ResourceListChangedNotification(_)
@@ -307,14 +306,14 @@ impl EventPayload {
     }
 }
 
-fn updated_uri(told: &ServerNotification) -> Option<&str> {
-    match told {
+fn updated_uri(notification: &ServerNotification) -> Option<&str> {
+    match notification {
         ServerNotification::ResourceUpdatedNotification(updated) => Some(&updated.params.uri),
         _ => None,
     }
 }
 
-/// Somebody who reads a stream.
+/// A reader of a stream.
 pub(super) struct EventReader {
     channel: Arc<EventChannel>,
     reader: u64,
@@ -324,16 +323,16 @@ impl EventReader {
     /// Waits for the next event. It may be given up at any time.
     pub(super) async fn next(&mut self) -> Option<Event> {
         loop {
-            let news = self.channel.changed.notified();
-            tokio::pin!(news);
-            news.as_mut().enable();
+            let changed = self.channel.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
             match self.channel.next_event(self.reader) {
                 NextEvent::Event(event) => return Some(event),
                 NextEvent::End => return None,
                 NextEvent::PendingRequests => {}
             }
             tokio::select! {
-                () = news => {}
+                () = changed => {}
                 () = self.channel.session_end.cancelled() => {}
             }
         }

@@ -1,4 +1,4 @@
-//! `text/event-stream`, as far as rmcp does not write it.
+//! Writes `text/event-stream` responses where rmcp does not.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -16,8 +16,8 @@ use super::{
     response::build_response,
 };
 
-/// A response that is a stream: `first`, then what `reader` reads. Where nothing is to be said for as long as
-/// `keep_alive`, a comment shows that it is alive. `held` is let go when nobody reads any more.
+/// A response that is a stream: `first`, then what `reader` reads. A comment is sent after each `keep_alive` without
+/// events. `held` is dropped with the stream.
 pub(super) fn event_stream_response<H: Send + 'static>(
     first: Bytes,
     reader: EventReader,

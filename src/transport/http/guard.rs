@@ -1,7 +1,7 @@
-//! Who may ask over HTTP.
+//! Checks `Host`, `Origin` and the bearer token of each request.
 //!
-//! A web page anywhere can send requests to a server on its visitor's machine. It cannot forge its `Origin`, and
-//! a name of its own that it points at this machine shows in `Host`: so both are checked for every request.
+//! A web page anywhere can send requests to a server on its visitor's machine. It cannot forge its `Origin`, and a host
+//! name that it points at this machine shows in `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ use axum::{
 
 use crate::catalog::{HttpAccess, normalize_origin};
 
-/// Why somebody may not ask.
+/// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Denied {
     /// The server is not known by that name.
@@ -23,14 +23,14 @@ pub(super) enum Denied {
     Token,
 }
 
-/// Who may ask: what follows from the address. What the manifest says of it is handed to each check, for a reload may
-/// change it.
+/// Access rules that follow from the listen address. Those of the manifest are passed to each check, since a reload may
+/// change them.
 pub(super) struct AccessGuard {
     hosts: Vec<String>,
     /// Whether any number will do for a name. A page's own name is none.
     allows_any_ip_host: bool,
     origins: Vec<String>,
-    /// Whether nobody may ask without a token, though the manifest names none.
+    /// Whether requests need a token even if the manifest has none.
     needs_token: bool,
 }
 
@@ -75,7 +75,7 @@ impl AccessGuard {
         }
     }
 
-    /// Checks the `Authorization` that is shown, in a time that does not tell how much of it was right.
+    /// Checks the `Authorization` header in constant time.
     pub(super) fn check_token(&self, shown: Option<&HeaderValue>, access: &HttpAccess) -> Result<(), Denied> {
         let Some(token) = &access.token else {
             return if self.needs_token { Err(Denied::Token) } else { Ok(()) };

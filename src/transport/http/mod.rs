@@ -1,9 +1,7 @@
-//! Streamable HTTP: sessions for versions to 2025-11-25 and requests that stand for themselves for 2026-07-28, at
-//! one endpoint; and beside it, where that is wanted, HTTP+SSE of 2024-11-05 (`sse`).
+//! Streamable HTTP: sessions for versions up to 2025-11-25 and sessionless requests for 2026-07-28 at one endpoint, and
+//! optionally HTTP+SSE of 2024-11-05 (`sse`).
 //!
-//! rmcp reads the requests; here is what it leaves open: who may ask at all (`guard`), what is no message, what a
-//! session is (`session`, `channel`), how many there are and for how long (`sessions`), `batches`, and an orderly
-//! end.
+//! rmcp parses requests. Access checks, message errors, sessions, batches and shutdown are done here.
 
 mod batches;
 mod body;
@@ -71,8 +69,8 @@ const STREAM_END_GRACE: Duration = Duration::from_millis(150);
 /// How long calls may take to end when they are cancelled because the server stops.
 const CANCEL_GRACE: Duration = Duration::from_millis(400);
 
-/// How a server listens, as far as that is settled when it starts. Who may ask, the catalog says that is served at the
-/// moment; and where it says how many sessions there may be, for how long, that comes before what stands here.
+/// HTTP options that are fixed at the start. Access rules come from the current catalog, whose session limits override
+/// those here.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// The address, as `host:port`; port 0 takes a free one.
@@ -140,7 +138,7 @@ pub enum HttpError {
     ListenFailed {
         /// Where it would have listened.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -200,7 +198,7 @@ impl BoundServer {
         format!("http://{host}:{}", self.address.port())
     }
 
-    /// Whether nobody is answered without a token.
+    /// Whether every request needs a token.
     fn needs_token(&self) -> bool {
         HttpUsage { address: self.address, insecure: self.options.insecure, settings_at_start: None }.needs_token()
     }
@@ -282,21 +280,21 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
         // Its words are constant: there is nothing to hide in them.
         Err(denied) => return denied_response(&denied),
     };
-    let shown = request.headers().get(header::AUTHORIZATION).cloned();
+    let authorization = request.headers().get(header::AUTHORIZATION).cloned();
     let path = request.uri().path();
     let sse = http_server.sse.as_ref().filter(|paths| paths.contains(path));
     let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
         text_response(StatusCode::NO_CONTENT, "")
     } else if sse.is_none() && path.trim_end_matches('/') != http_server.path.trim_end_matches('/') {
         other_path_response(&http_server.path, path)
-    } else if let Err(denied) = http_server.guard.check_token(shown.as_ref(), access) {
+    } else if let Err(denied) = http_server.guard.check_token(authorization.as_ref(), access) {
         denied_response(&denied)
     } else if let Some(paths) = sse {
         sse::handle_sse(&http_server, paths, &connection, request).await
     } else {
         handle_mcp(&http_server, &connection, request).await
     };
-    response = revoked::until_denied(response, &http_server, shown);
+    response = revoked::until_denied(response, &http_server, authorization);
     response = redact::redact_response(response, http_server.sessions.live().redactors()).await;
     if let Some(origin) = origin {
         add_cors_headers(response.headers_mut(), origin);
@@ -306,7 +304,7 @@ async fn handle_request(http_server: Arc<HttpServer>, connection: Arc<HttpConnec
 
 async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let ends = parts.method == Method::DELETE;
+    let is_delete = parts.method == Method::DELETE;
     let mut reserved = None;
     let body = if parts.method == Method::POST {
         let (bytes, reservation) = match read_message(http_server, connection, &parts.headers, body).await {
@@ -342,7 +340,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         None => handled.await.map(Body::new),
     };
     // rmcp says 202 to the end of a session, which the Python SDK takes for a failure.
-    if ends && response.status() == StatusCode::ACCEPTED {
+    if is_delete && response.status() == StatusCode::ACCEPTED {
         *response.status_mut() = StatusCode::NO_CONTENT;
     }
     if let Some(reservation) = reserved {
@@ -351,7 +349,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
     response
 }
 
-/// Reads a body, and reserves for whoever has sent it what the message in it takes.
+/// Reads a body, and reserves the memory of its message for the sender.
 async fn read_message(
     http_server: &HttpServer,
     connection: &HttpConnection,
@@ -365,7 +363,7 @@ async fn read_message(
     let bytes = read_whole_body(body, connection, &reservation).await?;
     let weight = block_if_large(bytes.len() as u64, || exchange::checked_weight(&bytes, peer.total()));
     let too_large =
-        |words: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageFault::invalid_request(None, words));
+        |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageFault::invalid_request(None, message));
     reservation.resize(weight.map_err(too_large)?);
     Ok((bytes, reservation))
 }
@@ -389,7 +387,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     content_type.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Whether a request is of a version in which each stands for itself.
+/// Whether a request is of a version without sessions.
 fn is_sessionless(headers: &HeaderMap) -> bool {
     protocol_version(headers).is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
@@ -398,8 +396,8 @@ fn protocol_version(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok())
 }
 
-/// Whether a request is by a method of sessions, and without one: rmcp would begin one, or ask for a header that nobody
-/// sends with it. That nobody knows a version, rmcp says itself.
+/// Whether the method was removed from the version of the request: rmcp would start a session, or require a header.
+/// rmcp itself refuses unknown versions.
 fn is_removed(method: &str, headers: &HeaderMap) -> bool {
     let known = protocol_version(headers) == Some(ProtocolVersion::V_2026_07_28.as_str());
     known && is_session_method(method) || method == "initialize" && is_sessionless(headers)
@@ -412,8 +410,8 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
     let MessageKind::Request { id, method } = &envelope.kind else { return Ok(()) };
     let (id, initialize) = (id.clone(), method == "initialize");
     if is_removed(method, headers) {
-        let words = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
-        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageFault::method_not_found(id, words)));
+        let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
+        return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageFault::method_not_found(id, message)));
     }
     if let Some(JsonRpcMessage::Request(request)) = envelope.parse(bytes).map_err(bad)?
         && let ClientRequest::CustomRequest(custom) = &request.request

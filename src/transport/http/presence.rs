@@ -1,4 +1,4 @@
-//! What a session knows of whether its client is there. When that is looked at, and what comes of it, is not in here.
+//! Tracks whether the client of a session is alive, by pings and streams.
 
 use rmcp::{
     RoleServer,
@@ -9,7 +9,7 @@ use rmcp::{
 /// The ids of our own requests begin with it; the handler's are numbers.
 const PING_ID_PREFIX: &str = "folio-ping-";
 
-/// Whether a client is there, as far as it is known.
+/// Whether a client is alive.
 #[derive(Default)]
 pub(super) struct Presence {
     sent: u64,
@@ -21,25 +21,25 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// It has said something.
+    /// Notes a message of the client.
     pub(super) fn note_message(&mut self) {
         self.lacked_stream = false;
     }
 
-    /// It has a stream on which it can be asked.
+    /// Notes that the client has a stream.
     pub(super) fn note_stream(&mut self) {
         self.had_stream = true;
         self.lacked_stream = false;
     }
 
-    /// It has no stream. False where it had one once, and has not been heard of since it was last missed.
+    /// Notes that the client has no stream. False if it once had one, and was silent since the last check.
     pub(super) fn note_no_stream(&mut self) -> bool {
         let there = !self.lacked_stream;
         self.lacked_stream = self.had_stream;
         there
     }
 
-    /// The question whether it is there; none where it has not answered the last one.
+    /// The next ping; `None` if the last one is unanswered.
     pub(super) fn next_ping(&mut self) -> Option<TxJsonRpcMessage<RoleServer>> {
         if self.is_ping_pending {
             return None;

@@ -1,4 +1,4 @@
-//! Responses without secrets: all that leaves over HTTP passes here, whoever has made it.
+//! Redacts secrets in every HTTP response.
 
 use axum::{
     body::{Body, Bytes},
@@ -18,7 +18,7 @@ pub(super) async fn redact_response(response: Response, redactors: &Redactors) -
     let (mut parts, body) = response.into_parts();
     let body = if is_event_stream(&parts.headers) {
         let redactors = redactors.clone();
-        // A piece is an event: nobody here writes a part of one.
+        // Each piece is a whole event.
         Body::from_stream(body.into_data_stream().map(move |piece| {
             piece.map(|piece| block_if_large(piece.len() as u64, || redact_events(&piece, &redactors)))
         }))

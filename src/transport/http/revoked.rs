@@ -1,4 +1,4 @@
-//! Streams that end when whoever reads them may no longer ask: the token was changed meanwhile.
+//! Ends streams whose token is no longer valid.
 
 use std::sync::Arc;
 
@@ -8,22 +8,26 @@ use futures_util::StreamExt;
 use super::{HttpServer, redact};
 
 /// Ends a stream as soon as what was shown for it is not the token any more.
-pub(super) fn until_denied(response: Response, desk: &Arc<HttpServer>, shown: Option<HeaderValue>) -> Response {
+pub(super) fn until_denied(
+    response: Response,
+    http_server: &Arc<HttpServer>,
+    authorization: Option<HeaderValue>,
+) -> Response {
     if !redact::is_event_stream(response.headers()) {
         return response;
     }
-    let denied = denied(desk.clone(), shown);
+    let denied = denied(http_server.clone(), authorization);
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(Box::pin(denied))))
 }
 
 /// Returns when what is shown is not the token.
-async fn denied(desk: Arc<HttpServer>, shown: Option<HeaderValue>) {
-    let mut catalogs = desk.live.subscribe();
+async fn denied(http_server: Arc<HttpServer>, authorization: Option<HeaderValue>) {
+    let mut catalogs = http_server.live.subscribe();
     loop {
         // What is changed from here on is noticed below.
         catalogs.mark_unchanged();
-        let catalog = desk.live.catalog();
-        if desk.guard.check_token(shown.as_ref(), &catalog.http_settings().access).is_err() {
+        let catalog = http_server.live.catalog();
+        if http_server.guard.check_token(authorization.as_ref(), &catalog.http_settings().access).is_err() {
             return;
         }
         drop(catalog);

@@ -1,8 +1,7 @@
-//! One session over HTTP: what its client asks comes in request by request, and what the handler says goes out on
-//! streams.
+//! One session over HTTP: takes requests, and sends messages of the handler on streams.
 //!
-//! To versions from 2025-03-26 each request has a stream of its own, on which its answer comes and what belongs to it;
-//! all else goes down the one that the client opens for it. To 2024-11-05 there is that one alone.
+//! Since 2025-03-26 each request has a stream for its answer and related messages; all others go to the standalone
+//! stream. In 2024-11-05 there is only the standalone stream.
 
 use std::{
     collections::VecDeque,
@@ -40,7 +39,7 @@ const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A session.
 pub(super) struct HttpSession {
-    /// What the handler takes at once. How much waits there, the bytes that its client may have under way say.
+    /// Messages for the handler; bounded by the client's bytes in flight.
     inbox: mpsc::UnboundedSender<Incoming>,
     end_token: CancellationToken,
     bytes: PeerBytes,
@@ -58,7 +57,7 @@ struct HttpSessionState {
     streams: SessionStreams,
     last_used: Instant,
     presence: Presence,
-    /// Whether its client has said anything since `initialize`.
+    /// Whether its client has sent anything since `initialize`.
     is_initialized: bool,
 }
 
@@ -67,22 +66,21 @@ impl HttpSession {
     pub(super) fn new(
         live: &LiveCatalog,
         single: bool,
-        over: CancellationToken,
+        end_token: CancellationToken,
     ) -> (Arc<HttpSession>, SessionTransport) {
-        let (inbox, waiting) = mpsc::unbounded_channel();
+        let (inbox, receiver) = mpsc::unbounded_channel();
         let exchange = Exchange::new(live.clone());
         let bytes = exchange.bytes().clone();
-        let since = Instant::now();
+        let created_at = Instant::now();
         let state = HttpSessionState {
             exchange,
-            streams: SessionStreams::new(single, over.clone(), bytes.clone()),
-            last_used: since,
+            streams: SessionStreams::new(single, end_token.clone(), bytes.clone()),
+            last_used: created_at,
             presence: Presence::default(),
             is_initialized: false,
         };
-        let session =
-            Arc::new(HttpSession { inbox, end_token: over, bytes, created_at: since, state: Mutex::new(state) });
-        let transport = SessionTransport { session: session.clone(), inbox: waiting };
+        let session = Arc::new(HttpSession { inbox, end_token, bytes, created_at, state: Mutex::new(state) });
+        let transport = SessionTransport { session: session.clone(), inbox: receiver };
         (session, transport)
     }
 
@@ -90,12 +88,12 @@ impl HttpSession {
         self.state().streams.is_single()
     }
 
-    /// What its client has under way.
+    /// The bytes in flight of its client.
     pub(super) fn bytes(&self) -> &PeerBytes {
         &self.bytes
     }
 
-    /// When it began, where its client has said nothing since.
+    /// When it was created, if its client has sent nothing since.
     pub(super) fn uninitialized_since(&self) -> Option<Instant> {
         (!self.state().is_initialized).then_some(self.created_at)
     }
@@ -115,12 +113,12 @@ impl HttpSession {
         self.end_token.cancel();
     }
 
-    /// Cancelled when it is over; whoever cancels it ends it.
+    /// Cancelled when the session ends; cancelling it ends the session.
     pub(super) fn end_token(&self) -> &CancellationToken {
         &self.end_token
     }
 
-    /// Whether nobody has used it for so long.
+    /// Whether it was not used for this time.
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let mut state = self.state();
         state.streams.remove_expired();
@@ -188,8 +186,8 @@ impl HttpSession {
         let reservation = self.message_reservation(&message);
         let mut state = self.state();
         state.note_message(&message);
-        if let Ok(taken) = state.exchange.receive_parsed(&mut message, reservation) {
-            state.streams.push_batches(taken.finished_batches);
+        if let Ok(outcome) = state.exchange.receive_parsed(&mut message, reservation) {
+            state.streams.push_batches(outcome.finished_batches);
         }
         state.release_cancelled(&message);
         self.deliver(&mut state, message)
@@ -202,8 +200,8 @@ impl HttpSession {
         let mut messages = VecDeque::new();
         let mut state = self.state();
         state.last_used = Instant::now();
-        let taken = state.exchange.receive(sent, &mut messages)?;
-        let reader = match taken.batch {
+        let outcome = state.exchange.receive(sent, &mut messages)?;
+        let reader = match outcome.batch {
             Some(batch) if !state.streams.is_single() => {
                 let (number, channel) = state.streams.open();
                 state.streams.register_batch(batch, &messages, number);
@@ -211,11 +209,11 @@ impl HttpSession {
             }
             _ => None,
         };
-        state.streams.push_batches(taken.finished_batches);
+        state.streams.push_batches(outcome.finished_batches);
         for message in messages {
             state.note_message(&message);
             state.release_cancelled(&message);
-            // Where it is over, the stream says so.
+            // If the session has ended, its stream ends too.
             let _ = self.deliver(&mut state, message);
         }
         Ok(reader)
@@ -242,7 +240,7 @@ impl HttpSession {
         self.inbox.send(message).map_err(|_| SessionEnded)
     }
 
-    /// Says what the handler says. Returns what has to wait until the client has read.
+    /// Sends a message of the handler. Returns it if it must wait until the client has read.
     pub(super) fn send(&self, message: TxJsonRpcMessage<RoleServer>) -> Option<DelayedEvent> {
         if batch::answered_request(&message).is_some() {
             let mut state = self.state();
@@ -250,14 +248,14 @@ impl HttpSession {
             state.answer(message, &channel);
             return None;
         }
-        let held = vec![Arc::new(self.bytes.reserve(json_bytes(&message)))];
+        let reservations = vec![Arc::new(self.bytes.reserve(json_bytes(&message)))];
         let channel = self.state().streams.route(&message);
         let is_full = matches!(message, JsonRpcMessage::Notification(_)) && channel.is_full();
-        let said = EventPayload::message(message);
+        let payload = EventPayload::message(message);
         if is_full {
-            return Some(DelayedEvent { channel, payload: said, reservations: held });
+            return Some(DelayedEvent { channel, payload, reservations });
         }
-        channel.push(said, held);
+        channel.push(payload, reservations);
         None
     }
 
@@ -271,7 +269,7 @@ impl HttpSession {
     }
 }
 
-/// What is said when its reader has read.
+/// An event that waits for its reader.
 pub(super) struct DelayedEvent {
     channel: Arc<EventChannel>,
     payload: EventPayload,
@@ -313,11 +311,11 @@ impl HttpSessionState {
         self.presence.note_message();
     }
 
-    /// The same for one that has said something. With `initialize` alone a session has not begun yet.
+    /// Notes a message of the client; `initialize` alone does not initialize the session.
     fn note_message(&mut self, message: &Incoming) {
         self.note_activity();
-        let first = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
-        self.is_initialized |= !first;
+        let is_initialize = matches!(message, JsonRpcMessage::Request(asked) if asked.request.method() == "initialize");
+        self.is_initialized |= !is_initialize;
     }
 
     fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &EventChannel) {
@@ -326,7 +324,7 @@ impl HttpSessionState {
             AnswerRoute::Single(answer) => {
                 channel.push(EventPayload::message(answer.message), answer.reservation.into_iter().collect());
             }
-            AnswerRoute::BatchFinished(whole) => self.streams.push_batches(vec![whole]),
+            AnswerRoute::BatchFinished(batch) => self.streams.push_batches(vec![batch]),
             AnswerRoute::Queued => {}
         }
         if let Some(id) = answered {
@@ -451,20 +449,20 @@ mod tests {
     async fn full_channel_delays_notifications_not_answers() {
         let (session, mut transport) = HttpSession::new(&live_catalog(TEST_MANIFEST), false, CancellationToken::new());
         let mut common = session.listen().unwrap();
-        let mut said = 0;
-        let waiting = loop {
+        let mut payload = 0;
+        let receiver = loop {
             let mut saying = Box::pin(transport.send(log("x")));
             if saying.as_mut().now_or_never().is_none() {
                 break saying;
             }
-            said += 1;
-            assert!(said < 1000, "it is told on and on");
+            payload += 1;
+            assert!(payload < 1000, "it is told on and on");
         };
         let mut stream = session.submit_request(call(7, "p")).unwrap();
         transport.send(answer(7)).await.unwrap();
         assert_eq!(read(&mut stream), ["7"]);
-        assert_eq!(read(&mut common).len(), said);
-        waiting.await.unwrap();
+        assert_eq!(read(&mut common).len(), payload);
+        receiver.await.unwrap();
         assert_eq!(read(&mut common).len(), 1);
     }
 

@@ -1,7 +1,7 @@
-//! The sessions of one server: how many there are, for how long, and rmcp's view of them.
+//! The sessions of one server: their number and lifetime, and the session manager of rmcp.
 //!
-//! rmcp's own would end a session that only listens as soon as one that is forgotten, and wait for what is running
-//! when a client ends one.
+//! rmcp's own manager would end a session that only listens like one that is abandoned, and would wait for running
+//! calls when a client ends its session.
 
 use std::{
     collections::HashMap,
@@ -57,14 +57,14 @@ pub(super) enum SessionError {
 
 impl Sessions {
     /// No sessions yet; `ending` ends them all.
-    pub(super) fn new(live: LiveCatalog, options: &HttpOptions, ending: CancellationToken) -> Sessions {
+    pub(super) fn new(live: LiveCatalog, options: &HttpOptions, shutdown: CancellationToken) -> Sessions {
         Sessions {
             live,
             open: Mutex::default(),
             max_sessions: options.max_sessions,
             idle: options.session_idle,
             ping: options.ping,
-            shutdown: ending,
+            shutdown,
         }
     }
 
@@ -91,18 +91,18 @@ impl Sessions {
 
     /// Begins one, unless there are too many. One that has not begun for longest makes room.
     pub(super) fn create(&self, single: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
-        let most = self.max_sessions();
+        let max = self.max_sessions();
         let mut open = self.open();
-        if open.len() >= most {
+        if open.len() >= max {
             let idle = evictable_session(&open)?;
             if let Some(session) = open.remove(&idle) {
                 session.end();
             }
         }
         let id = session_id();
-        let (session, wire) = HttpSession::new(&self.live, single, self.shutdown.child_token());
+        let (session, transport) = HttpSession::new(&self.live, single, self.shutdown.child_token());
         open.insert(id.clone(), session.clone());
-        Some((id, session, wire))
+        Some((id, session, transport))
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -124,7 +124,7 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions that nobody uses any more, for ever.
+    /// Ends idle sessions; never returns.
     pub(super) async fn end_idle_sessions(&self) {
         loop {
             let idle = self.idle();
@@ -169,7 +169,7 @@ impl Sessions {
     }
 }
 
-/// How long a client may take to say that it is ready before its session makes room for another one.
+/// How long a client may take to initialize before its session may be evicted.
 const INITIALIZE_GRACE: Duration = Duration::from_secs(1);
 
 /// More than so many sessions that have not begun are no crowd of clients that are about to: the oldest makes room.
@@ -177,10 +177,10 @@ const MAX_UNINITIALIZED: usize = 64;
 
 /// The session that has not begun for longest, where it may be ended for another one.
 fn evictable_session(open: &HashMap<SessionId, Arc<HttpSession>>) -> Option<SessionId> {
-    let beginning: Vec<_> =
+    let uninitialized: Vec<_> =
         open.iter().filter_map(|(id, session)| Some((session.uninitialized_since()?, id))).collect();
-    let (since, id) = beginning.iter().min_by_key(|(since, _)| *since)?;
-    (since.elapsed() >= INITIALIZE_GRACE || beginning.len() > MAX_UNINITIALIZED).then(|| (*id).clone())
+    let (since, id) = uninitialized.iter().min_by_key(|(since, _)| *since)?;
+    (since.elapsed() >= INITIALIZE_GRACE || uninitialized.len() > MAX_UNINITIALIZED).then(|| (*id).clone())
 }
 
 impl SessionManager for Sessions {
@@ -188,8 +188,8 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), SessionError> {
-        let (id, _, wire) = self.create(false).ok_or(SessionError::TooManySessions)?;
-        Ok((id, wire))
+        let (id, _, transport) = self.create(false).ok_or(SessionError::TooManySessions)?;
+        Ok((id, transport))
     }
 
     async fn initialize_session(

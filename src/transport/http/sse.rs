@@ -1,4 +1,4 @@
-//! HTTP+SSE of 2024-11-05: one stream on which all is said, and a place beside it to which a client posts.
+//! HTTP+SSE of 2024-11-05: one stream for all messages, and an endpoint to which the client posts.
 
 use std::sync::Arc;
 
@@ -68,10 +68,10 @@ pub(super) async fn handle_sse(
 
 /// Begins a session, which lives as long as its stream.
 fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) -> Response {
-    let Some((id, session, wire)) = http_server.sessions.create(true) else {
+    let Some((id, session, transport)) = http_server.sessions.create(true) else {
         return too_many_sessions(None).response();
     };
-    tokio::spawn(serve_session(http_server.sessions.clone(), id.to_string(), wire));
+    tokio::spawn(serve_session(http_server.sessions.clone(), id.to_string(), transport));
     let Some(reader) = session.listen() else { return too_many_sessions(None).response() };
     let prefix = forwarded_prefix(headers);
     let endpoint = format!("event: endpoint\ndata: {prefix}{}?sessionId={id}\n\n", paths.messages);
@@ -79,8 +79,8 @@ fn open_stream(http_server: &HttpServer, paths: &SsePaths, headers: &HeaderMap) 
     event_stream::event_stream_response(Bytes::from(endpoint), reader, http_server.keep_alive, held)
 }
 
-async fn serve_session(sessions: Arc<Sessions>, id: String, wire: SessionTransport) {
-    transport::serve(sessions.live(), wire, sessions.shutdown().child_token()).await;
+async fn serve_session(sessions: Arc<Sessions>, id: String, transport: SessionTransport) {
+    transport::serve(sessions.live(), transport, sessions.shutdown().child_token()).await;
     sessions.end(&id);
 }
 
@@ -88,8 +88,8 @@ async fn serve_session(sessions: Arc<Sessions>, id: String, wire: SessionTranspo
 fn forwarded_prefix(headers: &HeaderMap) -> &str {
     let prefix = headers.get("x-forwarded-prefix").and_then(|prefix| prefix.to_str().ok()).unwrap_or_default();
     let prefix = prefix.trim_end_matches('/');
-    let fine = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
-    if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(fine) { prefix } else { "" }
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "/-._~".contains(letter);
+    if prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(is_allowed) { prefix } else { "" }
 }
 
 async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, request: Request) -> Response {
@@ -107,7 +107,7 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
     };
     match session.receive(&bytes) {
         Ok(_) => text_response(StatusCode::ACCEPTED, "Accepted"),
-        // What is no message is told to whoever posted it.
+        // The sender gets the error of an invalid message.
         Err(fault) => error_response(StatusCode::BAD_REQUEST, &fault),
     }
 }

@@ -1,5 +1,4 @@
-//! The streams of a session: which there are, and down which of them a message goes. What a stream keeps and who reads
-//! it is not in here.
+//! The streams of a session, and the routing of messages to them. `event_channel` stores the events.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -30,7 +29,7 @@ pub(super) const MAX_FINISHED_STREAMS: usize = 4;
 pub(super) struct SessionStreams {
     /// Whether all goes down one stream.
     single: bool,
-    /// What the client has under way.
+    /// The bytes in flight of the client.
     bytes: PeerBytes,
     /// The stream for all that belongs to no request: number 0.
     standalone: Arc<EventChannel>,
@@ -56,10 +55,10 @@ struct RequestStream {
 
 impl SessionStreams {
     /// The one stream that a session begins with; all of them end when it is `over`.
-    pub(super) fn new(single: bool, over: CancellationToken, bytes: PeerBytes) -> SessionStreams {
+    pub(super) fn new(single: bool, session_end: CancellationToken, bytes: PeerBytes) -> SessionStreams {
         SessionStreams {
             single,
-            standalone: EventChannel::new(0, over, bytes.clone()),
+            standalone: EventChannel::new(0, session_end, bytes.clone()),
             bytes,
             opened: HashMap::new(),
             finished: VecDeque::new(),
@@ -154,8 +153,8 @@ impl SessionStreams {
     }
 
     /// Sends the answers of batches that are complete.
-    pub(super) fn push_batches(&mut self, whole: Vec<FinishedBatch>) {
-        for FinishedBatch { batch, replies, reservations } in whole {
+    pub(super) fn push_batches(&mut self, batches: Vec<FinishedBatch>) {
+        for FinishedBatch { batch, replies, reservations } in batches {
             let number = self.stream_of_batch.remove(&batch).unwrap_or(0);
             if let Some(channel) = self.get(number).filter(|_| !replies.is_empty()) {
                 channel.push(EventPayload::Batch(Arc::new(replies)), reservations);
