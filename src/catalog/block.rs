@@ -1,23 +1,22 @@
 //! Content blocks: compiled at load, rendered at each call.
 
-use std::path::PathBuf;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
 use crate::diagnostic::Code;
-use crate::files::{Folder, mime_of};
-use crate::notation::{self, EmbeddedBody, LinkBody, MediaSource, ResourceBody, ResourceLinkBody, TextOrFile};
+use crate::files::mime_of;
+use crate::notation::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody, TextOrFile};
 use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Text, Uri};
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
-use super::file::{self, check_mime_type};
+use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
 use super::reference::References;
+use super::transpose_checked;
 
 /// A compiled block of content.
 pub(super) struct BlockPlan {
@@ -44,7 +43,7 @@ struct MediaPlan {
 }
 
 enum MediaBytes {
-    File(Folder, PathBuf),
+    File(PackFile),
     Base64(BlobPlan),
 }
 
@@ -56,8 +55,7 @@ struct EmbeddedPlan {
 
 enum EmbeddedPlanBody {
     Text(Template<Text>),
-    Blob(BlobPlan),
-    File(Folder, PathBuf),
+    Bytes(MediaBytes),
 }
 
 /// Bytes that are written as base64.
@@ -117,14 +115,8 @@ impl BlockPlan {
             let when = keys.when.as_ref().map(|when| compiler.template(when, Exposure::Client));
             (when, compile_kind(keys, block.location, compiler, references))
         });
-        let each = match each {
-            Some(each) => Some(each?.0),
-            None => None,
-        };
-        let when = match when {
-            Some(when) => Some(when?),
-            None => None,
-        };
+        let each = transpose_checked(each)?.map(|(path, _)| path);
+        let when = transpose_checked(when)?;
         let annotations = keys.annotations.as_ref().map(|written| listed_annotations(written, compiler));
         Some(BlockPlan { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
     }
@@ -197,9 +189,9 @@ impl MediaPlan {
     ) -> Result<MediaBlock, Refusal> {
         let (data, guessed) = match &self.source {
             MediaBytes::Base64(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
-            MediaBytes::File(folder, path) => {
-                let bytes = file::read_bytes((folder, path), MAX_FILE_BYTES, scope.budget())?;
-                let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
+            MediaBytes::File(file) => {
+                let bytes = file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
+                let guessed = mime_of(&file.path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
         };
@@ -227,11 +219,11 @@ impl EmbeddedPlan {
         let uri = self.uri.render(scope)?.0;
         let (body, guessed) = match &self.body {
             EmbeddedPlanBody::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
-            EmbeddedPlanBody::Blob(blob) => {
+            EmbeddedPlanBody::Bytes(MediaBytes::Base64(blob)) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            EmbeddedPlanBody::File(folder, path) => {
-                file::read_body((folder, path), MAX_FILE_BYTES, &uri, scope.budget())?
+            EmbeddedPlanBody::Bytes(MediaBytes::File(file)) => {
+                file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
             }
         };
         Ok(AnswerContents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
@@ -322,41 +314,24 @@ fn compile_media(
     mime_type: Option<String>,
     compiler: &mut Compiler<'_>,
 ) -> Option<MediaPlan> {
-    match &written.value {
+    let source = match &written.value {
         notation::Media::Path(path) => {
-            compile_media_file(&Spanned::new(path.clone(), written.location), mime_type, compiler)
+            let file = PackFile::compile(&Spanned::new(path.clone(), written.location), compiler)?;
+            return Some(MediaPlan { source: MediaBytes::File(file), mime_type });
         }
-        notation::Media::Source(source) => compile_media_source(source, written.location, mime_type, compiler),
-    }
-}
-
-fn compile_media_file(
-    path: &Spanned<String>,
-    mime_type: Option<String>,
-    compiler: &mut Compiler<'_>,
-) -> Option<MediaPlan> {
-    let file = compiler.resolve_file(path, path.location)?;
-    Some(MediaPlan { source: MediaBytes::File(compiler.pack.folder.clone(), file), mime_type })
-}
-
-fn compile_media_source(
-    source: &MediaSource,
-    at: Location,
-    mime_type: Option<String>,
-    compiler: &mut Compiler<'_>,
-) -> Option<MediaPlan> {
+        notation::Media::Source(source) => source,
+    };
     check_mime_type(source.mime_type.as_ref(), compiler);
     let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
-    match (&source.file, &source.base64) {
-        (Some(file), None) => compile_media_file(file, mime_type, compiler),
-        (None, Some(base64)) => {
-            BlobPlan::compile(base64, compiler).map(|blob| MediaPlan { source: MediaBytes::Base64(blob), mime_type })
-        }
+    let source = match (&source.file, &source.base64) {
+        (Some(file), None) => PackFile::compile(file, compiler).map(MediaBytes::File),
+        (None, Some(base64)) => BlobPlan::compile(base64, compiler).map(MediaBytes::Base64),
         _ => {
-            compiler.error(Code::Conflict, at, "expected exactly one of `file`, `base64`");
+            compiler.error(Code::Conflict, written.location, "expected exactly one of `file`, `base64`");
             None
         }
-    }
+    };
+    Some(MediaPlan { source: source?, mime_type })
 }
 
 /// Base64 may be written in lines.
@@ -386,10 +361,9 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
     let uri = compiler.template(uri, Exposure::Client);
     let body = match (&inline.text, &inline.blob, &inline.file) {
         (Some(text), None, None) => compiler.template(text, Exposure::Client).map(EmbeddedPlanBody::Text),
-        (None, Some(blob), None) => compile_blob_body(blob, compiler),
+        (None, Some(blob), None) => compile_bytes(blob, compiler).map(EmbeddedPlanBody::Bytes),
         (None, None, Some(file)) => {
-            let path = compiler.resolve_file(file, file.location);
-            path.map(|path| EmbeddedPlanBody::File(compiler.pack.folder.clone(), path))
+            PackFile::compile(file, compiler).map(|file| EmbeddedPlanBody::Bytes(MediaBytes::File(file)))
         }
         _ => {
             compiler.error(Code::Conflict, at, "expected exactly one of `text`, `blob`, `file`");
@@ -400,15 +374,14 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
     Some(BlockKind::EmbeddedResource(Box::new(EmbeddedPlan { uri: uri?, mime_type, body: body? })))
 }
 
-fn compile_blob_body(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<EmbeddedPlanBody> {
+fn compile_bytes(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<MediaBytes> {
     match &blob.value {
         TextOrFile::Text(text) => {
-            BlobPlan::compile(&Spanned::new(text.clone(), blob.location), compiler).map(EmbeddedPlanBody::Blob)
+            BlobPlan::compile(&Spanned::new(text.clone(), blob.location), compiler).map(MediaBytes::Base64)
         }
         TextOrFile::File(file) => {
             let file = compiler.file_path(file, blob.location)?;
-            let path = compiler.resolve_file(file, file.location)?;
-            Some(EmbeddedPlanBody::File(compiler.pack.folder.clone(), path))
+            PackFile::compile(file, compiler).map(MediaBytes::File)
         }
     }
 }

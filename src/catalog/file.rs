@@ -1,6 +1,6 @@
 //! Reads files as bytes or as the body of a resource, and checks MIME types.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +17,24 @@ use super::resource::not_found_refusal;
 
 /// A file below a folder.
 type File<'f> = (&'f Folder, &'f Path);
+
+/// A file of a pack that a manifest names.
+pub(super) struct PackFile {
+    pub(super) folder: Folder,
+    pub(super) path: PathBuf,
+}
+
+impl PackFile {
+    /// Checks that the file exists within the pack.
+    pub(super) fn compile(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PackFile> {
+        let path = compiler.resolve_file(written, written.location)?;
+        Some(PackFile { folder: compiler.pack.folder.clone(), path })
+    }
+
+    pub(super) fn at(&self) -> File<'_> {
+        (&self.folder, &self.path)
+    }
+}
 
 /// Reads a file of at most `limit` bytes.
 ///

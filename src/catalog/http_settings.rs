@@ -19,6 +19,7 @@ use super::access::{HttpAccess, TokenDigest, normalize_origin};
 use super::icons::{check_icons, listed_icons};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::ServerInfo;
+use super::transpose_checked;
 
 /// The HTTP settings of a manifest.
 #[derive(Debug, Clone, Default)]
@@ -199,14 +200,6 @@ fn http_limits(written: &manifest::Http, compiler: &mut Compiler<'_>) -> HttpLim
         *limit = timeout.value.to_std();
     }
     limits
-}
-
-/// `None` where something that was written is wrong.
-fn transpose_checked<T>(value: Option<Option<T>>) -> Option<Option<T>> {
-    match value {
-        Some(checked) => checked.map(Some),
-        None => Some(None),
-    }
 }
 
 fn parse_address(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SocketAddr> {

@@ -319,3 +319,11 @@ impl Catalog {
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
 }
+
+/// Turns a missing or compiled value inside out: `None` if it is present with errors.
+fn transpose_checked<T>(value: Option<Option<T>>) -> Option<Option<T>> {
+    match value {
+        Some(checked) => checked.map(Some),
+        None => Some(None),
+    }
+}

@@ -12,6 +12,7 @@ use crate::yaml::Spanned;
 use super::answer::{Refusal, RefusalKind};
 use super::block::{BlockPlan, RenderedBlock};
 use super::reference::References;
+use super::transpose_checked;
 
 /// A compiled `result`.
 #[derive(Default)]
@@ -70,11 +71,7 @@ impl ResultPlan {
             None => compiler.scope_shape.clone(),
         };
         let form = compiler.with_scope_shape(names, |compiler| compile_form(written, compiler, references));
-        let select = match select {
-            Some(select) => Some(select?),
-            None => None,
-        };
-        Some(ResultPlan { select, form: form? })
+        Some(ResultPlan { select: transpose_checked(select)?, form: form? })
     }
 
     /// The URIs of the resources that it embeds.

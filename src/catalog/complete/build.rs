@@ -6,6 +6,7 @@ use crate::action::{Run, Selection};
 use crate::budget::Budget;
 use crate::catalog::entry::{RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
+use crate::catalog::transpose_checked;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};
@@ -174,10 +175,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     let not_yet = compiler.findings.report.downgrade_code_from(before, Code::Unimplemented);
     let blocked = ready.blocked;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
-    let select = match &from.select {
-        Some(select) => Some(Selection::compile(select, compiler)?),
-        None => None,
-    };
+    let select = transpose_checked(from.select.as_ref().map(|select| Selection::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source that may not act completes to nothing; its entry loads all the same.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
-use crate::catalog::file::check_mime_type;
+use crate::catalog::file::{PackFile, check_mime_type};
 use crate::catalog::icons::{check_icons, listed_icons};
 use crate::catalog::inputs::{Inputs, check_argument, check_name};
 use crate::catalog::listed_text::listed_text;
@@ -220,8 +220,7 @@ fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Opti
 }
 
 fn file_content(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
-    let path = compiler.resolve_file(file, file.location)?;
-    Some(ResourceContent::File(compiler.pack.folder.clone(), path))
+    PackFile::compile(file, compiler).map(ResourceContent::File)
 }
 
 /// A path that depends on the URI: the literal part before its first `{{` is the folder that it never leaves.

@@ -24,7 +24,7 @@ use super::answer::{AnswerContents, Refusal, RefusalKind, TextOrBlob};
 use super::block::RenderedBlock;
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
-use super::file;
+use super::file::{self, PackFile};
 use super::inputs::{ConfinedCall, Inputs, Misfit};
 use super::listing::{self, Annotations, ResourceInfo};
 use super::resource_root::ResourceRoot;
@@ -56,7 +56,7 @@ const PATH_OVERHEAD_BYTES: usize = 256;
 enum ResourceContent {
     Text(Template<Text>),
     Blob(Vec<u8>),
-    File(Folder, PathBuf),
+    File(PackFile),
     /// The folder that the path cannot leave, its literal prefix, and the whole path.
     FileTemplate {
         folder: Folder,
@@ -93,7 +93,7 @@ impl CompiledResource {
         }
         let listing = self.listing(self.template.as_str().to_owned());
         vec![match &self.content {
-            ResourceContent::File(folder, path) => with_stat(listing, folder, path),
+            ResourceContent::File(file) => with_stat(listing, file),
             ResourceContent::Blob(bytes) => listing::ResourceListing { size: Some(bytes.len() as u64), ..listing },
             _ => listing,
         }]
@@ -137,7 +137,7 @@ impl CompiledResource {
     /// Its listing under one of its URIs.
     pub(super) fn listing(&self, uri: String) -> listing::ResourceListing {
         let guessed = || match &self.content {
-            ResourceContent::File(_, path) => mime_by_name(&path.to_string_lossy()).map(str::to_owned),
+            ResourceContent::File(file) => mime_by_name(&file.path.to_string_lossy()).map(str::to_owned),
             ResourceContent::Text(_) => Some("text/plain".to_owned()),
             _ => None,
         };
@@ -253,7 +253,7 @@ impl CompiledResource {
                 let encode = || TextOrBlob::Blob(STANDARD.encode(bytes));
                 (budget.run_sized(bytes.len(), encode)?, "application/octet-stream".to_owned())
             }
-            ResourceContent::File(folder, file) => file::read_body((folder, file), MAX_RESOURCE_BYTES, uri, &budget)?,
+            ResourceContent::File(file) => file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, &budget)?,
             ResourceContent::FileTemplate { folder, literal, path } => {
                 let rendered = path.render(&scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?.text;
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
@@ -323,7 +323,7 @@ impl CompiledResource {
         self.pack_context.entry_digest(self.digest).hash(&mut hasher);
         let path = values.values().next().map(String::as_str).unwrap_or_default();
         let stat = match &self.content {
-            ResourceContent::File(folder, file) => folder.stat(file).ok(),
+            ResourceContent::File(file) => file.folder.stat(&file.path).ok(),
             ResourceContent::Root(root) if root.shows(path) => root.resolve_folder().stat(Path::new(path)).ok(),
             ResourceContent::FileTemplate { folder, literal, path } => {
                 self.template_stat((folder, literal, path), values)
@@ -353,8 +353,8 @@ pub(super) fn not_found_refusal(uri: &str, message: &str) -> Refusal {
     Refusal::new(RefusalKind::NotFound, message).with_data(json!({ "uri": truncate(uri, MAX_URI_DATA_CHARS) }))
 }
 
-fn with_stat(listing: listing::ResourceListing, folder: &Folder, path: &Path) -> listing::ResourceListing {
-    let Ok(stat) = folder.stat(path) else { return listing };
+fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::ResourceListing {
+    let Ok(stat) = file.folder.stat(&file.path) else { return listing };
     let modified = stat.modified.map(rfc3339);
     let annotations = Annotations { last_modified: modified, ..listing.info.annotations.unwrap_or_default() };
     let info = ResourceInfo { annotations: Some(annotations), ..listing.info };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::catalog::entry::PackContext;
+use crate::catalog::file::PackFile;
 use crate::catalog::listing::{self, Annotations, Object, ResourceInfo};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
@@ -122,13 +123,8 @@ impl SkillCollector {
             let front_matter = front_matters.get(folder).filter(|_| name == "SKILL.md");
             let listing = file_listing(entry, content, front_matter);
             self.add_child(folder, name, listing.clone());
-            let path = PathBuf::from(&entry.path);
-            self.files.push(SkillResource {
-                listing,
-                pack_context: dir.pack_context.clone(),
-                folder: dir.folder.clone(),
-                path,
-            });
+            let file = PackFile { folder: dir.folder.clone(), path: PathBuf::from(&entry.path) };
+            self.files.push(SkillResource { listing, pack_context: dir.pack_context.clone(), file });
         }
         for folder in dir.found.folders.iter().filter(|folder| in_a_skill(&format!("{folder}/"))) {
             self.children.entry(folder.clone()).or_default();

@@ -7,16 +7,14 @@ mod front_matter;
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::files::Folder;
 use crate::uri::{Router, UriTemplate};
 
 use super::answer::{AnswerContents, Refusal, ResourceAnswer};
 use super::entry::PackContext;
-use super::file;
+use super::file::{self, PackFile};
 use super::listing;
 
 pub(super) use collect::SkillCollector;
@@ -38,8 +36,7 @@ pub(super) struct SkillIndex {
 pub(super) struct SkillResource {
     pub(super) listing: listing::ResourceListing,
     pub(super) pack_context: Arc<PackContext>,
-    folder: Folder,
-    path: PathBuf,
+    file: PackFile,
 }
 
 /// The children of folders, by path and then by name.
@@ -76,7 +73,7 @@ impl SkillResource {
     /// # Errors
     /// It is there no longer, or cannot be read.
     pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceAnswer, Refusal> {
-        let (body, mime_type) = file::read_body((&self.folder, &self.path), MAX_SKILL_BYTES, uri, budget)?;
+        let (body, mime_type) = file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
         let one = AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };
         Ok(ResourceAnswer { contents: vec![one], ..ResourceAnswer::default() })
     }
@@ -84,7 +81,7 @@ impl SkillResource {
     /// A number that changes when the file does.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.folder.stat(&self.path).ok().map(|stat| (stat.size, stat.modified)).hash(&mut hasher);
+        self.file.folder.stat(&self.file.path).ok().map(|stat| (stat.size, stat.modified)).hash(&mut hasher);
         hasher.finish()
     }
 }
