@@ -86,7 +86,7 @@ pub(super) enum RenderedBlock {
 }
 
 impl BlockPlan {
-    /// Checks a block as it was written.
+    /// Compiles a block.
     pub(super) fn compile(
         block: &Spanned<notation::Block>,
         compiler: &mut Compiler<'_>,

@@ -13,7 +13,7 @@ use super::listing::Object;
 /// Puts in the place of each of these arguments the path that it leads to, with every link followed.
 ///
 /// # Errors
-/// What is wrong with all that lead outside of the roots, or are no paths.
+/// The errors of all values outside of the roots, or that are not paths.
 pub(super) fn resolve_paths(
     names: &[String],
     mut arguments: Object,

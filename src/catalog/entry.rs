@@ -373,11 +373,11 @@ pub(super) fn pack_names(pack: &Pack) -> ScopeShape {
     ScopeShape::new().with_name("env", pack.env.shape()).with_name("server", server)
 }
 
-/// A run that was written, checked.
+/// A checked run.
 pub(super) struct CheckedRun {
-    /// The run, where there is one and it may be run.
+    /// The run, if any, and if its grants are given.
     pub(super) plan: Option<RunPlan>,
-    /// The names behind it.
+    /// The scope after it.
     pub(super) names: ScopeShape,
     /// Whether the pack lacks a grant for it.
     pub(super) blocked: bool,
@@ -386,7 +386,7 @@ pub(super) struct CheckedRun {
 }
 
 impl CheckedRun {
-    /// The run, now that all of its entry is checked, whose digest is `fingerprint`.
+    /// The run of an entry that is checked completely; `fingerprint` is the entry's digest.
     pub(super) fn into_plan(self, fingerprint: u64, compiler: &Compiler<'_>) -> Option<RunPlan> {
         let mut plan = self.plan?;
         plan.set_outcome_reads(&compiler.steps_read, fingerprint);
@@ -394,7 +394,7 @@ impl CheckedRun {
     }
 }
 
-/// How a run was written beside its entry.
+/// The keys of a run in its entry.
 pub(super) struct RunKeys<'a> {
     pub(super) run: Option<&'a Spanned<Run>>,
     pub(super) timeout: Option<Duration>,
@@ -403,7 +403,7 @@ pub(super) struct RunKeys<'a> {
 }
 
 impl RunKeys<'_> {
-    /// Checks the run. One that the pack may not do is checked as well, and blocks its entry.
+    /// Compiles the run. A run without its grants is checked too, and blocks its entry.
     pub(super) fn compile(self, compiler: &mut Compiler<'_>) -> CheckedRun {
         let Some(run) = self.run else {
             let names = compiler.scope_shape.clone();
@@ -434,7 +434,7 @@ impl RunKeys<'_> {
     }
 }
 
-/// Reports a timeout of zero, and keys that limit a run where there is none.
+/// Reports a timeout of zero, and limits without a run.
 pub(super) fn check_limits(keys: &RunKeys<'_>, at: Location, compiler: &mut Compiler<'_>) {
     if keys.timeout.is_some_and(|timeout| timeout.to_std().is_zero()) {
         let place = compiler.findings.documents.value_at(at, "/timeout");

@@ -86,7 +86,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Checks what the server is called.
+/// Checks `server`.
 pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
     let Some(written) = &pack.server else {
         compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
@@ -134,7 +134,7 @@ fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     }
 }
 
-/// Checks how the server listens.
+/// Checks `http`.
 pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<HttpSettings> {
     let Some(written) = &pack.http else {
         return Some(HttpSettings { at: Some(pack.at.span()), ..HttpSettings::default() });
@@ -248,7 +248,7 @@ fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
     }
 }
 
-/// With a name of its own that it points at this machine, a page of any web site could then read what is served.
+/// A web page could then read the server by a host name of its own that points to this machine.
 fn warn_of_wildcard_host(written: &manifest::Http, compiler: &mut Compiler<'_>) {
     for host in written.allowed_hosts.iter().flatten().filter(|host| host.value == "*") {
         compiler

@@ -187,7 +187,7 @@ impl Inputs {
     /// Binds the values of a tool's call, which are taken as they are.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// All violations.
     pub(super) fn bind(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = given.unwrap_or_default();
         self.schema.fill_defaults(&mut values);
@@ -227,8 +227,8 @@ impl Inputs {
         self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
     }
 
-    /// What is wrong with values that are written in the manifest. Of those in `templated` it is known only that they will
-    /// be given. `texts` is whether values are coerced.
+    /// The violations of values in the manifest. Values in `templated` are only known at a call. `texts` is whether
+    /// values are coerced.
     pub(super) fn known_violations(&self, given: Object, templated: &BTreeSet<String>, texts: bool) -> Vec<Violation> {
         let budget = Budget::default();
         let bound = if texts { self.bind_coerced(Some(given), &budget) } else { self.bind(Some(given), &budget) };
@@ -256,7 +256,7 @@ impl Inputs {
     /// Binds values that arrive as texts: coerced by their declared types first.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// All violations.
     pub(super) fn bind_coerced(&self, given: Option<Object>, budget: &Budget) -> Result<Object, Misfit> {
         let mut values = Map::new();
         for (name, value) in given.unwrap_or_default() {

@@ -21,7 +21,7 @@ pub(super) fn listed_text(
     render_at_load(&Spanned::new(text?.to_owned(), at), compiler)
 }
 
-/// A text with what is known at load in the place of its templates. `None` where one is wrong, which is then reported.
+/// Renders a text with the values known at load. `None` if it has errors.
 pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
     compiler.warn_shell_variables(text, ShellVariableCheck::InScope);
     if !text.contains("{{") {

@@ -53,7 +53,7 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// Describes a server of which no more than name and version is known.
+    /// The info of a server with only a name and a version.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> ServerInfo {
         ServerInfo {
             name: name.into(),

@@ -10,7 +10,7 @@ use crate::yaml::Spanned;
 
 use super::reference::{DeclaredCall, EntryRef, References};
 
-/// Checks a test as it was written.
+/// Checks a test.
 pub(super) fn check(
     name: &Spanned<String>,
     test: &Spanned<Test>,

@@ -73,7 +73,7 @@ const MAX_SHOWN_URI_CHARS: usize = 256;
 /// How much of a URI is sent as data, which clients compare with their own.
 const MAX_URI_DATA_CHARS: usize = 4096;
 
-/// Everything that a server serves.
+/// A compiled catalog.
 pub struct Catalog {
     server: ServerInfo,
     http_settings: HttpSettings,

@@ -21,7 +21,7 @@ use super::listed_text::listed_text;
 use super::listing::{self, Object};
 use super::reference::References;
 
-/// A prompt that is ready.
+/// A compiled prompt.
 pub(super) struct CompiledPrompt {
     pub(super) listing: listing::PromptListing,
     pub(super) completions: CompletionSources,
@@ -29,7 +29,7 @@ pub(super) struct CompiledPrompt {
     pub(super) plan: Option<RunPlan>,
     body: PromptBody,
     pub(super) pack_context: Arc<PackContext>,
-    /// A digest of what was written.
+    /// A digest of its source.
     pub(super) digest: u64,
 }
 
@@ -38,19 +38,19 @@ enum PromptBody {
     Messages(Vec<(Role, BlockPlan)>),
 }
 
-/// What is known of an entry while it is built.
+/// The context of an entry while it is compiled.
 pub(super) struct EntryBuildContext<'a, 'c> {
     pub(super) compiler: &'a mut Compiler<'c>,
     pub(super) references: &'a mut References,
     pub(super) pack_context: &'a Arc<PackContext>,
-    /// The name with its pack's prefix.
+    /// The qualified name.
     pub(super) name: String,
-    /// How many files had been read before it.
+    /// How many files were read before it.
     pub(super) contents_before: usize,
 }
 
 impl CompiledPrompt {
-    /// Checks a prompt as it was written. `None` where something is wrong with it, or its pack may not act.
+    /// Compiles a prompt. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
         written: &Spanned<manifest::Prompt>,
         build_context: EntryBuildContext<'_, '_>,
@@ -96,7 +96,7 @@ impl CompiledPrompt {
         })
     }
 
-    /// What its arguments are completed by.
+    /// Its completion sources.
     pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
     }

@@ -20,7 +20,7 @@ impl Catalog {
     /// Reads a resource.
     ///
     /// # Errors
-    /// The URI is none, nothing answers it, its variables do not fit, or what it needs fails.
+    /// The URI is invalid or unknown, its variables are invalid, or its content fails.
     pub async fn read_resource(&self, uri: &str, call: &CallContext) -> Result<ResourceAnswer, Refusal> {
         let budget = call.budget();
         let entry_context = EntryContext::new(call, self, &budget);

@@ -21,7 +21,7 @@ pub(super) struct ResourceRoot {
 }
 
 impl ResourceRoot {
-    /// Checks a root as it was written, and lists its files.
+    /// Compiles a `root`, and lists its files.
     pub(super) fn build(
         written: &Spanned<manifest::Resource>,
         root: &Spanned<String>,

@@ -44,7 +44,7 @@ pub(super) enum RenderedResult {
 }
 
 impl ResultPlan {
-    /// Checks a result as it was written.
+    /// Compiles a result.
     pub(super) fn compile(
         written: Option<&Spanned<ResultSpec>>,
         compiler: &mut Compiler<'_>,

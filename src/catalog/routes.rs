@@ -101,7 +101,7 @@ pub(super) struct ListedResource {
     pub(super) in_root_pack: bool,
 }
 
-/// A URI as it was written, of a resource or of a file of a skill.
+/// A declared URI, of a resource or a skill file.
 pub(super) struct DeclaredUri {
     /// The number of its pack, which is its rank.
     pub(super) pack: usize,

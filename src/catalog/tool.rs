@@ -31,7 +31,7 @@ use super::requires::RequiredCapabilities;
 use super::result::{RenderedResult, ResultPlan};
 use super::tool_limit::ToolLimit;
 
-/// A tool that is ready.
+/// A compiled tool.
 pub(super) struct CompiledTool {
     pub(super) listing: listing::ToolListing,
     pub(super) limit: Option<ToolLimit>,
@@ -42,7 +42,7 @@ pub(super) struct CompiledTool {
     result: ResultPlan,
     pub(super) pack_context: Arc<PackContext>,
     pub(super) task: Option<TaskPolicy>,
-    /// A digest of what was written.
+    /// A digest of its source.
     pub(super) digest: u64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct ToolContent {
 }
 
 impl CompiledTool {
-    /// Checks a tool as it was written. `None` where something is wrong with it, or its pack may not act.
+    /// Compiles a tool. `None` if it has errors, or its pack lacks a grant.
     pub(super) fn build(
         written: &Spanned<manifest::Tool>,
         building: EntryBuildContext<'_, '_>,
@@ -126,7 +126,7 @@ impl CompiledTool {
             Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(ToolAnswer::failure(refusal.message))),
             Err(refusal) => return Err(refusal),
         };
-        // Where it goes on, it was let in before.
+        // A resumed call was admitted before.
         let is_new = entry_context.resume.is_none();
         let _permit = match self.limit.as_ref().map(|limit| limit.acquire(&self.listing.name, is_new)).transpose() {
             Ok(turn) => turn,
@@ -269,7 +269,7 @@ fn argument_position(pointer: &str, arguments: &manifest::Arguments, compiler: &
     compiler.findings.documents.value_at(written, &below)
 }
 
-/// `None` where something is wrong with it, `Some(None)` where there is none.
+/// `None` if it has errors, `Some(None)` if it is absent.
 fn output_schema(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Option<Schema>> {
     let Some(schema) = &written.output_schema else { return Some(None) };
     let placed = compiler.json_value(schema)?;

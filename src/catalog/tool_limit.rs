@@ -37,7 +37,7 @@ struct ToolUsage {
     running: u32,
 }
 
-/// A call that was let in; it is over when this is dropped.
+/// An admitted call, which ends when this is dropped.
 pub(super) struct ConcurrencyPermit {
     usage: Arc<Mutex<ToolUsage>>,
 }

@@ -60,7 +60,7 @@ impl BytesInFlight {
         BytesInFlight { inner: Arc::new(inner) }
     }
 
-    /// Allows so many bytes from now on.
+    /// Sets the limit.
     pub(crate) fn set_limit(&self, limit: u64) {
         self.inner.limit.store(limit, Ordering::Release);
         self.inner.freed.notify_waiters();
@@ -342,7 +342,7 @@ impl AnswerReservation {
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
     pub(crate) fn charge<T: Weight>(self, answer: Result<T, ErrorData>) -> Result<T, ErrorData> {
-        // It is there twice when it is written.
+        // It is in memory twice while it is written.
         let weight = answer.weight() * 2;
         let account = self.reservation.peer.total();
         self.remember_size(weight);

@@ -13,7 +13,7 @@ pub(crate) trait CacheHints {
     fn with_cache_hints(self, served: &CatalogSnapshot, spec_version: SpecVersion) -> Self;
 }
 
-macro_rules! dated {
+macro_rules! impl_cache_hints {
     ($($result:ty),+ $(,)?) => {$(
         impl CacheHints for $result {
             fn with_cache_hints(mut self, served: &CatalogSnapshot, spec_version: SpecVersion) -> Self {
@@ -28,7 +28,7 @@ macro_rules! dated {
     )+};
 }
 
-dated! {
+impl_cache_hints! {
     GetSkillResult,
     ListPromptsResult,
     ListResourceTemplatesResult,

@@ -151,7 +151,7 @@ impl RequestClient {
             .with_max_total_timeout(round.timeout * MAX_TIMEOUT_FACTOR);
         let handle = self.peer.send_request_with_option(request, options).await.map_err(unanswered_reason)?;
         let mut asked = RequestGuard { peer: self.peer.clone(), id: Some(handle.id.clone()) };
-        // On a task of its own it comes to its end, and leaves nothing behind, whoever no longer waits for it.
+        // Its own task ends and cleans up even if the answer is no longer awaited.
         let answer = tokio::spawn(handle.await_response());
         tokio::select! {
             biased;
@@ -197,7 +197,7 @@ impl RequestClient {
     }
 }
 
-/// A question that is put, and taken back when nobody waits for its answer any more.
+/// A sent question, which is cancelled when its answer is no longer awaited.
 struct RequestGuard {
     peer: Peer<RoleServer>,
     id: Option<RequestId>,

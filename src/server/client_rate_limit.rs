@@ -28,7 +28,7 @@ impl Cost {
     }
 }
 
-/// How much may be asked for at once, by a client that was quiet: what it earns in so long a time.
+/// The maximum credit of an idle client: its earnings over this time.
 const MAX_CREDIT: Duration = Duration::from_secs(10);
 
 /// How many clients those without a session stand for, who are counted together.

@@ -17,7 +17,7 @@ use crate::diagnostic::truncate;
 
 use super::{ConnectionHandler, capability::CapabilityKind, error, session};
 
-/// Says what is wrong with such a request.
+/// The error of such a request.
 pub(crate) fn explain_custom_request(
     server: &ConnectionHandler,
     request: &CustomRequest,

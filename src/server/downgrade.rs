@@ -138,7 +138,7 @@ fn remove_last_modified(annotations: &mut Option<Annotations>) {
 pub(crate) fn downgrade_block(block: ContentBlock, nth: usize, spec_version: SpecVersion) -> ContentBlock {
     let mut block = match block {
         ContentBlock::Audio(audio) if spec_version < SpecVersion::V2025_03_26 => {
-            // A resource has a URI, though nobody can read this one.
+            // A resource needs a URI, even if this one cannot be read.
             let uri = format!("content:audio-{}", nth + 1);
             let (mime_type, blob) = (Some(audio.mime_type), audio.data);
             let bytes = ResourceContents::BlobResourceContents { uri, mime_type, blob, meta: None };
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    const ERAS: [SpecVersion; 5] = [
+    const VERSIONS: [SpecVersion; 5] = [
         SpecVersion::V2024_11_05,
         SpecVersion::V2025_03_26,
         SpecVersion::V2025_06_18,
@@ -196,7 +196,7 @@ mod tests {
     fn keys_come_with_their_version<T: Downgrade + Serialize + DeserializeOwned + Clone>(whole: &Value, since: Since) {
         let whole: T = serde_json::from_value(whole.clone()).unwrap();
         assert_eq!(keys(&serde_json::to_value(&whole).unwrap()), keys_of(since, 4), "the table has every key");
-        for (number, spec_version) in ERAS.into_iter().enumerate() {
+        for (number, spec_version) in VERSIONS.into_iter().enumerate() {
             let mut one = vec![whole.clone()];
             one.downgrade(spec_version);
             assert_eq!(keys(&serde_json::to_value(&one[0]).unwrap()), keys_of(since, number), "{spec_version:?}");

@@ -70,7 +70,7 @@ impl ConnectionHandler {
     ) -> Result<CallOutcome<T>, ErrorData> {
         let mut fresh_call = self.call_context(context, &admitted.snapshot);
         fresh_call.detach = request.detach;
-        // What waited goes on or is refused, also where nothing asks any more.
+        // A waiting call is resumed or refused, even if no entry asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
             return self
                 .run(context, Box::pin(call(request.arguments, fresh_call)))
@@ -151,8 +151,8 @@ fn entry_changed<T>(outcome: &Result<T, Refusal>) -> bool {
     outcome.as_ref().is_err_and(|refusal| refusal.kind == RefusalKind::EntryChanged)
 }
 
-/// What a state is bound to: the server, the method and the entry by their names, and a digest of the arguments, whatever
-/// their order.
+/// The binding of a state: the server, the method and the entry by their names, and a digest of the arguments in any
+/// order.
 fn state_binding(names: &[&str], arguments: Option<&Object>) -> Vec<u8> {
     let mut arguments = Value::Object(arguments.cloned().unwrap_or_default());
     arguments.sort_all_objects();

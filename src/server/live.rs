@@ -16,7 +16,7 @@ use super::{
     request_state::StateSealer, snapshot::CatalogSnapshot, subscription, tasks::Tasks,
 };
 
-/// How a server is served, whatever it serves.
+/// Options of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Whether the catalog may be replaced. Without it no client is promised word of changes.
@@ -79,8 +79,8 @@ impl LiveCatalog {
         LiveCatalog { inner: Arc::new(inner) }
     }
 
-    /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are
-    /// different. Requests under way finish on the catalog that they began with; nobody is waited for.
+    /// Serves `catalog` from now on, tells every session what is due to it, and returns which lists are different.
+    /// Running requests finish on the catalog that they started with, and are not awaited.
     pub fn replace(&self, catalog: Arc<Catalog>) -> Changes {
         let _one_at_a_time = self.inner.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.inner.world.set_program_limit(catalog.limits().programs);

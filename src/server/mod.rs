@@ -135,7 +135,7 @@ impl ConnectionHandler {
     }
 }
 
-/// How long a cancelled call may take to end by itself before it is dropped.
+/// How long a cancelled call may take to end before it is dropped.
 const CANCEL_GRACE: Duration = Duration::from_millis(200);
 
 /// The served state when a subscription request arrived.

@@ -23,8 +23,8 @@ impl<T: Clone> PagedList<T> {
         PagedList { items: items.into(), fingerprint }
     }
 
-    /// Returns the page that the request asks for. A cursor goes on only in the list that it was given for:
-    /// in another one it would skip entries or repeat them.
+    /// Returns the page that the request asks for. A cursor is only valid for the list that it was issued for: another
+    /// would skip or repeat entries.
     pub(crate) fn page(&self, request: Option<PaginatedRequestParams>, size: usize) -> Result<Page<T>, ErrorData> {
         let from = match request.and_then(|request| request.cursor) {
             Some(cursor) => self.parse_cursor(&cursor)?,

@@ -58,7 +58,7 @@ pub(crate) enum UnsealError {
 }
 
 impl StateSealer {
-    /// Seals with the first of `secrets`, or with a key of its own that ends with the process.
+    /// Seals with the first of `secrets`, or with a random key.
     pub(crate) fn new(secrets: &[Vec<u8>]) -> StateSealer {
         let random = SystemRandom::new();
         let mut own = [0; KEY_BYTES];

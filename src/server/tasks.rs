@@ -61,7 +61,7 @@ pub(crate) struct Tasks {
     round_lock: Mutex<()>,
 }
 
-/// One task, with a manager of its own: it is forgotten with it.
+/// One task and its manager.
 struct TaskEntry {
     manager: TaskManager,
     /// When it is forgotten in any case.

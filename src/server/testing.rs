@@ -69,7 +69,7 @@ pub(crate) struct SleepingWorld {
 }
 
 impl SleepingWorld {
-    /// Waits until so many programs are running.
+    /// Waits until this many programs are running.
     pub(crate) async fn wait_for_programs(&self, count: usize) {
         self.sleepers.subscribe().wait_for(|sleepers| *sleepers == count).await.unwrap();
     }

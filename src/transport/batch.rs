@@ -17,7 +17,7 @@ use super::message::MessageFault;
 /// How many messages a batch may hold: all that is answered waits for the last of them.
 pub(super) const MAX_BATCH_MESSAGES: usize = 100;
 
-/// How many bytes the answers to a batch may have in all. They are kept until the last of them is there.
+/// How many bytes the answers to a batch may have. They are kept until all are complete.
 const MAX_BATCH_ANSWER_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The answer to one message of a batch.
@@ -167,7 +167,7 @@ pub(super) fn is_batch(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"[")
 }
 
-/// The messages of a batch, each as it was written.
+/// The raw messages of a batch.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(super) struct BatchMessages<'a>(#[serde(borrow)] pub(super) Vec<&'a RawValue>);

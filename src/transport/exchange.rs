@@ -35,11 +35,11 @@ pub(super) struct Exchange {
 pub(super) enum SentRequest {
     /// A message.
     Message(Box<Read>),
-    /// The messages of a batch, or what is wrong with them.
+    /// The messages of a batch, or their errors.
     Batch(Vec<Result<Read, MessageFault>>),
 }
 
-/// A message that was read, and what is reserved for it. `None` for a notification that is none.
+/// A parsed message and its reservation. `None` for an invalid notification.
 pub(super) struct Read {
     message: Option<Incoming>,
     reservation: Arc<Reservation>,
@@ -212,8 +212,8 @@ impl Exchange {
                     request.request.extensions_mut().insert(self.roots_revision);
                 }
             }
-            JsonRpcMessage::Notification(told) => {
-                if matches!(told.notification, ClientNotification::RootsListChangedNotification(_)) {
+            JsonRpcMessage::Notification(notification) => {
+                if matches!(notification.notification, ClientNotification::RootsListChangedNotification(_)) {
                     self.roots_revision = self.roots_revision.next();
                 }
             }
@@ -241,7 +241,7 @@ impl Exchange {
     }
 }
 
-/// Refuses in a batch what must come by itself: what would begin a session, and what would never be answered.
+/// Refuses requests that cannot be in a batch: one that starts a session, and one that is never answered.
 fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
     match message::parse_envelope(bytes)?.kind {
         MessageKind::Request { method, id } if matches!(&*method, "initialize" | "subscriptions/listen") => {

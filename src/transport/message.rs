@@ -23,7 +23,7 @@ use super::label_limits;
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
 
-/// Why bytes are no message, for the one who sent them.
+/// The JSON-RPC error of an invalid message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MessageFault {
     /// The id of the request, if known.
@@ -75,7 +75,7 @@ impl MessageFault {
     }
 }
 
-/// A message of which no more is read than what kind it is.
+/// A message of which only the kind is parsed.
 pub(super) struct Envelope<'a> {
     pub(super) kind: MessageKind<'a>,
     params: Option<&'a str>,
@@ -332,7 +332,7 @@ pub(super) fn redirect_foreign_method(request: &mut ClientRequest) {
     }
 }
 
-/// Metadata that is none stays where it is, for the handler to see.
+/// Invalid metadata stays in the params, for the handler to report.
 fn custom_request(method: String, mut params: Option<Value>) -> ClientRequest {
     let meta = match params.as_mut().and_then(Value::as_object_mut) {
         Some(params) if params.get("_meta").is_some_and(Value::is_object) => params.shift_remove("_meta"),
@@ -456,7 +456,9 @@ mod tests {
             let ours = parse_envelope(text.as_bytes()).unwrap().parse(text.as_bytes()).unwrap().unwrap();
             let variant = |message: &Incoming| match message {
                 JsonRpcMessage::Request(request) => format!("{:?}", std::mem::discriminant(&request.request)),
-                JsonRpcMessage::Notification(told) => format!("{:?}", std::mem::discriminant(&told.notification)),
+                JsonRpcMessage::Notification(notification) => {
+                    format!("{:?}", std::mem::discriminant(&notification.notification))
+                }
                 other => format!("{:?}", std::mem::discriminant(other)),
             };
             assert_eq!(variant(&ours), variant(&theirs), "{text}");

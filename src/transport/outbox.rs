@@ -71,7 +71,7 @@ struct WritePiece {
 }
 
 impl WritePiece {
-    /// Whether a message may go out with what is there.
+    /// Whether a message may be appended.
     fn accepts(&self, order: WriteOrder) -> bool {
         self.bytes.len() < MAX_WRITE_BYTES && !(self.has_progress && order == WriteOrder::Answer)
     }

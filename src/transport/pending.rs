@@ -40,7 +40,7 @@ struct PendingRequest {
     listens: bool,
 }
 
-/// A request that was cancelled, and goes on until it has noticed.
+/// A cancelled request that may still be running.
 struct CancelledRequest {
     id: RequestId,
     running: Weak<Reservation>,
@@ -48,7 +48,7 @@ struct CancelledRequest {
 }
 
 impl CancelledRequest {
-    /// Whether an answer may still come, which is none to another request of that id.
+    /// Whether a late answer may still arrive, which must not be taken for that of another request with the id.
     fn may_still_answer(&mut self) -> bool {
         if self.running.strong_count() > 0 {
             return true;

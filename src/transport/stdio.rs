@@ -127,8 +127,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for PipeTransp
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        // An answer is taken in any case: there are only as many as were asked for, and no more is asked while the
-        // peer does not read. Word of changes waits, and meanwhile becomes one.
+        // Answers are always taken: there are as many as requests, and no more requests are read while the peer does
+        // not read. Change notifications wait, and are merged meanwhile.
         let delayed = if batch::answered_request(&message).is_none() && self.outbox.is_full() {
             Some(Box::pin(push_when_read(self.outbox.clone(), message)))
         } else {
@@ -238,7 +238,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> PipeTransport<R> {
         None
     }
 
-    /// Reads a line. What is wrong with it is answered here.
+    /// Parses a line, and answers its errors.
     fn receive_line(&mut self, line: Range<usize>) {
         let sent = SentRequest::receive_one(self.lines.get(line), self.exchange.bytes());
         match sent.and_then(|sent| self.exchange.receive(sent, &mut self.inbox)) {
@@ -275,7 +275,7 @@ async fn push_when_read(outbox: Arc<Outbox>, message: TxJsonRpcMessage<RoleServe
     outbox.push(&message, write_order(&message));
 }
 
-/// How many bytes are held.
+/// The sum of reserved bytes.
 fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
     held.into_iter().map(|reservation| reservation.bytes()).sum()
 }
@@ -283,7 +283,7 @@ fn bytes<'r>(held: impl IntoIterator<Item = &'r Arc<Reservation>>) -> u64 {
 fn write_order(message: &TxJsonRpcMessage<RoleServer>) -> WriteOrder {
     match message {
         JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => WriteOrder::Answer,
-        JsonRpcMessage::Notification(told) => match told.notification {
+        JsonRpcMessage::Notification(notification) => match notification.notification {
             ServerNotification::ProgressNotification(_) => WriteOrder::Progress,
             _ => WriteOrder::Any,
         },

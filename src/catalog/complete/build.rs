@@ -19,7 +19,7 @@ use super::{CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};
 /// Actions that talk to the client, which completes while a person types.
 const CLIENT_ACTIONS: &[&str] = &["ask", "progress", "notify"];
 
-/// The sources of an entry's arguments. `None` where something is wrong with one.
+/// Compiles the completion sources of an entry. `None` if one has errors.
 pub(in crate::catalog) fn compile_sources(
     arguments: &Arguments,
     inputs: Option<&Inputs>,
@@ -142,7 +142,7 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
     Some(files)
 }
 
-/// A folder of the pack, which is there.
+/// Resolves an existing folder of the pack.
 fn resolve_folder(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathBuf> {
     let path = compiler.resolve_path(written, written.location)?;
     match compiler.pack.folder.stat(&path) {
@@ -178,7 +178,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
     let select = transpose_checked(from.select.as_ref().map(|select| Selection::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
-        // A source that may not act completes to nothing; its entry loads all the same.
+        // A source without its grants offers no values; its entry still loads.
         None if blocked || not_yet => Some(CompletionSource::Values(Vec::new())),
         None => None,
     }

@@ -28,7 +28,7 @@ use crate::yaml::{Location, Spanned};
 use super::{CompiledResource, ResourceContent};
 
 impl CompiledResource {
-    /// Checks a resource as it was written. `None` where something is wrong with it, or its pack may not act.
+    /// Compiles a resource. `None` if it has errors, or its pack lacks a grant.
     pub(in crate::catalog) fn build(
         written: &Spanned<manifest::Resource>,
         building: EntryBuildContext<'_, '_>,

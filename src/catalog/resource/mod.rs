@@ -35,7 +35,7 @@ use path_values::{PathValues, has_variable};
 /// How large a file may be that is read as a resource.
 const MAX_RESOURCE_BYTES: u64 = 64 << 20;
 
-/// A resource, or a template of resources, that is ready.
+/// A compiled resource or resource template.
 pub(super) struct CompiledResource {
     pub(super) template: UriTemplate,
     pub(super) completions: CompletionSources,
@@ -46,7 +46,7 @@ pub(super) struct CompiledResource {
     size: Option<u64>,
     pub(super) inputs: Inputs,
     content: ResourceContent,
-    /// A digest of what was written.
+    /// A digest of its source.
     pub(super) digest: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) enum ReadOutcome {
 }
 
 impl CompiledResource {
-    /// Its run, where it has one.
+    /// Its run, if any.
     pub(super) fn plan(&self) -> Option<&RunPlan> {
         match &self.content {
             ResourceContent::Run(plan, _) => Some(plan),
@@ -168,7 +168,7 @@ impl CompiledResource {
         }
     }
 
-    /// What its variables are completed by, where that is written.
+    /// Its completion sources.
     pub(super) fn completion_owner(&self) -> CompletionOwner<'_> {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
     }
@@ -179,14 +179,14 @@ impl CompiledResource {
         names.filter(|name| self.completions.contains_key(*name) || self.completes_from_files(name))
     }
 
-    /// Its URI with this value of the one variable that it needs.
+    /// Its URI with this value, if it needs no other variable.
     pub(super) fn uri_with(&self, variable: &str, value: &str) -> Option<String> {
         let mut others = self.template.variables().iter().filter(|other| other.name != variable);
         let alone = others.all(|other| !self.inputs.requires(&other.name));
         alone.then(|| self.template.expand(&|name| (name == variable).then(|| value.to_owned())))
     }
 
-    /// Whether the files that it has are values of the variable.
+    /// Whether its files are values of the variable.
     pub(super) fn completes_from_files(&self, variable: &str) -> bool {
         match &self.content {
             ResourceContent::Root(_) => self.path_variable() == Some(variable),

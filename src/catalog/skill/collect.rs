@@ -193,7 +193,7 @@ impl SkillsDir<'_> {
         }
     }
 
-    /// Holds a skill against the rules and limits, and reads its files. `None` where it is left out.
+    /// Checks a skill, and reads its files. `None` if it is skipped.
     fn check_skill(&self, folder: &str, contents: &mut FileDigests, compiler: &mut Compiler<'_>) -> Option<Object> {
         let path = format!("{folder}/SKILL.md");
         let name = folder.rsplit('/').next().unwrap_or(folder);

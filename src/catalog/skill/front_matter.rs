@@ -12,8 +12,7 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 const MAX_COMPATIBILITY_CHARS: usize = 500;
 
-/// The front matter of the SKILL.md of a folder, whole and as it was written. `None` where the skill breaks a rule, of
-/// which the author is warned.
+/// Parses and checks the front matter of a SKILL.md. `None` if the skill is invalid, with a warning.
 pub(super) fn check_front_matter(file: FileId, folder: &str, compiler: &mut Compiler<'_>) -> Option<Object> {
     let before = compiler.findings.report.diagnostics().len();
     let parsed = parse_front_matter(file, &mut compiler.findings.report);

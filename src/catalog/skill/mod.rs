@@ -71,7 +71,7 @@ impl SkillResource {
     /// Reads it as it is now.
     ///
     /// # Errors
-    /// It is there no longer, or cannot be read.
+    /// It no longer exists, or cannot be read.
     pub(super) fn read(&self, uri: &str, budget: &Budget) -> Result<ResourceAnswer, Refusal> {
         let (body, mime_type) = file::read_body(self.file.at(), MAX_SKILL_BYTES, uri, budget)?;
         let one = AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: None };

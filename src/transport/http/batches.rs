@@ -43,7 +43,7 @@ pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, 
         Some(event) => {
             event_stream::event_stream_response(event_stream::encode_event(&event), reader, http_server.keep_alive, ())
         }
-        // All of it was cancelled, or the session is over.
+        // All requests were cancelled, or the session has ended.
         None => text_response(StatusCode::ACCEPTED, ""),
     }
 }

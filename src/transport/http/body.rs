@@ -47,8 +47,7 @@ impl BodyError {
     }
 }
 
-/// Reads a body to its end, which must arrive `within` so long: the time in which the server has no room for it does not
-/// count.
+/// Reads a body to its end, which must arrive `within` so long: time spent waiting for room does not count.
 pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reservation) -> Result<Bytes, BodyError> {
     let size = body.size_hint();
     if size.lower() > MAX_BODY_BYTES as u64 {

@@ -108,7 +108,7 @@ impl HttpConnection {
         self.task.wake();
     }
 
-    /// Notes that a request is there, with its body.
+    /// Notes that a whole request has arrived.
     pub(super) fn request_arrived(&self) {
         self.enter_phase(Phase::Answer);
     }
@@ -152,7 +152,7 @@ impl HttpConnection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends when it is closed, or its time is over.
+    /// Ends when it is closed or times out.
     fn poll_end(&self, context: &mut Context<'_>, mut sleep: Pin<&mut tokio::time::Sleep>) -> Poll<()> {
         if self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
@@ -170,7 +170,7 @@ impl HttpConnection {
     }
 }
 
-/// Serves a connection until it ends, its time is over, or the server stops and what was asked is answered.
+/// Serves a connection until it ends or times out, or until the server stops and pending requests are answered.
 pub(super) async fn serve<F, A>(stream: TcpStream, connection: Arc<HttpConnection>, stop: CancellationToken, answer: F)
 where
     F: Fn(Arc<HttpConnection>, Request) -> A,

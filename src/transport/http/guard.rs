@@ -27,7 +27,7 @@ pub(super) enum Denied {
 /// change them.
 pub(super) struct AccessGuard {
     hosts: Vec<String>,
-    /// Whether any number will do for a name. A page's own name is none.
+    /// Whether any IP address is accepted as host name.
     allows_any_ip_host: bool,
     origins: Vec<String>,
     /// Whether requests need a token even if the manifest has none.
@@ -47,7 +47,7 @@ impl AccessGuard {
         AccessGuard { origins: own.collect(), allows_any_ip_host: address.ip().is_unspecified(), hosts, needs_token }
     }
 
-    /// Checks what a browser cannot forge. Returns the origin of the page that asks, where one does.
+    /// Checks `Host` and `Origin`, which a web page cannot forge. Returns the origin, if any.
     pub(super) fn check_host_and_origin(
         &self,
         request: &Request,

@@ -85,7 +85,7 @@ pub struct HttpOptions {
     pub max_sessions: usize,
     /// For how long a session without a word or an open stream is kept.
     pub session_idle: Duration,
-    /// How often the client of a session is asked whether it is there.
+    /// How often the client of a session is pinged.
     pub ping: Option<Duration>,
     /// How often a silent stream shows that it is alive.
     pub keep_alive: Duration,
@@ -109,19 +109,19 @@ impl Default for HttpOptions {
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// What should be an address is none.
+    /// The address is invalid.
     #[error("invalid listen address `{listen}`: write `host:port`, such as `127.0.0.1:8080`")]
     InvalidAddress {
         /// What was given.
         listen: String,
     },
-    /// Two things would be served at one path.
+    /// The endpoint conflicts with HTTP+SSE.
     #[error("path `{path}` is reserved for HTTP+SSE: use another `path`, or remove `sse`")]
     PathConflict {
         /// The path of the endpoint.
         path: String,
     },
-    /// Somebody else listens there.
+    /// Another program listens there.
     #[error("address already in use: `{address}`; use port 0 for a free one")]
     AddressInUse {
         /// Where it would have listened.
@@ -143,7 +143,7 @@ pub enum HttpError {
     },
 }
 
-/// An address that is taken, before anything is served there.
+/// A bound address, before it serves.
 #[derive(Debug)]
 pub struct BoundServer {
     listener: TcpListener,
@@ -313,7 +313,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         };
         if is_json(&parts.headers) {
             if batch::is_batch(&bytes) {
-                // Each message in it has a reservation of its own.
+                // Each of its messages has its own reservation.
                 drop(reservation);
                 return batches::answer_batch(http_server, &parts.headers, &bytes).await;
             }

@@ -24,7 +24,7 @@ impl RefusedMessage {
     }
 }
 
-/// Says that there can be no more sessions for now.
+/// The error that the session limit is reached.
 pub(super) fn too_many_sessions(id: Option<RequestId>) -> RefusedMessage {
     let fault = MessageFault::busy(id, "too many sessions; try again later");
     RefusedMessage(StatusCode::SERVICE_UNAVAILABLE, fault)

@@ -47,7 +47,7 @@ pub(super) struct HttpSession {
     state: Mutex<HttpSessionState>,
 }
 
-/// The session is over.
+/// The session has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("session ended")]
 pub(super) struct SessionEnded;
@@ -132,8 +132,7 @@ impl HttpSession {
         state.last_used.elapsed() >= idle
     }
 
-    /// Asks the client whether it is there. False where it did not answer the last time, or has closed its stream and
-    /// not been heard of since.
+    /// Pings the client. False if it did not answer the last ping, or has closed its stream and was silent since.
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
         if !state.streams.standalone().has_reader() {
@@ -305,7 +304,7 @@ impl io::Write for ByteCounter {
 }
 
 impl HttpSessionState {
-    /// Notes that its client is there.
+    /// Notes activity of the client.
     fn note_activity(&mut self) {
         self.last_used = Instant::now();
         self.presence.note_message();

@@ -36,7 +36,7 @@ impl Transport<RoleServer> for SessionTransport {
         }
     }
 
-    /// When the session is over, every request that is under way is cancelled: rmcp would wait for their answers.
+    /// After the end of the session every pending request is cancelled: rmcp would wait for their answers.
     async fn receive(&mut self) -> Option<Incoming> {
         if !self.session.end_token().is_cancelled() {
             tokio::select! {

@@ -133,7 +133,7 @@ impl Sessions {
         }
     }
 
-    /// Asks clients whether they are there, and ends the sessions of those who are not, for ever.
+    /// Pings clients, and ends the sessions of those that do not answer; never returns.
     pub(super) async fn ping_clients(&self) {
         let mut catalogs = self.live.subscribe();
         let mut last = Instant::now();
@@ -172,7 +172,7 @@ impl Sessions {
 /// How long a client may take to initialize before its session may be evicted.
 const INITIALIZE_GRACE: Duration = Duration::from_secs(1);
 
-/// More than so many sessions that have not begun are no crowd of clients that are about to: the oldest makes room.
+/// Above this number of uninitialized sessions the oldest is evicted at once.
 const MAX_UNINITIALIZED: usize = 64;
 
 /// The session that has not begun for longest, where it may be ended for another one.
@@ -249,7 +249,7 @@ impl SessionManager for Sessions {
     }
 }
 
-/// Waits until it is time; for ever where there is none.
+/// Sleeps until an instant, or forever without one.
 async fn sleep_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,

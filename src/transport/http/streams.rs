@@ -131,7 +131,7 @@ impl SessionStreams {
                 N::ProgressNotification(progress) => {
                     self.stream_of_progress.get(&progress.params.progress_token).copied()
                 }
-                // Where the request that asked was cancelled, its stream is over already.
+                // If the asking request was cancelled, its stream has ended.
                 N::CancelledNotification(cancelled) => {
                     let number = cancelled.params.request_id.as_ref().and_then(|id| self.stream_of_question.remove(id));
                     number.filter(|number| !self.finished.contains(number))
