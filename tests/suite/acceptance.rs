@@ -222,12 +222,12 @@ fn a_manifest_that_listens_to_everybody_without_a_token_is_warned_of() {
         let folder = TestFolder::with_manifest(&prompt(&format!("http: {{ listen: {listen} }}\n")));
         let checked = run_folio(folder.path(), &["check", "--strict", "--format", "lines"]);
         assert_eq!(checked.code, Some(i32::from(warned)), "{listen}: {checked:?}");
-        assert_eq!(checked.out.contains("can be reached from other machines"), warned, "{listen}: {checked:?}");
+        assert_eq!(checked.out.contains("is reachable from other machines"), warned, "{listen}: {checked:?}");
     }
     let token = with_token("FOLIO_A").replace("http: {", "http: { listen: 0.0.0.0:8080,");
     let folder = TestFolder::with_manifest(&token);
     let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
-    assert!(!checked.out.contains("can be reached"), "{checked:?}");
+    assert!(!checked.out.contains("is reachable"), "{checked:?}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn reload_without_token_on_public_address_is_refused() {
         assert_eq!((status(&server, "", &[]), status(&server, "the-first-token-1", &[])), (401, 200));
     }
     let said = server.log.text();
-    assert!(said.contains("can be reached from other machines") && said.contains("--insecure"), "{said}");
+    assert!(said.contains("is reachable from other machines") && said.contains("--insecure"), "{said}");
     assert!(said.contains("`FOLIO_C` is not set"), "{said}");
     let careless = started(&folder).flag("--http=0.0.0.0:0").flag("--insecure");
     folder.write("folio.yaml", with_token("FOLIO_A"));
@@ -314,7 +314,10 @@ fn token_from_unset_variable_is_refused_on_loopback() {
         wait_until("the report", || server.log.text().contains("is not set"));
         let said = server.log.text();
         assert_eq!(status.code(), Some(1), "{value:?}: {said}");
-        assert!(said.contains("error[unset]: `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"), "{said}");
+        assert!(
+            said.contains("error[unset]: variable `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"),
+            "{said}"
+        );
     };
     [None, Some(""), Some("  "), Some("${FOLIO_A}")].into_iter().for_each(refused);
     // Nobody asks for it over a pipe.

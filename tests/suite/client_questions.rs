@@ -1167,7 +1167,7 @@ fn request_state_is_bound_to_server_name() {
     let answers = || json!({ "n": accept(json!({ "n": "7" })) });
     let refused = round(&theirs.1.client_with(SESSIONLESS_VERSION, all()), "same", json!({}), (answers(), &state));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
-    assert!(refused["error"]["message"].as_str().unwrap().contains("not one of this call"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not of this call"), "{refused}");
     let answer = round(&again.1.client_with(SESSIONLESS_VERSION, all()), "same", json!({}), (answers(), &state));
     assert_eq!(text(&answer["result"]), "7", "{answer}");
 }

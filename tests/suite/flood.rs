@@ -395,7 +395,7 @@ fn full_server_evicts_longest_waiting_connection() {
     let server = folder.http();
     let mut halves: Vec<TcpStream> = (0..4).map(|_| begin(&server, &head(&server, "", 3)).unwrap()).collect();
     assert_eq!(server.sessionless().call_text("small", json!({})), "fine");
-    server.log.wait_for_line(0, |line| line.contains("all 4 connections are in use"));
+    server.log.wait_for_line(0, |line| line.contains("connection limit reached"));
     let closed = |socket: &mut TcpStream| match socket.read(&mut [0; 8]) {
         Ok(count) => count == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
