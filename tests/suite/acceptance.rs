@@ -324,7 +324,7 @@ fn token_from_unset_variable_is_refused_on_loopback() {
     assert_eq!(folder.serve_command().stdio().sessionless().names("prompts"), ["p"]);
     let checked = run_folio(folder.path(), &["check", "--format", "lines"]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
-    assert!(checked.out.contains("folio.yaml:6:16: note: `FOLIO_A` is not set"), "{checked:?}");
+    assert!(checked.out.contains("folio.yaml:6:16: note: variable `FOLIO_A` is not set"), "{checked:?}");
     let default = with_token("FOLIO_A").replace("FOLIO_A: { secret: true }", "FOLIO_A: { default: \"${FOLIO_X}\" }");
     folder.write("folio.yaml", default);
     refused(None);

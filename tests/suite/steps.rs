@@ -307,7 +307,7 @@ fn invalid_step_is_refused_at_load() {
         ("{ id: a, sleep: 1s }, { id: a, sleep: 1s }", "a second step is named `a`"),
         ("{ fail: over }, { sleep: 1s }", "can never be taken"),
         ("{ id: result, sleep: 1s }", "`result` is taken"),
-        ("{ tool: t }", "itself"),
+        ("{ tool: t }", "cyclic run"),
         ("{ tool: nobody }", "nobody"),
         ("{ fail: { message: m, code: -32601 } }", "not a code of your own"),
     ] {
