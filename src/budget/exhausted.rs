@@ -11,18 +11,18 @@ const MIB: u64 = 1 << 20;
 pub enum Exhausted {
     /// It does too much.
     #[error(
-        "this takes too much work: more than {} MiB would be read and written; send less, or ask for less at once",
+        "work limit exceeded: more than {} MiB read and written; send or request less",
         MAX_WORK / MIB
     )]
     Work,
     /// It holds too much.
     #[error(
-        "this takes too much memory: more than {} MiB would be held at once; send less, or ask for less at once",
+        "memory limit exceeded: more than {} MiB held at once; send or request less",
         MAX_MEMORY / MIB
     )]
     Memory,
     /// Its time is over.
-    #[error("it did not end within {after:?}")]
+    #[error("timed out after {after:?}")]
     Time {
         /// How long it might take.
         after: Duration,
@@ -34,6 +34,6 @@ pub enum Exhausted {
     #[error("the server is busy with other calls; try again later")]
     Busy,
     /// It is to be done elsewhere, from the beginning.
-    #[error("this takes too long where it is done")]
+    #[error("needs a blocking thread")]
     NeedsBlockingThread,
 }

@@ -62,7 +62,7 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
     let Some(ui) = meta.get("ui") else { return };
     let mut warn = |pointer: &str, words: &str, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, words).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, words).help(help);
     };
     if !ui.is_object() {
         warn("/_meta/ui", "`ui` is no map", "write `ui: { resourceUri: \"ui://…\" }`");
@@ -75,7 +75,7 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
 
 fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
     let mut warn = |words: String, help: &str| {
-        findings.report.warning(Code::Client, place, words).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, words).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("`resourceUri` is no `ui://` URI".to_owned(), "such as `ui://desk/board`");
@@ -97,7 +97,7 @@ fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, words: String, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, words).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, words).help(help);
     };
     if !uri.starts_with("ui://") {
         warn(

@@ -28,7 +28,10 @@ pub(super) fn warn_of_client_limits(
                 "`mcp__{}__{}` has {whole} letters, and some clients cut names at {MAX_CLIENT_TOOL_NAME_CHARS}",
                 server.name, tool.name
             );
-            findings.report.warning(Code::Client, place.span(), words).help("shorten the server's name or the tool's");
+            findings
+                .report
+                .warning(Code::ClientCompatibility, place.span(), words)
+                .help("shorten the server's name or the tool's");
         }
     }
     if lists.tools.len() > MAX_CLIENT_TOOLS {
@@ -38,7 +41,7 @@ pub(super) fn warn_of_client_limits(
         );
         findings
             .report
-            .warning(Code::Client, at.span(), words)
+            .warning(Code::ClientCompatibility, at.span(), words)
             .help("split the server, or turn tools into prompts or resources");
     }
 }

@@ -308,7 +308,11 @@ fn bearer_token(
         // That a variable is required and not set is said where it is declared.
         if !pack.unset_variables.contains(name) {
             compiler
-                .note(Code::Unset, written.location, format!("`{name}` is not set: without a token anybody may ask"))
+                .note(
+                    Code::UnsetVariable,
+                    written.location,
+                    format!("`{name}` is not set: without a token anybody may ask"),
+                )
                 .help("set it where the server is started; `serve --http` refuses to start without it")
                 .forbid(Purpose::Http);
         }

@@ -314,7 +314,11 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     }
     if written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler
-            .warning(Code::Client, written.location, "this tool has no `description`: models choose tools by it")
+            .warning(
+                Code::ClientCompatibility,
+                written.location,
+                "this tool has no `description`: models choose tools by it",
+            )
             .help("say what it does, in a sentence");
     }
 }

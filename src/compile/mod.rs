@@ -101,9 +101,11 @@ impl<'a> Compiler<'a> {
         match normalize(&joined.to_string_lossy()) {
             Ok(path) if !absolute => Some(path),
             _ => {
-                let what = if absolute { "an absolute path" } else { "a path that leaves the pack's folder" };
-                self.error(Code::Outside, at, format!("`{written}` is {what}"))
-                    .help("paths are relative to the file that writes them, and stay in its pack");
+                let message = match absolute {
+                    true => format!("absolute path `{written}`"),
+                    false => format!("path `{written}` escapes the pack folder"),
+                };
+                self.error(Code::PathEscape, at, message).help("write a path relative to this file, inside its pack");
                 None
             }
         }
@@ -117,8 +119,12 @@ impl<'a> Compiler<'a> {
         if given || self.pack.grants == Grants::All {
             return Some(());
         }
-        self.error(Code::Outside, at, format!("`{name}` is this pack's own, and may not name a folder for it"))
-            .help(format!("hand it over where the pack is taken in: `env: {{ {name}: … }}`"));
+        self.error(
+            Code::PathEscape,
+            at,
+            format!("variable `{name}` is set by the pack itself and must not name a folder"),
+        )
+        .help(format!("pass it from the importer: `env: {{ {name}: … }}`"));
         None
     }
 
@@ -144,7 +150,7 @@ impl<'a> Compiler<'a> {
         self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
         match self.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => {
-                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("name a file");
+                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("write the path of a file");
                 None
             }
             Ok(_) => Some(path),
@@ -159,7 +165,7 @@ impl<'a> Compiler<'a> {
         let near = self.similar_file(written);
         let code = match error {
             FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
-            FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::Outside,
+            FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::PathEscape,
             FileError::TooLarge { .. } => Code::TooLarge,
             _ => Code::Unreadable,
         };
@@ -191,7 +197,7 @@ impl<'a> Compiler<'a> {
     /// The path that `{ file: … }` at `at` names; reports where it names none.
     pub fn file_path<'f>(&mut self, file: &'f FileRef, at: Location) -> Option<&'f Spanned<String>> {
         if file.file.is_none() {
-            self.error(Code::MissingKey, at, "expected a text or `{ file: … }`");
+            self.error(Code::MissingKey, at, "expected a string or `{ file: … }`");
         }
         file.file.as_ref()
     }

@@ -49,7 +49,7 @@ impl Compiler<'_> {
             let Some(instead) = self.suggest_template(&variable, dollars) else { continue };
             let span = self.span_within(text.location, variable.range.clone());
             let declared = instead.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
-            let words = format!("`{}` stays as it is: no shell reads it", text.get(variable.range).unwrap_or_default());
+            let words = format!("shell variable `{}` is not expanded", text.get(variable.range).unwrap_or_default());
             let fault = self.warning(Code::Unused, span, words);
             if declared || !instead.starts_with("{{env.") {
                 fault.help(format!("write `{instead}`")).fix(span, instead);

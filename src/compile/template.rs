@@ -65,8 +65,8 @@ impl Compiler<'_> {
             let [name] = path.as_slice() else { continue };
             if is_helper_without_arguments(name) && self.argument_locations.contains_key(name) {
                 let span = self.span_within(text.location, range);
-                self.warning(Code::BadName, span, format!("`{name}` is the argument here, and also a helper"))
-                    .help(format!("write `{{{{arguments.{name}}}}}`, or give the argument another name"));
+                self.warning(Code::BadName, span, format!("ambiguous name `{name}`: argument and helper"))
+                    .help(format!("write `{{{{arguments.{name}}}}}`, or rename the argument"));
             }
         }
     }
@@ -106,17 +106,17 @@ impl Compiler<'_> {
         match exposure {
             Exposure::Client => {
                 _ = self
-                    .error(Code::Secret, at, format!("{secret}, and a client can read what is written here"))
-                    .help("a secret belongs into `auth`, `headers`, a body, `stdin`, or a step's `env`")
+                    .error(Code::Secret, at, format!("{secret} is exposed to clients"))
+                    .help("use it in `auth`, `headers`, a body, `stdin` or a step's `env`")
             }
             Exposure::CommandLine => {
                 _ = self
                     .warning(
                         Code::Secret,
                         at,
-                        format!("{secret}, and other users of the machine can read command lines"),
+                        format!("{secret} is exposed to other users of the machine, who can read command lines"),
                     )
-                    .help("hand it over in `env` or `stdin`")
+                    .help("pass it in `env` or `stdin`")
             }
             Exposure::Private | Exposure::Variable => {}
         }
@@ -129,11 +129,10 @@ impl Compiler<'_> {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;
             let (span, used_at) = self.spans_of(altered.place.clone(), at);
-            let message = format!("{secret}, and what `{helper}` makes of it could not be recognised and hidden");
+            let message = format!("{secret} cannot be redacted after `{helper}` changes it");
             let diagnostic = self.error(Code::Secret, span, message);
-            diagnostic.help(format!(
-                "hand it over without `{helper}`, or declare what is needed as a secret variable of its own"
-            ));
+            diagnostic
+                .help(format!("use it without `{helper}`, or declare the changed value as its own secret variable"));
             if let Some(used_at) = used_at {
                 diagnostic.note(used_at, "used here");
             }
@@ -144,8 +143,8 @@ impl Compiler<'_> {
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
         let env = &self.pack.env;
         reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
-            Some(name) => env.is_secret(name).then(|| format!("`{name}` is a secret")),
-            None => env.has_secrets().then(|| "`env` holds a secret".to_owned()),
+            Some(name) => env.is_secret(name).then(|| format!("secret `{name}`")),
+            None => env.has_secrets().then(|| "`env` with its secrets".to_owned()),
         })
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::sanitize::one_line;
-use super::{Diagnostic, Report, Severity, snippet};
+use super::{Diagnostic, Report, Severity, count_noun, snippet};
 
 /// The forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,14 +74,8 @@ pub fn summary(report: &Report) -> String {
     let [errors, warnings, _] = counts.map(|(severity, _)| count(severity));
     let nothing = if errors + warnings == 0 { Some("no errors, no warnings".to_owned()) } else { None };
     let counted = counts.iter().map(|(severity, noun)| (count(*severity), noun)).filter(|(count, _)| *count > 0);
-    let parts: Vec<String> =
-        nothing.into_iter().chain(counted.map(|(count, noun)| self::count_noun(count, noun))).collect();
+    let parts: Vec<String> = nothing.into_iter().chain(counted.map(|(count, noun)| count_noun(count, noun))).collect();
     parts.join(", ")
-}
-
-fn count_noun(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 /// Renders one fault as a line of [`render_lines`].

@@ -22,7 +22,7 @@ fn codes_are_kebab_case_unique_and_explained() {
     let mut seen = HashSet::new();
     for code in Code::ALL {
         let text = code.as_str();
-        assert!(seen.insert(text), "`{text}` stands twice");
+        assert!(seen.insert(text), "duplicate code `{text}`");
         let kebab = text.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()));
         assert!(kebab, "`{text}` is not kebab-case");
         assert!(code.explanation().trim().ends_with('.'), "`{text}` is not explained in a sentence");
@@ -59,13 +59,13 @@ fn notes_join_the_snippet_or_get_their_own() {
         .error(
             Code::Duplicate,
             Span::new(second.file, second.start as usize, second.start as usize + 1),
-            "`a` stands twice",
+            "duplicate key `a`",
         )
         .note(first, "first here")
         .note(Span::new(other, 9, 10), "and here")
         .help("give one of them another name");
     let expected = "\
-error[duplicate]: `a` stands twice
+error[duplicate]: duplicate key `a`
  --> folio.yaml:4:3
   |
 2 |   a: 1

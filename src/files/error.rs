@@ -5,13 +5,13 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Nothing of that name exists.
-    #[error("there is no `{path}`")]
+    #[error("no such file or folder: `{path}`")]
     NotFound {
         /// The relative path.
         path: String,
     },
     /// The path, or a link on its way, leaves the folder.
-    #[error("`{path}` leaves its folder")]
+    #[error("path `{path}` escapes its folder")]
     EscapesFolder {
         /// The relative path.
         path: String,
@@ -35,7 +35,7 @@ pub enum FileError {
         path: String,
     },
     /// The file holds more than was asked for.
-    #[error("`{path}` holds {size} bytes, and at most {limit} are read")]
+    #[error("file `{path}` is too large: {size} bytes, limit {limit}")]
     TooLarge {
         /// The relative path.
         path: String,
@@ -45,7 +45,7 @@ pub enum FileError {
         size: u64,
     },
     /// A walk met more than it may.
-    #[error("there are more than {limit} {what}")]
+    #[error("too many {what}: limit {limit}")]
     TooMany {
         /// How many were allowed.
         limit: usize,
@@ -53,13 +53,13 @@ pub enum FileError {
         what: &'static str,
     },
     /// The system does not let us.
-    #[error("`{path}` may not be read: permission denied")]
+    #[error("permission denied: `{path}`")]
     Denied {
         /// The relative path.
         path: String,
     },
     /// The name is none that a folder could hold.
-    #[error("`{path}` is no path of a folder: {why}")]
+    #[error("invalid path `{path}`: {why}")]
     BadName {
         /// The path; of an absolute one only the last part.
         path: String,
@@ -67,7 +67,7 @@ pub enum FileError {
         why: &'static str,
     },
     /// Anything else that the system says.
-    #[error("`{path}` cannot be read: {}", source.kind())]
+    #[error("cannot read `{path}`: {}", source.kind())]
     Other {
         /// The relative path.
         path: String,

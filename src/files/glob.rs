@@ -114,21 +114,21 @@ fn normalize_patterns(patterns: &[&str], excluded: bool) -> Result<Vec<String>, 
 /// Resolves `.` and `..`, so that a pattern can be compared with the plain spelling of a path.
 fn normalize_pattern(pattern: &str) -> Result<String, &'static str> {
     if pattern.is_empty() {
-        return Err("a pattern may not be empty");
+        return Err("empty pattern");
     }
     if pattern.len() > MAX_PATTERN_BYTES {
-        return Err("a pattern may not be longer than 1024 bytes");
+        return Err("pattern exceeds 1024 bytes");
     }
     if pattern.starts_with('/') {
-        return Err("a pattern may not be absolute");
+        return Err("absolute pattern");
     }
     let mut parts: Vec<&str> = Vec::new();
     for part in pattern.split('/') {
         match part {
             "" | "." => {}
             ".." => match parts.pop() {
-                None => return Err("the pattern leaves its folder"),
-                Some(last) if last.contains(is_special) => return Err("`..` may not follow a wildcard"),
+                None => return Err("pattern escapes its folder"),
+                Some(last) if last.contains(is_special) => return Err("`..` after a wildcard"),
                 Some(_) => {}
             },
             _ => parts.push(part),

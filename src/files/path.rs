@@ -12,10 +12,10 @@ pub fn normalize(relative: &str) -> Result<PathBuf, FileError> {
 /// The one spelling of a relative path: its parts joined with `/`, empty for the folder itself.
 pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError> {
     let Some(text) = relative.to_str() else {
-        return Err(bad_name(&relative.to_string_lossy(), "it is no UTF-8"));
+        return Err(bad_name(&relative.to_string_lossy(), "not UTF-8"));
     };
     if text.contains('\0') {
-        return Err(bad_name(&text.replace('\0', "\u{fffd}"), "it holds a NUL"));
+        return Err(bad_name(&text.replace('\0', "\u{fffd}"), "contains a NUL byte"));
     }
     let mut parts: Vec<&str> = Vec::new();
     for component in relative.components() {
@@ -24,7 +24,7 @@ pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError>
             Component::Normal(part) => parts.extend(part.to_str()),
             Component::ParentDir if parts.pop().is_some() => {}
             Component::ParentDir => return Err(FileError::EscapesFolder { path: text.to_owned() }),
-            Component::RootDir | Component::Prefix(_) => return Err(bad_name(text, "it is absolute")),
+            Component::RootDir | Component::Prefix(_) => return Err(bad_name(text, "absolute path")),
         }
     }
     Ok(parts.join("/"))

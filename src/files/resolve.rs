@@ -12,17 +12,17 @@ pub enum RootPathError {
     #[error("must be an absolute path or a `file:` URI")]
     NotAbsolute,
     /// It holds `..`, which means one thing as text and another behind a link.
-    #[error("must not hold `..`")]
+    #[error("must not contain `..`")]
     ParentDir,
     /// What is there cannot be followed to its end: a link without its target, a circle of links, a file in the place of
     /// a folder, or a folder that may not be looked into.
-    #[error("leads through a link or a folder that cannot be followed")]
+    #[error("cannot be resolved (dangling link, link loop or unreadable folder)")]
     Unresolved,
     /// It lies elsewhere.
     #[error("must be inside one of the client's roots")]
     OutsideRoots,
     /// What it leads to has a name that is no UTF-8.
-    #[error("leads to a name that is not UTF-8")]
+    #[error("resolves to a path that is not UTF-8")]
     NotUtf8,
 }
 

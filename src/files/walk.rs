@@ -63,7 +63,7 @@ pub(super) fn walk(tree: &dyn FolderBackend, globs: &Globs, limit: usize) -> Res
             listed => listed?,
         }
         check_limit(walk.found.files.len(), limit, "matching files")?;
-        check_limit(walk.seen, MAX_WALKED_NAMES, "files to look at")?;
+        check_limit(walk.seen, MAX_WALKED_NAMES, "files")?;
         walk.found.folders.push(here.folder);
     }
     let mut found = walk.found;

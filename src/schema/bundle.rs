@@ -73,7 +73,7 @@ struct Bundler<'r> {
 pub(super) fn build_bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<SchemaBundle, Vec<SchemaError>> {
     let fault = |message: String| vec![SchemaError { pointer: String::new(), message, help: None }];
     if !check::has_depth_within(json, 2 * MAX_DEPTH) {
-        return Err(fault(format!("the schema nests deeper than {MAX_DEPTH} levels")));
+        return Err(fault(format!("schema nesting exceeds {MAX_DEPTH} levels")));
     }
     let root = SchemaDocument { path: String::new(), json: Arc::new(json.clone()) };
     let mut gathering = Bundler {
@@ -102,11 +102,11 @@ impl Bundler<'_> {
     fn visit_all(&mut self) {
         while let Some(visit) = self.queue.pop_front() {
             if visit.depth > MAX_DEPTH {
-                self.push_error(&visit, "", format!("schemas nest deeper than {MAX_DEPTH} levels"), None);
+                self.push_error(&visit, "", format!("schema nesting exceeds {MAX_DEPTH} levels"), None);
                 return;
             }
             if self.seen.len() > MAX_SUBSCHEMAS {
-                self.push_error(&visit, "", format!("there are more than {MAX_SUBSCHEMAS} schemas in it"), None);
+                self.push_error(&visit, "", format!("schema has more than {MAX_SUBSCHEMAS} subschemas"), None);
                 return;
             }
             self.visit(&visit);
@@ -162,7 +162,7 @@ impl Bundler<'_> {
         self.edges.add(&visit.node, &to, at.clone());
         if to.0 != 0 {
             if visit.node.0 == 0 && !visit.base.is_empty() {
-                let message = "a file cannot be referred to from inside a schema with an `$id` of its own".to_owned();
+                let message = "unsupported reference to a file from a schema with its own `$id`".to_owned();
                 return self.push_error(visit, &format!("/{keyword}"), message, None);
             }
             self.links.push(FileReference { from: visit.node.clone(), keyword, to: to.clone() });
@@ -213,14 +213,14 @@ impl Bundler<'_> {
         }
         let Some(json) = (self.refs)(&path) else { return Err(missing_document(&path)) };
         if !check::has_depth_within(&json, 2 * MAX_DEPTH) {
-            return Err((format!("{} nests deeper than {MAX_DEPTH} levels", describe::quote_name(&path)), None));
+            return Err((format!("nesting of {} exceeds {MAX_DEPTH} levels", describe::quote_name(&path)), None));
         }
         if let Some(draft) = json.get("$schema").and_then(Value::as_str)
             && keyword::draft_from_uri(draft) != Some(self.draft)
         {
             let message =
-                format!("{} is of another draft: {}", describe::quote_name(&path), describe::quote_name(draft));
-            return Err((message, Some("give both the same `$schema`".to_owned())));
+                format!("mismatched draft of {}: {}", describe::quote_name(&path), describe::quote_name(draft));
+            return Err((message, Some("use the same `$schema` in both".to_owned())));
         }
         self.documents.push(SchemaDocument { path, json: Arc::new(json) });
         Ok(self.documents.len() - 1)
@@ -352,16 +352,19 @@ fn unresolved_reference(json: &Value, reference: &str, fragment: &str) -> Messag
     let beside = pointer::get(json, pointer::parent(&fragment)).and_then(Value::as_object);
     let near = beside.and_then(|map| nearest(&wanted, map.keys().map(String::as_str)));
     let help = near.map(|near| format!("did you mean `{}`?", pointer::join(pointer::parent(&fragment), near)));
-    (format!("{} leads nowhere", describe::quote_name(reference)), help)
+    (format!("unresolved reference {}", describe::quote_name(reference)), help)
 }
 
 fn missing_document(path: &str) -> MessageAndHelp {
     let name = describe::quote_name(path);
     if has_scheme(path) {
-        let help = "save it as a file of the pack, and refer to it by its path".to_owned();
-        return (format!("{name} would have to be fetched, and schemas are never fetched"), Some(help));
+        let help = "schemas are never fetched; save it as a file in the pack and refer to its path".to_owned();
+        return (format!("unsupported remote reference {name}"), Some(help));
     }
-    (format!("there is no schema {name}"), Some("a path is relative to the file that writes it".to_owned()))
+    (
+        format!("schema file {name} not found"),
+        Some("paths are relative to the file that contains the reference".to_owned()),
+    )
 }
 
 fn has_scheme(uri: &str) -> bool {

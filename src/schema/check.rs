@@ -5,7 +5,7 @@
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::nearest;
+use crate::diagnostic::{nearest, quote_names};
 
 use super::keyword::{KeywordValue, draft_from_uri, find_keyword};
 use super::{describe, pointer};
@@ -67,7 +67,7 @@ pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<KeywordError> 
         other => {
             vec![KeywordError::new(
                 "",
-                format!("a schema is an object, or true or false, not {}", describe::describe_value(other)),
+                format!("invalid schema: {}, expected an object or a boolean", describe::describe_value(other)),
             )]
         }
     }
@@ -94,7 +94,7 @@ impl KeywordCheck<'_> {
                 if value.is_array() { self.names(tail, value) } else { Vec::new() }
             }),
             KeywordValue::Types => self.types(),
-            KeywordValue::Count => self.error_unless(is_count(self.value), "a whole number of 0 or more"),
+            KeywordValue::Count => self.error_unless(is_count(self.value), "a non-negative integer"),
             KeywordValue::Limit if self.draft == Draft::Draft4 => {
                 self.error_unless(self.value.is_boolean(), "true or false")
             }
@@ -117,7 +117,7 @@ impl KeywordCheck<'_> {
     fn unexpected(&self, takes: &str) -> KeywordError {
         KeywordError::new(
             &self.tail,
-            format!("`{}` takes {takes}, not {}", self.name, describe::describe_value(self.value)),
+            format!("invalid `{}`: {}, expected {takes}", self.name, describe::describe_value(self.value)),
         )
     }
 
@@ -136,7 +136,7 @@ impl KeywordCheck<'_> {
     fn schema_or_list(&self) -> Vec<KeywordError> {
         match (self.value, self.draft) {
             (Value::Array(_), Draft::Draft202012) => {
-                let help = "schemas by position stand in `prefixItems`; `items` is for all that follow";
+                let help = "write schemas by position in `prefixItems`; `items` applies to the rest";
                 vec![self.unexpected("one schema").help(Some(help.to_owned()))]
             }
             (Value::Array(_), _) => Vec::new(),
@@ -162,8 +162,10 @@ impl KeywordCheck<'_> {
                 for (index, value) in list.iter().enumerate() {
                     let tail = format!("{}/{index}", self.tail);
                     if list.iter().take(index).any(|earlier| earlier == value) {
-                        mistakes
-                            .push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(value))));
+                        mistakes.push(KeywordError::new(
+                            tail,
+                            format!("duplicate value {}", describe::describe_value(value)),
+                        ));
                     } else if let Value::String(name) = value {
                         mistakes.extend(unknown_type(&tail, name));
                     } else {
@@ -184,10 +186,10 @@ impl KeywordCheck<'_> {
     }
 
     fn text(&self) -> Vec<KeywordError> {
-        let Some(text) = self.value.as_str() else { return vec![self.unexpected("a text")] };
+        let Some(text) = self.value.as_str() else { return vec![self.unexpected("a string")] };
         if self.name == "$schema" && draft_from_uri(text).is_none() {
-            let message = format!("the draft {} is not supported", describe::quote_name(text));
-            let help = "leave `$schema` out for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are known";
+            let message = format!("unsupported `$schema` {}", describe::quote_name(text));
+            let help = "remove `$schema` for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are supported";
             return vec![KeywordError::new(&self.tail, message).help(Some(help.to_owned()))];
         }
         Vec::new()
@@ -197,19 +199,21 @@ impl KeywordCheck<'_> {
         let Some(list) = value.as_array() else {
             let mistake = KeywordError::new(
                 tail,
-                format!("`{}` takes a list of names, not {}", self.name, describe::describe_value(value)),
+                format!("invalid `{}`: {}, expected a list of names", self.name, describe::describe_value(value)),
             );
-            let help = "it stands beside `properties` and lists the names of those that must be there";
+            let help = "`required` is a list of property names beside `properties`";
             return vec![mistake.help((self.name == "required").then(|| help.to_owned()))];
         };
         let mut mistakes = Vec::new();
         for (index, name) in list.iter().enumerate() {
             let tail = format!("{tail}/{index}");
             if !name.is_string() {
-                mistakes
-                    .push(KeywordError::new(tail, format!("a name is a text, not {}", describe::describe_value(name))));
+                mistakes.push(KeywordError::new(
+                    tail,
+                    format!("invalid name: {}, expected a string", describe::describe_value(name)),
+                ));
             } else if list.iter().take(index).any(|earlier| earlier == name) {
-                mistakes.push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(name))));
+                mistakes.push(KeywordError::new(tail, format!("duplicate value {}", describe::describe_value(name))));
             }
         }
         mistakes
@@ -219,7 +223,7 @@ impl KeywordCheck<'_> {
         match self.value.as_array() {
             None => vec![self.unexpected("a list of values")],
             Some(list) if list.is_empty() => {
-                vec![KeywordError::new(&self.tail, "an empty `enum` allows no value at all")]
+                vec![KeywordError::new(&self.tail, "empty `enum` allows no value")]
             }
             Some(_) => Vec::new(),
         }
@@ -233,7 +237,7 @@ fn is_count(value: &Value) -> bool {
 
 fn not_a_type(tail: String, value: &Value) -> KeywordError {
     let help = value.is_null().then(|| "write the type in quotes: `\"null\"`".to_owned());
-    KeywordError::new(tail, format!("{} is not the name of a type", describe::describe_value(value))).help(help)
+    KeywordError::new(tail, format!("invalid type: {}", describe::describe_value(value))).help(help)
 }
 
 fn unknown_type(tail: &str, name: &str) -> Option<KeywordError> {
@@ -250,7 +254,7 @@ fn unknown_type(tail: &str, name: &str) -> Option<KeywordError> {
         "none" | "nil" => Some("null"),
         _ => nearest(name, TYPES.iter().copied()),
     };
-    let message = format!("{} is not a type; the types are {}", describe::quote_name(name), TYPES.join(", "));
+    let message = format!("unknown type {}, expected one of {}", describe::quote_name(name), quote_names(TYPES));
     Some(KeywordError::new(tail, message).help(meant.map(|meant| format!("did you mean `{meant}`?"))))
 }
 

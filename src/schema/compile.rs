@@ -114,12 +114,10 @@ impl Schema {
     /// It takes more to tell than the call may use.
     pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
         if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
-            return Ok(vec![root_violation(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))]);
+            return Ok(vec![root_violation(format!("nesting of the value exceeds {MAX_VALUE_DEPTH} levels"))]);
         }
         let Some(compiled) = self.validator() else {
-            return Ok(vec![root_violation(
-                "the value cannot be checked: its schema could not be compiled".to_owned(),
-            )]);
+            return Ok(vec![root_violation("cannot validate the value: its schema failed to compile".to_owned())]);
         };
         budget.run_repeatable(|| self.judged(compiled, value, budget))?
     }
@@ -130,7 +128,7 @@ impl Schema {
             Ok(false) => self.explain(compiled, value, budget),
             Err(LimitExceeded::Budget(why)) => Err(why),
             Err(LimitExceeded::Checks) => Ok(vec![root_violation(
-                "the value takes too much work to check: it nests too deeply for its schema".to_owned(),
+                "validation limit exceeded: the value is too deeply nested for its schema".to_owned(),
             )]),
         }
     }
@@ -145,7 +143,7 @@ impl Schema {
             Ok(violations) => Ok(violations),
             Err(LimitExceeded::Budget(why)) => Err(why),
             Err(LimitExceeded::Checks) => Ok(vec![root_violation(
-                "the value does not fit its schema, and nests too deeply to say where".to_owned(),
+                "the value does not match its schema, and is too deeply nested to locate the error".to_owned(),
             )]),
         }
     }

@@ -69,7 +69,7 @@ impl InPlaceGraph {
         weights.insert(node, weight);
         next.first().filter(|_| is_first).map(|(_, at)| SchemaError {
             pointer: at.clone(),
-            message: format!("from here on more than {MAX_APPLIED_SCHEMAS} schemas apply to one value"),
+            message: format!("schema expands to more than {MAX_APPLIED_SCHEMAS} subschemas for one value"),
             help: None,
         })
     }
@@ -82,7 +82,7 @@ impl InPlaceGraph {
 fn cycle_error(at: &str) -> SchemaError {
     SchemaError {
         pointer: at.to_owned(),
-        message: "this leads back to the schema in which it stands, without a step into the value".to_owned(),
+        message: "cyclic reference: the schema applies to itself".to_owned(),
         help: Some("refer to it from `properties`, `items` or another part of the value".to_owned()),
     }
 }

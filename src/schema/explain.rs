@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::nearest;
+use crate::diagnostic::{count_noun, nearest};
 
 use super::{SchemaError, Violation, branch, describe, pointer, secret};
 
@@ -115,11 +115,11 @@ impl<'v> Explainer<'v> {
                 (Some(near), _) => format!("; did you mean {}?", describe::quote_name(near)),
                 (None, Some(known)) => {
                     let names: Vec<String> = known.keys().map(|name| describe::quote_name(name)).collect();
-                    format!("; known are {}", names.join(", "))
+                    format!("; expected one of {}", names.join(", "))
                 }
                 (None, None) => String::new(),
             };
-            self.push(pointer::join(at, name), format!("is not known here{hint}"));
+            self.push(pointer::join(at, name), format!("is not a known property{hint}"));
         }
         self.more += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
     }
@@ -163,10 +163,10 @@ impl<'v> Explainer<'v> {
         let limit = self.root.pointer(place).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
         match limit.filter(|_| !place.ends_with("/contains")) {
             Some(limit) if place.ends_with("/maxContains") => {
-                format!("must hold at most {} of the form asked for", describe::count_noun(limit, "item"))
+                format!("must contain at most {} matching `contains`", count_noun(limit, "item"))
             }
-            Some(limit) => format!("must hold at least {} of the form asked for", describe::count_noun(limit, "item")),
-            None => "must hold at least one item of the form asked for".to_owned(),
+            Some(limit) => format!("must contain at least {} matching `contains`", count_noun(limit, "item")),
+            None => "must contain at least one item matching `contains`".to_owned(),
         }
     }
 
@@ -209,15 +209,13 @@ impl<'v> Explainer<'v> {
 
 /// What is allowed of sizes; the size that was got tells no more than that.
 fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
-    let plural = |limit: &u64, noun: &str| describe::count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
+    let plural = |limit: &u64, noun: &str| count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
     let (bound, got) = match kind {
         Kind::MinLength { limit } => (format!("must be at least {} long", plural(limit, "character")), "character"),
         Kind::MaxLength { limit } => (format!("must be at most {} long", plural(limit, "character")), "character"),
         Kind::MinItems { limit } => (format!("must have at least {}", plural(limit, "item")), "item"),
         Kind::MaxItems { limit } => (format!("must have at most {}", plural(limit, "item")), "item"),
-        Kind::AdditionalItems { limit } => {
-            (format!("must have at most {}", describe::count_noun(*limit, "item")), "item")
-        }
+        Kind::AdditionalItems { limit } => (format!("must have at most {}", count_noun(*limit, "item")), "item"),
         Kind::MinProperties { limit } => (format!("must have at least {}", plural(limit, "key")), "key"),
         Kind::MaxProperties { limit } => (format!("must have at most {}", plural(limit, "key")), "key"),
         _ => return None,
@@ -228,7 +226,7 @@ fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
         Value::Object(map) => map.len(),
         _ => return Some(bound),
     };
-    Some(format!("{bound}; it has {}", describe::count_noun(size, got)))
+    Some(format!("{bound}; it has {}", count_noun(size, got)))
 }
 
 /// A mistake that only the compiler found.
@@ -236,7 +234,7 @@ pub(super) fn compiler_error(error: &ValidationError<'_>) -> SchemaError {
     let in_schema = !matches!(error.kind(), Kind::Referencing(_));
     SchemaError {
         pointer: if in_schema { error.instance_path().as_str().to_owned() } else { String::new() },
-        message: format!("the schema is malformed: {}", error.masked()),
+        message: format!("invalid schema: {}", error.masked()),
         help: None,
     }
 }
@@ -259,22 +257,22 @@ fn not_expectation(schema: &Value) -> String {
     match (types, values) {
         (Some(name), _) => format!("must not be {}", describe::describe_type(name)),
         (None, Some(values)) => format!("must not be {}", describe::join_choices(values)),
-        (None, None) => "is of a form that is not allowed here".to_owned(),
+        (None, None) => "must not match the schema of `not`".to_owned(),
     }
 }
 
 fn other_expectation(kind: &Kind) -> String {
     let words = match kind {
-        Kind::FalseSchema => "is not allowed here",
-        Kind::UniqueItems => "must not hold the same item twice",
-        Kind::OneOfMultipleValid { .. } => "fits more than one of the forms allowed, and must fit exactly one",
-        Kind::UnevaluatedItems { .. } => "has items that are not known here",
-        Kind::ContentEncoding { .. } | Kind::FromUtf8 { .. } => "must be encoded as asked for",
-        Kind::ContentMediaType { .. } => "must hold a text of the media type asked for",
+        Kind::FalseSchema => "is not allowed",
+        Kind::UniqueItems => "must not contain duplicate items",
+        Kind::OneOfMultipleValid { .. } => "matches more than one schema of `oneOf`, must match exactly one",
+        Kind::UnevaluatedItems { .. } => "has unexpected items",
+        Kind::ContentEncoding { .. } | Kind::FromUtf8 { .. } => "does not match its `contentEncoding`",
+        Kind::ContentMediaType { .. } => "does not match its `contentMediaType`",
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
             "could not be matched against its pattern"
         }
-        _ => "does not fit its schema",
+        _ => "does not match its schema",
     };
     words.to_owned()
 }

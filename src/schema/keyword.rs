@@ -226,24 +226,20 @@ fn unknown_keyword(place: &str, name: &str, allowed: &[&str]) -> SchemaError {
     let help = replacement_hint(name)
         .map(str::to_owned)
         .or_else(|| Some(format!("did you mean `{}`?", nearest(name, names)?)));
-    SchemaError {
-        pointer: pointer::join(place, name),
-        message: format!("`{name}` is not a keyword of JSON Schema"),
-        help,
-    }
+    SchemaError { pointer: pointer::join(place, name), message: format!("unknown JSON Schema keyword `{name}`"), help }
 }
 
 /// What to write instead of words of other dialects.
 fn replacement_hint(name: &str) -> Option<&'static str> {
     Some(match name {
         "nullable" => "write the type as a list: `type: [string, \"null\"]`",
-        "additionalItems" => "`items` holds for what follows `prefixItems`",
+        "additionalItems" => "write `items`, which applies after `prefixItems`",
         "example" => "write `examples`, a list",
         "values" | "options" | "choices" | "oneof_values" => "write `enum`, a list of the values allowed",
-        "min" => "write `minimum` for a number, `minLength` for a text, `minItems` for a list",
-        "max" => "write `maximum` for a number, `maxLength` for a text, `maxItems` for a list",
+        "min" => "write `minimum` for a number, `minLength` for a string, `minItems` for a list",
+        "max" => "write `maximum` for a number, `maxLength` for a string, `maxItems` for a list",
         "regex" => "write `pattern`",
-        "optional" => "what is not `required` is optional",
+        "optional" => "remove it: a property that is not in `required` is optional",
         "$recursiveRef" => "write `$dynamicRef`",
         "id" => "write `$id`",
         _ => return None,

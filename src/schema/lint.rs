@@ -146,10 +146,7 @@ impl Linter<'_, '_> {
             let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
             if least > most || (least == most && !may_be_equal) {
                 let (least, most) = (self.shown(low), self.shown(high));
-                self.unsatisfiable(
-                    &format!("/{low}"),
-                    format!("nothing lies between `{low}` {least} and `{high}` {most}"),
-                );
+                self.unsatisfiable(&format!("/{low}"), format!("empty range: `{low}` {least}, `{high}` {most}"));
             }
         }
     }
@@ -163,13 +160,13 @@ impl Linter<'_, '_> {
         for (index, choice) in choices.into_iter().flatten().enumerate() {
             let tail = format!("/enum/{index}");
             if !has_declared_type(self.schema, choice) {
-                let message = format!("{} is not of the type {}", describe::describe_choice(choice), self.types());
+                let message = format!("{} does not match type {}", describe::describe_choice(choice), self.types());
                 self.unsatisfiable(&tail, message);
             } else if choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice)) {
                 self.push(
                     LintKind::NoEffect,
                     &tail,
-                    format!("{} stands twice", describe::describe_choice(choice)),
+                    format!("duplicate value {}", describe::describe_choice(choice)),
                     None,
                 );
             }
@@ -178,7 +175,7 @@ impl Linter<'_, '_> {
         if !has_declared_type(self.schema, constant) {
             self.unsatisfiable(
                 "/const",
-                format!("{} is not of the type {}", describe::describe_choice(constant), self.types()),
+                format!("{} does not match type {}", describe::describe_choice(constant), self.types()),
             );
         } else if choices.is_some_and(|list| !list.contains(constant)) {
             self.unsatisfiable("/const", format!("{} is not one of `enum`", describe::describe_choice(constant)));
@@ -200,7 +197,8 @@ impl Linter<'_, '_> {
             if closed && properties.is_none_or(|properties| !properties.contains_key(name)) {
                 let near = properties.and_then(|all| nearest(name, all.keys().map(String::as_str)));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("{} is required and not allowed: it is not declared", describe::quote_name(name));
+                let message =
+                    format!("required property {} is neither declared nor allowed", describe::quote_name(name));
                 self.push(LintKind::Unsatisfiable, &format!("/required/{index}"), message, help);
             }
         }
@@ -212,15 +210,12 @@ impl Linter<'_, '_> {
             let message = match self.schema.get("enum").and_then(Value::as_array) {
                 Some(choices) if !choices.contains(default) => {
                     format!(
-                        "the default {} is not one of {}",
+                        "invalid `default`: {}, expected one of {}",
                         describe::describe_value(default),
                         describe::join_choices(choices)
                     )
                 }
-                _ => format!(
-                    "the default {} does not fit the schema that it stands in",
-                    describe::describe_value(default)
-                ),
+                _ => format!("invalid `default`: {} does not match its schema", describe::describe_value(default)),
             };
             self.unsatisfiable("/default", message);
         }
@@ -262,7 +257,7 @@ impl Linter<'_, '_> {
             return;
         }
         let help = nearest(name, CHECKED_FORMATS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let message = format!("the format {} is not known, and is not checked", describe::quote_name(name));
+        let message = format!("unknown format {} is not checked", describe::quote_name(name));
         self.push(LintKind::NoEffect, "/format", message, help);
     }
 }

@@ -169,7 +169,7 @@ fn base_options<'i>(draft: Draft) -> ValidationOptions<'i> {
     let base_options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
     base_options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
         Some(pattern) => Ok(Box::new(pattern)),
-        None => Err(ValidationError::custom("`pattern` is not a regular expression")),
+        None => Err(ValidationError::custom("invalid regular expression")),
     })
 }
 
@@ -199,13 +199,13 @@ pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
 fn pattern_error(pointer: String, text: &str) -> Option<SchemaError> {
     build_validator(&json!({ "pattern": text }), Draft::Draft202012).err()?;
     if is_too_large(text) {
-        let message = format!("{} is too large a regular expression: its counts multiply", describe::quote_name(text));
-        let help = "lower its counts, and say with `maxLength` how long a text may be".to_owned();
+        let message = format!("regular expression {} is too large: its counts multiply", describe::quote_name(text));
+        let help = "lower its counts, and limit the length with `maxLength`".to_owned();
         return Some(SchemaError { pointer, message, help: Some(help) });
     }
     let why = regex::Regex::new(text).err().map(|error| error.to_string());
     let why = why.as_deref().and_then(|error| error.lines().last()?.strip_prefix("error: "));
-    let message = format!("{} is not a regular expression", describe::quote_name(text));
+    let message = format!("invalid regular expression {}", describe::quote_name(text));
     Some(SchemaError { pointer, message: why.map_or(message.clone(), |why| format!("{message}: {why}")), help: None })
 }
 

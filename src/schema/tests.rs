@@ -59,25 +59,25 @@ fn all_schema_errors_are_found_with_pointers() {
     assert_eq!(
         pairs(&found),
         [
-            ("/required/1", "\"a\" stands twice"),
-            ("/required/2", "a name is a text, not 1"),
+            ("/required/1", "duplicate value \"a\""),
+            ("/required/2", "invalid name: 1, expected a string"),
             (
                 "/properties/a/type",
-                "`strng` is not a type; the types are array, boolean, integer, null, number, object, string"
+                "unknown type `strng`, expected one of `array`, `boolean`, `integer`, `null`, `number`, `object`, `string`"
             ),
-            ("/properties/b/minLength", "`minLength` takes a whole number of 0 or more, not -1"),
-            ("/properties/c/required", "`required` takes a list of names, not \"x\""),
-            ("/properties/c/enum", "an empty `enum` allows no value at all"),
-            ("/properties/d", "a schema is an object, or true or false, not 3"),
-            ("/properties/f/type/1", "\"string\" stands twice"),
-            ("/properties/f/type/2", "null is not the name of a type"),
+            ("/properties/b/minLength", "invalid `minLength`: -1, expected a non-negative integer"),
+            ("/properties/c/required", "invalid `required`: \"x\", expected a list of names"),
+            ("/properties/c/enum", "empty `enum` allows no value"),
+            ("/properties/d", "invalid schema: 3, expected an object or a boolean"),
+            ("/properties/f/type/1", "duplicate value \"string\""),
+            ("/properties/f/type/2", "invalid type: null"),
             (
                 "/properties/f/type/3",
-                "`strin` is not a type; the types are array, boolean, integer, null, number, object, string"
+                "unknown type `strin`, expected one of `array`, `boolean`, `integer`, `null`, `number`, `object`, `string`"
             ),
-            ("/properties/a~1b~0/uniqueItems", "`uniqueItems` takes true or false, not \"yes\""),
-            ("/properties/e/items/anyOf/0/multipleOf", "`multipleOf` takes a number greater than 0, not 0"),
-            ("/properties/b/pattern", "`(` is not a regular expression: unclosed group"),
+            ("/properties/a~1b~0/uniqueItems", "invalid `uniqueItems`: \"yes\", expected true or false"),
+            ("/properties/e/items/anyOf/0/multipleOf", "invalid `multipleOf`: 0, expected a number greater than 0"),
+            ("/properties/b/pattern", "invalid regular expression `(`: unclosed group"),
         ]
     );
     assert_eq!(found[2].help.as_deref(), Some("did you mean `string`?"));
@@ -106,11 +106,11 @@ fn known_drafts_are_supported() {
     assert!(!compiled(four).check_within_limit(&json!(3)));
     assert_eq!(
         pairs(&faults(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
-        [("/$schema", "the draft `https://example.com/mine` is not supported")]
+        [("/$schema", "unsupported `$schema` `https://example.com/mine`")]
     );
     assert_eq!(
         pairs(&faults(json!({ "items": [{ "type": "string" }] }))),
-        [("/items", "`items` takes one schema, not an array of 1 item")]
+        [("/items", "invalid `items`: an array of 1 item, expected one schema")]
     );
 }
 
@@ -118,8 +118,8 @@ fn known_drafts_are_supported() {
 fn too_deep_or_large_schema_is_refused() {
     let nest = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }));
     assert!(compiled(nest(64)).check_within_limit(&json!([])));
-    assert!(faults(nest(65))[0].message.contains("deeper than 64"));
-    assert!(faults(nest(1_000))[0].message.contains("deeper than 64"));
+    assert!(faults(nest(65))[0].message.contains("exceeds 64 levels"));
+    assert!(faults(nest(1_000))[0].message.contains("exceeds 64 levels"));
     let many: Map<String, Value> = (0..10_001).map(|index| (index.to_string(), json!({}))).collect();
     assert!(faults(json!({ "properties": many }))[0].message.contains("more than 10000"));
 }
@@ -167,27 +167,27 @@ fn lint_finds_unsatisfiable_schemas() {
     assert_eq!(
         short,
         [
-            (Unsatisfiable, "/required/0", "`colour` is required and not allowed: it is not declared"),
-            (Unsatisfiable, "/properties/color/minimum", "nothing lies between `minimum` 3 and `maximum` 1"),
+            (Unsatisfiable, "/required/0", "required property `colour` is neither declared nor allowed"),
+            (Unsatisfiable, "/properties/color/minimum", "empty range: `minimum` 3, `maximum` 1"),
+            (Unsatisfiable, "/properties/b/exclusiveMinimum", "empty range: `exclusiveMinimum` 1, `maximum` 1"),
+            (Unsatisfiable, "/properties/c/minLength", "empty range: `minLength` 3, `maxLength` 2"),
             (
                 Unsatisfiable,
-                "/properties/b/exclusiveMinimum",
-                "nothing lies between `exclusiveMinimum` 1 and `maximum` 1"
+                "/properties/d/default",
+                "invalid `default`: \"medium\", expected one of \"low\", \"high\""
             ),
-            (Unsatisfiable, "/properties/c/minLength", "nothing lies between `minLength` 3 and `maxLength` 2"),
-            (Unsatisfiable, "/properties/d/default", "the default \"medium\" is not one of \"low\", \"high\""),
-            (Unsatisfiable, "/properties/e/enum/1", "1 is not of the type `string`"),
-            (NoEffect, "/properties/e/enum/2", "\"a\" stands twice"),
-            (Unsatisfiable, "/properties/f/default", "the default \"soon\" does not fit the schema that it stands in"),
+            (Unsatisfiable, "/properties/e/enum/1", "1 does not match type `string`"),
+            (NoEffect, "/properties/e/enum/2", "duplicate value \"a\""),
+            (Unsatisfiable, "/properties/f/default", "invalid `default`: \"soon\" does not match its schema"),
             (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
             (
                 Unsatisfiable,
                 "/properties/h/default",
-                "the default an array of 2 items does not fit the schema that it stands in"
+                "invalid `default`: an array of 2 items does not match its schema"
             ),
             (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
-            (NoEffect, "/properties/j/format", "the format `emial` is not known, and is not checked"),
-            (Unsatisfiable, "/properties/k/default", "the default null does not fit the schema that it stands in"),
+            (NoEffect, "/properties/j/format", "unknown format `emial` is not checked"),
+            (Unsatisfiable, "/properties/k/default", "invalid `default`: null does not match its schema"),
         ]
     );
     assert_eq!(found[0].help.as_deref(), Some("did you mean `color`?"));
@@ -230,7 +230,7 @@ fn unknown_keywords_get_suggestions() {
         short,
         [
             ("/descripton", "did you mean `description`?"),
-            ("/additionalItems", "`items` holds for what follows `prefixItems`"),
+            ("/additionalItems", "write `items`, which applies after `prefixItems`"),
             ("/properties/type/nullable", "write the type as a list: `type: [string, \"null\"]`"),
             ("/properties/complete/complete", ""),
             ("/properties/complete/minimun", "did you mean `minimum`?"),

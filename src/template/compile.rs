@@ -346,7 +346,7 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 match mode {
                     PrintMode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
                     PrintMode::Marked if value.contains(MARK) => {
-                        let reason = "holds a NUL character";
+                        let reason = "contains a NUL character";
                         return Err(RenderError::Refused { variable: label.clone(), reason });
                     }
                     _ => filled.text.push_str(&value),

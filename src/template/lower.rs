@@ -36,7 +36,7 @@ pub(super) struct LowerContext {
 pub(super) fn lower(source: &str, nodes: &[TemplateNode], marks: &LowerContext) -> Result<Tree, Box<TemplateError>> {
     let weight = count_tags(nodes).saturating_mul(source.len());
     if weight > MAX_PARSE_COST || source.contains(&"\\".repeat(256)) {
-        let message = "the template has too many tags for its size";
+        let message = "template too complex: too many tags for its size";
         return Err(Box::new(
             TemplateError::at_range(0..0, Code::TooLarge, message).help("move parts of it into partials"),
         ));
@@ -44,8 +44,8 @@ pub(super) fn lower(source: &str, nodes: &[TemplateNode], marks: &LowerContext) 
     let mut tree = Tree::compile(source).map_err(|error| Box::new(handlebars_error(source, &error)))?;
     let lower = Lowering { source, marks };
     lower.nodes(&mut tree, nodes).map_err(|TreeMismatch { at }| {
-        let message = "Handlebars reads this in another way than folio";
-        Box::new(TemplateError::at_range(at, Code::Template, message).help("write it in a simpler way"))
+        let message = "ambiguous syntax: Handlebars parses it differently";
+        Box::new(TemplateError::at_range(at, Code::Template, message).help("simplify it"))
     })?;
     Ok(tree)
 }
@@ -78,8 +78,8 @@ fn handlebars_error(source: &str, error: &handlebars::TemplateError) -> Template
     let tag = source.get(..at).and_then(|before| before.rfind("{{")).unwrap_or(at);
     let end = source.get(tag..).and_then(|rest| rest.find("}}")).map_or(source.len(), |length| tag + length + 2);
     let message = match error.reason() {
-        TemplateErrorReason::InvalidParam(_) => "a value in this tag is not written as in JSON",
-        _ => "Handlebars cannot read this tag",
+        TemplateErrorReason::InvalidParam(_) => "invalid JSON literal in tag",
+        _ => "invalid tag: Handlebars cannot parse it",
     };
     TemplateError::at_range(tag..end, Code::Template, message)
 }

@@ -14,13 +14,13 @@ use crate::budget::{Budget, Exhausted, memory_size};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// The outcome, or a step on the way to it, is too large.
-    #[error("the text would be larger than {limit} bytes")]
+    #[error("text exceeds {limit} bytes")]
     TooLarge {
         /// The most bytes.
         limit: usize,
     },
     /// All loops together go round too often.
-    #[error("the loops go round more than {limit} times")]
+    #[error("too many loop iterations: limit {limit}")]
     TooManyIterations {
         /// The most rounds.
         limit: u64,
@@ -34,7 +34,7 @@ pub enum RenderError {
         reason: &'static str,
     },
     /// A helper cannot do what it was asked with the value that it was given.
-    #[error("`{helper}` {reason}")]
+    #[error("`{helper}`: {reason}")]
     Helper {
         /// The helper.
         helper: &'static str,
@@ -45,7 +45,7 @@ pub enum RenderError {
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
     /// Values are not of the shapes that the template was checked against.
-    #[error("the template does not fit its values")]
+    #[error("values do not match their declared shapes")]
     ShapeMismatch,
 }
 

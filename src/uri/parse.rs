@@ -11,7 +11,7 @@ const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
 
 pub(super) fn parse(text: &str) -> Result<UriTemplate, UriError> {
     if text.len() > MAX_TEMPLATE_BYTES {
-        return Err(UriError::new(0..text.len(), "a URI template may not be longer than 8 KiB"));
+        return Err(UriError::new(0..text.len(), "URI template exceeds 8 KiB"));
     }
     check_scheme(text)?;
     let mut parser =
@@ -52,7 +52,7 @@ impl UriTemplateParser<'_> {
         let text = self.text.get(range.clone()).unwrap_or_default();
         if let Some(at) = text.find('}') {
             let at = range.start + at;
-            return Err(UriError::new(at..at + 1, "`}` closes nothing").help("write a brace of the URI as `%7D`"));
+            return Err(UriError::new(at..at + 1, "unmatched `}`").help("write a literal brace as `%7D`"));
         }
         check_characters(text, range.start)?;
         self.check_literal_position(&range, text)?;
@@ -68,10 +68,10 @@ impl UriTemplateParser<'_> {
             return check_fragment(&format!("#{text}")).map_err(|fault| UriError { range: range.clone(), ..fault });
         }
         match self.last_operator() {
-            Some(Operator::Fragment) => Err(UriError::new(range.clone(), "nothing may follow a `{#…}`")),
+            Some(Operator::Fragment) => Err(UriError::new(range.clone(), "unexpected text after fragment `{#…}`")),
             Some(operator) if operator.is_query() && !text.starts_with('#') => {
-                let fault = UriError::new(range.clone(), "only `{&…}` or a fragment may follow a query expression");
-                Err(fault.help("move the query expression to the end of the template"))
+                let fault = UriError::new(range.clone(), "unexpected text after a query expression");
+                Err(fault.help("only `{&…}` or a fragment can follow; move the query expression to the end"))
             }
             _ => check_fragment(text).map_err(|fault| UriError {
                 range: range.start + fault.range.start..range.start + fault.range.end,
@@ -94,7 +94,7 @@ impl UriTemplateParser<'_> {
         let first = written.chars().next();
         if let Some(wrong) = first.filter(|first| matches!(first, '=' | ',' | '!' | '@' | '|')) {
             let range = inner.start..inner.start + wrong.len_utf8();
-            return Err(UriError::new(range, format!("`{wrong}` is an operator that RFC 6570 keeps for later")));
+            return Err(UriError::new(range, format!("reserved operator `{wrong}` (RFC 6570)")));
         }
         let known = first.and_then(Operator::from_char);
         let operator = known.unwrap_or(Operator::Simple);
@@ -109,15 +109,13 @@ impl UriTemplateParser<'_> {
     fn braces(&self, start: usize) -> Result<(Range<usize>, usize), UriError> {
         let rest = self.text.get(start + 1..).unwrap_or_default();
         if rest.starts_with('{') {
-            let fault = UriError::new(start..start + 2, "a variable of a URI template stands in single braces");
-            return Err(fault.help("write `{name}`: this is a URI template (RFC 6570), not a text template"));
+            let fault = UriError::new(start..start + 2, "unexpected `{{` in a URI template");
+            return Err(fault.help("write `{name}`; URI templates (RFC 6570) use single braces"));
         }
         match rest.find(['{', '}']).filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with('}'))) {
-            Some(0) => Err(UriError::new(start..start + 2, "`{}` names no variable")),
+            Some(0) => Err(UriError::new(start..start + 2, "empty expression `{}`")),
             Some(at) => Ok((start + 1..start + 1 + at, start + 2 + at)),
-            None => {
-                Err(UriError::new(start..start + 1, "`{` is never closed").help("write a brace of the URI as `%7B`"))
-            }
+            None => Err(UriError::new(start..start + 1, "unclosed `{`").help("write a literal brace as `%7B`")),
         }
     }
 
@@ -127,20 +125,26 @@ impl UriTemplateParser<'_> {
         let refuse = |message: &str, help: &str| Err(UriError::new(range.clone(), message).help(help));
         let has_query = self.in_query || self.parts.iter().any(is_query);
         match (last, operator) {
-            (Some(Operator::Fragment), _) => refuse("nothing may follow a `{#…}`", "move the fragment to the end"),
-            (_, Operator::Query | Operator::Continuation | Operator::Fragment) if self.in_fragment => {
-                refuse("the fragment has begun already", "move the expression before the `#`")
+            (Some(Operator::Fragment), _) => {
+                refuse("unexpected expression after fragment `{#…}`", "move the fragment to the end")
             }
-            (_, Operator::Query) if has_query => refuse("the query has begun already", "write `{&…}` to go on with it"),
-            (_, Operator::Continuation) if !has_query => refuse("no query has begun yet", "write `{?…}` to begin it"),
+            (_, Operator::Query | Operator::Continuation | Operator::Fragment) if self.in_fragment => {
+                refuse("unexpected expression after `#`", "move the expression before the `#`")
+            }
+            (_, Operator::Query) if has_query => {
+                refuse("duplicate query expression", "write `{&…}` to continue the query")
+            }
+            (_, Operator::Continuation) if !has_query => {
+                refuse("`{&…}` without a query", "write `{?…}` to start the query")
+            }
             (Some(last), _) if last.is_query() && !matches!(operator, Operator::Continuation | Operator::Fragment) => {
                 refuse(
-                    "only `{&…}` or a fragment may follow a query expression",
-                    "move the query expression to the end",
+                    "unexpected expression after a query expression",
+                    "only `{&…}` or a fragment can follow; move the query expression to the end",
                 )
             }
             (Some(_), Operator::Simple | Operator::Reserved) => {
-                refuse("nothing tells where the value before ends and this one begins", "write a `/` between the two")
+                refuse("ambiguous adjacent expressions", "write a `/` between them")
             }
             _ => Ok(()),
         }
@@ -152,7 +156,7 @@ impl UriTemplateParser<'_> {
             let place = start..start + written.len();
             check_name(written, &place)?;
             if self.variables.iter().any(|variable| variable.name == written) {
-                let fault = UriError::new(place, format!("`{written}` is used twice"));
+                let fault = UriError::new(place, format!("duplicate variable `{written}`"));
                 return Err(fault.help("give each variable its own name"));
             }
             start = place.end + 1;
@@ -163,26 +167,26 @@ impl UriTemplateParser<'_> {
 }
 
 fn check_name(written: &str, place: &Range<usize>) -> Result<(), UriError> {
-    const LEVEL: &str = "folio knows RFC 6570 to level 3";
+    const LEVEL: &str = "RFC 6570 is supported to level 3";
     if let Some(name) = written.strip_suffix('*') {
-        let fault = UriError::new(place.end - 1..place.end, "a variable that explodes (`*`) is not supported");
-        return Err(fault.help(format!("write `{name}`: {LEVEL}")));
+        let fault = UriError::new(place.end - 1..place.end, "unsupported explode modifier `*`");
+        return Err(fault.help(format!("write `{name}`; {LEVEL}")));
     }
     if let Some(at) = written.find(':') {
         let name = written.get(..at).unwrap_or_default();
-        let fault = UriError::new(place.start + at..place.end, "a prefix of a variable (`:`) is not supported");
-        return Err(fault.help(format!("write `{name}`: {LEVEL}")));
+        let fault = UriError::new(place.start + at..place.end, "unsupported prefix modifier `:`");
+        return Err(fault.help(format!("write `{name}`; {LEVEL}")));
     }
     if written.is_empty() {
-        return Err(UriError::new(place.clone(), "a variable needs a name"));
+        return Err(UriError::new(place.clone(), "missing variable name"));
     }
     let is_first = |character: char| character.is_ascii_alphabetic() || character == '_';
     let is_rest = |character: char| character.is_ascii_alphanumeric() || character == '_';
     if written.starts_with(is_first) && written.chars().all(is_rest) {
         return Ok(());
     }
-    let fault = UriError::new(place.clone(), format!("`{}` is no name of a variable", written.escape_debug()));
-    Err(fault.help("a name is made of letters, digits and `_`, and does not begin with a digit"))
+    let fault = UriError::new(place.clone(), format!("invalid variable name `{}`", written.escape_debug()));
+    Err(fault.help("use letters, digits and `_`, not starting with a digit"))
 }
 
 fn is_query(part: &UriPart) -> bool {

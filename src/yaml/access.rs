@@ -6,9 +6,9 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::deserialize::{DeserializeError, NodeDeserializer, quote_names};
+use super::deserialize::{DeserializeError, NodeDeserializer};
 use super::document::{Location, MapEntry, NodeId};
-use crate::diagnostic::{Code, nearest};
+use crate::diagnostic::{Code, nearest, quote_names};
 
 /// How many keys an unknown one is told of.
 const MAX_LISTED_KEYS: usize = 20;
@@ -115,10 +115,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         fault.did_you_mean(key, at.span(), known.iter().copied());
         if fault.help.is_none() && !known.is_empty() {
             let more = if known.len() > MAX_LISTED_KEYS { ", …" } else { "" };
-            fault.help(format!(
-                "the keys here are {}{more}",
-                quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))
-            ));
+            fault.help(format!("expected one of {}{more}", quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))));
         }
     }
 }

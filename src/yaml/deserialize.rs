@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::access::{EntryAccess, EnumVariantAccess, ListAccess, SpannedAccess};
 use super::document::{Document, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::quantity;
-use crate::diagnostic::{Code, Report};
+use crate::diagnostic::{Code, Report, quote_names};
 
 pub(super) const SPANNED: &str = "$Spanned";
 pub(super) const LOCATION: &str = "$At";
@@ -88,8 +88,8 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         match self.kind() {
             Some(NodeKind::List(_)) => "a list".to_owned(),
             Some(NodeKind::Map(_)) => "a map".to_owned(),
-            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None => "nothing".to_owned(),
-            Some(NodeKind::Scalar(ScalarNode { value: Value::String(_), .. })) => "a text".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None => "null".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::String(_), .. })) => "a string".to_owned(),
             Some(NodeKind::Scalar(scalar)) => format!("`{}`", scalar.text()),
         }
     }
@@ -196,14 +196,14 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
     }
 
     integers! {
-        deserialize_i8 visit_i8 i8, "a small whole number";
-        deserialize_i16 visit_i16 i16, "a small whole number";
-        deserialize_i32 visit_i32 i32, "a whole number";
-        deserialize_i64 visit_i64 i64, "a whole number";
-        deserialize_u8 visit_u8 u8, "a whole number from 0 to 255";
-        deserialize_u16 visit_u16 u16, "a whole number from 0 to 65535";
-        deserialize_u32 visit_u32 u32, "a whole number, not negative";
-        deserialize_u64 visit_u64 u64, "a whole number, not negative";
+        deserialize_i8 visit_i8 i8, "an integer from -128 to 127";
+        deserialize_i16 visit_i16 i16, "an integer from -32768 to 32767";
+        deserialize_i32 visit_i32 i32, "an integer";
+        deserialize_i64 visit_i64 i64, "an integer";
+        deserialize_u8 visit_u8 u8, "an integer from 0 to 255";
+        deserialize_u16 visit_u16 u16, "an integer from 0 to 65535";
+        deserialize_u32 visit_u32 u32, "a non-negative integer";
+        deserialize_u64 visit_u64 u64, "a non-negative integer";
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
@@ -223,7 +223,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
             // A plain `1.10` or `no` keeps its spelling where a text is wanted.
             Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => visitor.visit_str(scalar.text()),
             _ => {
-                self.wrong_type("a text");
+                self.wrong_type("a string");
                 visitor.visit_str("")
             }
         }
@@ -341,7 +341,7 @@ impl NodeDeserializer<'_, '_> {
         };
         let found = variants.iter().find(|variant| **variant == written).copied();
         if found.is_none() {
-            let words = format!("`{written}` is not one of {}", quote_names(variants));
+            let words = format!("invalid value `{written}`, expected one of {}", quote_names(variants));
             let mut report = self.report.borrow_mut();
             report.error(Code::BadValue, self.location(), words).did_you_mean(
                 written,
@@ -359,12 +359,6 @@ fn describe_kind(variant: &str) -> &'static str {
         "map" => "a map",
         "bool" => "`true` or `false`",
         "number" => "a number",
-        _ => "a text",
+        _ => "a string",
     }
-}
-
-/// Names in back-ticks, as they stand in messages.
-pub(super) fn quote_names(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
 }

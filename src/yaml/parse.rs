@@ -31,11 +31,13 @@ pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
     let wrong = match (other, std::str::from_utf8(bare)) {
         (None, Ok(text)) => return Some(report.sources.add(path, text)),
         (Some(encoding), _) => (encoding, 0),
-        (None, Err(error)) => ("not UTF-8; perhaps Latin-1 or Windows-1252", error.valid_up_to()),
+        (None, Err(error)) => ("Latin-1 or Windows-1252", error.valid_up_to()),
     };
     let (encoding, at) = wrong;
     let file = report.sources.add(path, String::from_utf8_lossy(bare).into_owned());
-    report.error(Code::Encoding, Span::new(file, at, at), format!("the file is {encoding}")).help("save it as UTF-8");
+    report
+        .error(Code::Encoding, Span::new(file, at, at), format!("invalid UTF-8: the file seems to be {encoding}"))
+        .help("save it as UTF-8");
     None
 }
 
@@ -59,9 +61,7 @@ pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<D
         }
         at += line.len();
     }
-    report
-        .error(Code::Syntax, Span::new(file, 0, 3), "the front matter that begins here does not end")
-        .help("end it with a line `---`");
+    report.error(Code::Syntax, Span::new(file, 0, 3), "unterminated front matter").help("end it with a line `---`");
     Some((None, text.len()))
 }
 
@@ -74,7 +74,7 @@ pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
             let at = offset_of(&text, error.line(), error.column());
             let words = error.to_string();
             let words = words.split(" at line ").next().unwrap_or_default();
-            report.error(Code::Syntax, Span::new(file, at, at), format!("this is not JSON: {words}"));
+            report.error(Code::Syntax, Span::new(file, at, at), format!("invalid JSON: {words}"));
             return None;
         }
     };
@@ -201,8 +201,8 @@ impl<'a> TreeBuilder<'a> {
             let range = span.byte_range().unwrap_or(0..0);
             if matches!(event, Event::DocumentStart(..)) && self.root.is_some() {
                 self.report
-                    .error(Code::Syntax, self.span(range), "a second YAML document begins here")
-                    .help("a manifest is one document: put the other into a file of its own");
+                    .error(Code::Syntax, self.span(range), "unexpected second YAML document")
+                    .help("move the second document into its own file");
                 break;
             }
             self.handle_event(event, range)?;
@@ -232,11 +232,11 @@ impl<'a> TreeBuilder<'a> {
             || line.contains(": %")
             || line.contains(": @")
             || line.contains(": `");
-        let fault = self.report.error(Code::Syntax, span, format!("this is not YAML: {words}"));
+        let fault = self.report.error(Code::Syntax, span, format!("invalid YAML: {words}"));
         if tabbed {
-            fault.help("indent with spaces: YAML takes no tabs there");
+            fault.help("indent with spaces; YAML does not allow tabs in indentation");
         } else if unquoted {
-            fault.help("put quotes around the value, or write it as a block after `|`");
+            fault.help("quote the value, or write it as a block after `|`");
         }
     }
 
@@ -269,9 +269,7 @@ impl<'a> TreeBuilder<'a> {
     fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
         if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
             let span = self.span(range);
-            self.report
-                .error(Code::Syntax, span, format!("the tag `{tag}` is not part of this language"))
-                .help("leave the tag out");
+            self.report.error(Code::Syntax, span, format!("unsupported YAML tag `{tag}`")).help("remove the tag");
         }
     }
 
@@ -285,7 +283,7 @@ impl<'a> TreeBuilder<'a> {
         self.refuse_tag(tag, range.clone());
         if self.open.len() >= MAX_DEPTH {
             let span = self.span(range);
-            self.report.error(Code::Nesting, span, format!("this nests deeper than {MAX_DEPTH} levels"));
+            self.report.error(Code::Nesting, span, format!("nesting exceeds {MAX_DEPTH} levels"));
             return None;
         }
         let flow = style == StructureStyle::Flow;
@@ -333,7 +331,7 @@ impl<'a> TreeBuilder<'a> {
         }
         let text = written.to_owned();
         self.report
-            .error(Code::Syntax, span, "a template must be quoted: to YAML `{{` begins a map")
+            .error(Code::Syntax, span, "unquoted template: YAML reads `{{` as a map")
             .help(format!("write \"{text}\", or use a block after `|`"))
             .fix(span, format!("\"{text}\""));
         Some(text)
@@ -342,18 +340,14 @@ impl<'a> TreeBuilder<'a> {
     fn expand_alias(&mut self, anchor: usize, range: Range<usize>) -> Option<()> {
         let Some((node, weight)) = self.anchors.get(&anchor).copied() else {
             let span = self.span(range.clone());
-            self.report.error(Code::Cycle, span, "this alias stands inside the very thing that it names");
+            self.report.error(Code::Cycle, span, "recursive alias: it is inside the value that it refers to");
             let null = self.scalar("", YamlStyle::Plain, Value::Null, range);
             return self.attach(null, 1, 0);
         };
         self.aliased = self.aliased.saturating_add(weight);
         if self.aliased > MAX_ALIASED_NODES {
             let span = self.span(range);
-            self.report.error(
-                Code::TooLarge,
-                span,
-                format!("the aliases of this file stand for more than {MAX_ALIASED_NODES} values"),
-            );
+            self.report.error(Code::TooLarge, span, format!("aliases expand to more than {MAX_ALIASED_NODES} values"));
             return None;
         }
         self.attach(node, weight, 0)
@@ -388,15 +382,15 @@ impl<'a> TreeBuilder<'a> {
             let braces =
                 self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
             if !braces {
-                self.report.error(Code::Syntax, key.span, "a key must be a text");
+                self.report.error(Code::Syntax, key.span, "invalid key: expected a string");
             }
             return;
         };
         let text = scalar.text();
         let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
         if let Some(first) = entries.find_key(text, &self.document).and_then(|first| self.document.node(first)) {
-            let words = format!("`{text}` stands here a second time");
-            self.report.error(Code::Duplicate, key.span, words).note(first.span, "the first time");
+            let words = format!("duplicate key `{text}`");
+            self.report.error(Code::Duplicate, key.span, words).note(first.span, "first defined here");
             return;
         }
         entries.add(entry, &self.document);
@@ -430,7 +424,11 @@ impl<'a> TreeBuilder<'a> {
                 Some(NodeKind::Map(entries)) => found.extend(entries.iter().copied()),
                 _ => {
                     let span = self.document.location(merge.key).span();
-                    self.report.error(Code::WrongType, span, "`<<` takes a map, or a list of maps");
+                    self.report.error(
+                        Code::WrongType,
+                        span,
+                        "invalid merge key `<<`: expected a map or a list of maps",
+                    );
                 }
             }
         }

@@ -71,10 +71,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
         impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
             type Value = Spanned<T>;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a value with its place")
+                formatter.write_str("a spanned value")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Spanned<T>, A::Error> {
-                let missing = || de::Error::custom("only the reader of this room gives places");
+                let missing = || de::Error::custom("`Spanned` needs the deserializer of `yaml`");
                 let at = pair.next_element()?.ok_or_else(missing)?;
                 let value = pair.next_element()?.ok_or_else(missing)?;
                 Ok(Spanned { value, location: at })
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Location {
         impl<'de> Visitor<'de> for LocationVisitor {
             type Value = Location;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a place")
+                formatter.write_str("a location")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut four: A) -> Result<Location, A::Error> {
                 let mut next = || four.next_element::<u32>().map(Option::unwrap_or_default);

@@ -67,10 +67,8 @@ tools:
       properties: { map: { type: object, patternProperties: { "(x{1,500}){1,100}y": {} } } }
 "#;
 
-const WORK: &str =
-    "this takes too much work: more than 512 MiB would be read and written; send less, or ask for less at once";
-const MEMORY: &str =
-    "this takes too much memory: more than 128 MiB would be held at once; send less, or ask for less at once";
+const WORK: &str = "work limit exceeded: more than 512 MiB read and written; send or request less";
+const MEMORY: &str = "memory limit exceeded: more than 128 MiB held at once; send or request less";
 
 const LATE: &str = "it did not end within 2s";
 
@@ -106,7 +104,7 @@ fn attacks() -> Vec<Attack> {
     let parts = "ab,".repeat(900_000);
     let counted = "x".repeat(200_000);
     vec![
-        tool("pick", json!({ long.clone(): 1 }), &["is not known here; known are `colour`, `other`"]),
+        tool("pick", json!({ long.clone(): 1 }), &["is not a known property; expected one of `colour`, `other`"]),
         tool(
             "pick",
             json!({ "colour": long }),

@@ -96,7 +96,7 @@ fn warn_of_http_uri(uri: &Spanned<String>, template: UriTemplate, compiler: &mut
     if lower.starts_with("http:") || lower.starts_with("https:") {
         compiler
             .warning(
-                Code::Client,
+                Code::ClientCompatibility,
                 uri.location,
                 "clients fetch `http(s):` URIs from the web themselves, and not from this server",
             )

@@ -70,7 +70,7 @@ impl<'a> Checker<'a> {
         let name = &call.helper.text;
         let fault = self.error(&call.helper.span, Code::UnknownHelper, format!("unknown helper `{name}`"));
         let fault = if form == HelperForm::Block && self.is_variable(name) {
-            fault.help(format!("to go through it write `{{{{#each {name}}}}}`, to ask for it `{{{{#if {name}}}}}`"))
+            fault.help(format!("use `{{{{#each {name}}}}}` to loop over it, `{{{{#if {name}}}}}` to test it"))
         } else {
             fault.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
         };
@@ -80,8 +80,8 @@ impl<'a> Checker<'a> {
     fn check_form(&mut self, call: &CallNode, row: &Signature, form: HelperForm) {
         let name = row.doc.name;
         let message = match (row.form, form) {
-            (HelperForm::Block, HelperForm::Inline) => format!("`{name}` is a block"),
-            (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block"),
+            (HelperForm::Block, HelperForm::Inline) => format!("`{name}` is a block helper"),
+            (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block helper"),
             _ => return,
         };
         let fault = self.error(&call.helper.span, Code::HelperArgument, message);
@@ -100,8 +100,9 @@ impl<'a> Checker<'a> {
             (least, most, None) if least == most => most.to_string(),
             (least, most, None) => format!("{least} or {most}"),
         };
-        let things = if wanted == "1" { "value" } else { "values" };
-        let message = format!("`{}` takes {wanted} {things}, and is given {}", row.doc.name, call.params.len());
+        let arguments = if wanted == "1" { "argument" } else { "arguments" };
+        let supplied = if call.params.len() == 1 { "1 was".to_owned() } else { format!("{} were", call.params.len()) };
+        let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", row.doc.name);
         let fault = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
         self.report(fault);
     }
@@ -112,14 +113,20 @@ impl<'a> Checker<'a> {
         }
         let span = param.span();
         let shown = self.current_text.text.get(span.clone()).unwrap_or_default();
-        let message =
-            format!("`{}` takes {} here, and `{shown}` is {}", helper.text, kind.describe(), value.shape.describe());
+        let message = format!(
+            "mismatched type: `{}` expects {}, `{shown}` is {}",
+            helper.text,
+            kind.describe(),
+            value.shape.describe()
+        );
         let fault = self.error(&span, Code::HelperArgument, message);
         let fault = match (kind, value.shape.as_ref()) {
-            (ParamKind::Text, Shape::List(_)) => fault.help("`join` makes text of a list, `json` of anything"),
-            (ParamKind::Text, shape) if shape.is_object() => fault.help("`json` makes text of an object"),
+            (ParamKind::Text, Shape::List(_)) => {
+                fault.help("use `join` to turn a list into text, or `json` for any value")
+            }
+            (ParamKind::Text, shape) if shape.is_object() => fault.help("use `json` to turn an object into text"),
             (ParamKind::List | ParamKind::Collection, Shape::Text) => {
-                fault.help("`lines` and `split` make a list of text")
+                fault.help("use `lines` or `split` to turn text into a list")
             }
             (ParamKind::Number, Shape::Text) => {
                 fault.help("declare it with `type: integer`, or write the number without quotes")
@@ -141,7 +148,7 @@ impl<'a> Checker<'a> {
             match row.options.iter().find(|(known, _)| *known == name.text) {
                 Some((_, kind)) => self.check_param_kind(name, (*kind, value), &given),
                 None => {
-                    let message = format!("`{}` takes no `{}=`", row.doc.name, name.text);
+                    let message = format!("unknown option `{}` of `{}`", name.text, row.doc.name);
                     let fault = self.error(&name.span, Code::HelperArgument, message);
                     self.report(fault.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
                 }
@@ -150,7 +157,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn report_duplicate_option(&mut self, name: &Ident) {
-        let fault = self.error(&name.span, Code::Duplicate, format!("`{}` is given twice", name.text));
+        let fault = self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text));
         self.report(fault);
     }
 
@@ -163,8 +170,8 @@ impl<'a> Checker<'a> {
         };
         let Some(Expression::Literal(Value::String(format), span)) = call.params.get(place) else { return };
         if !is_valid_format(format) {
-            let fault = self.error(span, Code::HelperArgument, "this is no format of strftime");
-            self.report(fault.help("for example `%Y-%m-%d` or `%H:%M`"));
+            let fault = self.error(span, Code::HelperArgument, "invalid strftime format");
+            self.report(fault.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
         }
     }
 

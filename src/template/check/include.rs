@@ -56,9 +56,9 @@ impl<'a> Checker<'a> {
             Some(size) => _ = self.charge(0, size, &call.name.span),
             None if call.body.is_some() || self.rules.any_scope => {}
             None => {
-                let message = "nothing was put between the tags of this partial";
+                let message = "missing block for `@partial-block`";
                 let fault = self.error(&call.name.span, Code::UnknownPartial, message);
-                self.report(fault.help("use it as `{{#> name}}…{{/name}}`, or say here what stands for it: `{{#> @partial-block}}…{{/@partial-block}}`"));
+                self.report(fault.help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
             }
         }
     }
@@ -122,8 +122,8 @@ impl<'a> Checker<'a> {
         let way: Vec<&str> = self.active.iter().skip(from).filter_map(|(partial, _)| *partial).collect();
         let name = &call.name.text;
         let message = match way.len() {
-            0 | 1 => format!("the partial `{name}` uses itself"),
-            _ => format!("the partials {} → `{name}` use each other in a circle", backticks(&way)),
+            0 | 1 => format!("cyclic partial: `{name}` uses itself"),
+            _ => format!("cyclic partials: {} → `{name}`", backticks(&way)),
         };
         let fault = self.error(&call.name.span, Code::Cycle, message);
         self.report(fault);
@@ -132,7 +132,7 @@ impl<'a> Checker<'a> {
     /// The scope that a partial gets: a context of its own or that of its user, and what it is given by name.
     fn partial_frame(&mut self, call: &'a PartialCall) -> ScopeFrame<'a> {
         if let Some(extra) = call.params.get(1) {
-            let message = "a partial takes one context, and values by name";
+            let message = "unexpected second context argument of partial";
             let fault = self.error(&extra.span(), Code::HelperArgument, message);
             self.report(fault.help("write `{{> name context key=value}}`"));
         }

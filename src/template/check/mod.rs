@@ -128,7 +128,7 @@ impl<'a> Checker<'a> {
         self.size = self.size.saturating_add(size);
         let fits = self.walked.max(self.size) <= MAX_EXPANSION;
         if !fits {
-            let message = format!("with all partials written out the template is larger than {MAX_EXPANSION} bytes");
+            let message = format!("template exceeds {MAX_EXPANSION} bytes with its partials expanded");
             let fault = self.error(at, Code::TooLarge, message);
             self.report(fault);
         }

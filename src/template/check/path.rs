@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Checker;
 use super::frame::{ScopeFrame, TypedValue};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
 use crate::template::shape::{Shape, field_shape};
@@ -69,13 +69,13 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
-        let fault = self.error(&path.span, Code::UnknownVariable, format!("there is no `@{name}` here"));
+        let fault = self.error(&path.span, Code::UnknownVariable, format!("unknown variable `@{name}`"));
         match (LOCAL_NAMES.contains(&name), in_loop) {
             (true, true) => fault.help("a list has `@index`; only an object has `@key`").replacement("@index"),
-            (true, false) => fault.help("it is there inside of `{{#each …}}`"),
+            (true, false) => fault.help(format!("`@{name}` is only defined inside `{{{{#each …}}}}`")),
             (false, _) => match crate::diagnostic::nearest(name, LOCAL_NAMES) {
                 Some(near) => fault.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
-                None => fault.help("there are `@index`, `@key`, `@first`, `@last` and `@root.…`"),
+                None => fault.help("expected one of `@index`, `@key`, `@first`, `@last`, `@root.…`"),
             },
         }
     }
@@ -118,9 +118,9 @@ impl<'a> Checker<'a> {
             return Ok((TypedValue::of(Cow::Borrowed(shape), origin), names));
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
-            let message = "`this` is the whole scope here, which is no value";
+            let message = "`this` is not a value at the top level";
             let fault = self.error(&path.span, Code::UnknownVariable, message);
-            return Err(Box::new(fault.help("name the variable; `this` is an element inside of `{{#each …}}`")));
+            return Err(Box::new(fault.help("name a variable; `this` is the element inside `{{#each …}}`")));
         }
         Ok((this, names))
     }
@@ -129,10 +129,9 @@ impl<'a> Checker<'a> {
         if self.rules.any_scope {
             return Ok((TypedValue::computed(Shape::Any), path.names.as_slice()));
         }
-        let message = "`../` leads out of the template";
+        let message = "`../` without a parent scope";
         let fault = self.error(&path.span, Code::UnknownVariable, message);
-        let fault =
-            fault.help("only `{{#each}}`, `{{#with}}` and partials have something above them; `@root.` is the top");
+        let fault = fault.help("use `../` inside `{{#each}}`, `{{#with}}` or a partial, or `@root.` for the top level");
         Err(Box::new(fault))
     }
 
@@ -147,7 +146,9 @@ impl<'a> Checker<'a> {
 
     fn unknown_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &TypedValue<'a>) -> TemplateError {
         let (names, place) = at;
-        let Some(name) = names.get(place) else { return self.error(&path.span, Code::UnknownVariable, "unknown") };
+        let Some(name) = names.get(place) else {
+            return self.error(&path.span, Code::UnknownVariable, "unknown field");
+        };
         let earlier = path.names.iter().filter(|other| other.span.start < name.span.start);
         let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
@@ -156,23 +157,23 @@ impl<'a> Checker<'a> {
             return self.unknown_variable(name, path.single_name().is_some());
         }
         let message = match value.shape.as_ref() {
-            Shape::List(_) => format!("`{owner}` is a list and has no field `{wrong}`"),
-            Shape::Object(_) => format!("`{owner}` has no field `{wrong}`"),
-            other => format!("`{owner}` is {} and has no field `{wrong}`", other.describe()),
+            Shape::List(_) => format!("unknown field `{wrong}`: `{owner}` is a list"),
+            Shape::Object(_) => format!("unknown field `{wrong}` of `{owner}`"),
+            other => format!("unknown field `{wrong}`: `{owner}` is {}", other.describe()),
         };
         let fault = self.error(&name.span, Code::UnknownVariable, message);
         if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
-            let help = format!("inside of this block a name is a field of `this`; write `@root.{wrong}`");
+            let help = format!("inside this block names are fields of `this`; write `@root.{wrong}`");
             let fault = fault.help(help);
             return if path.single_name().is_some() { fault.replacement(format!("@root.{wrong}")) } else { fault };
         }
         match value.shape.as_ref() {
             Shape::Object(fields) => {
                 let fault = fault.did_you_mean(wrong, fields.keys().map(String::as_str));
-                with_field_list(fault, fields.keys().map(String::as_str).collect())
+                with_field_list(fault, &fields.keys().map(String::as_str).collect::<Vec<_>>())
             }
             Shape::List(_) => {
-                fault.help("go through it with `{{#each …}}`, or take one with `{{first …}}` or a number")
+                fault.help("loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index")
             }
             _ => fault,
         }
@@ -193,7 +194,7 @@ impl<'a> Checker<'a> {
         let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
         let candidates: Vec<&str> = self.names.iter().chain(bound).collect();
         if candidates.is_empty() {
-            return fault.help("nothing is in scope here");
+            return fault.help("no variables are in scope");
         }
         let fault = fault.did_you_mean(wrong, candidates);
         if fault.help.is_none() && is_helper(wrong) { fault.help(format!("`{wrong}` is a helper")) } else { fault }
@@ -201,14 +202,11 @@ impl<'a> Checker<'a> {
 }
 
 /// Adds which fields there are, where they are not too many to be read.
-fn with_field_list(mut fault: TemplateError, fields: Vec<&str>) -> TemplateError {
+fn with_field_list(mut fault: TemplateError, fields: &[&str]) -> TemplateError {
     if fields.is_empty() || fields.len() > MAX_LISTED_FIELDS {
         return fault;
     }
-    let all = match fields.as_slice() {
-        [only] => format!("its only field is `{only}`"),
-        several => format!("its fields are `{}`", several.join("`, `")),
-    };
+    let all = format!("available fields: {}", quote_names(fields));
     fault.help = Some(match fault.help {
         Some(near) => format!("{near} {all}"),
         None => all,

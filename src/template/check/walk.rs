@@ -44,17 +44,17 @@ impl<'a> Checker<'a> {
         let Some((at, found)) = shown.char_indices().find(|(_, c)| wrong(*c)) else { return };
         let at = text.span.start + at..text.span.start + at + found.len_utf8();
         let fault = if self.rules.encoded {
-            let fault = self.error(&at, Code::Uri, "a URL holds no line breaks or other control characters");
+            let fault = self.error(&at, Code::Uri, "line break or control character in URL");
             fault.help("write it on one line, without `|`")
         } else {
-            self.error(&at, Code::BadValue, "a NUL character cannot stand here")
+            self.error(&at, Code::BadValue, "invalid NUL character")
         };
         self.report(fault);
     }
 
     fn interpolation(&mut self, hole: &'a Interpolation) {
         if hole.raw && self.rules.encoded {
-            let fault = self.error(&hole.span, Code::Unsafe, "nothing can be printed without encoding in a URL");
+            let fault = self.error(&hole.span, Code::Unsafe, "unencoded value in URL");
             self.report(fault.help("write `{{…}}`; `{{path x}}` keeps the slashes"));
         }
         match &hole.expression {
@@ -80,7 +80,7 @@ impl<'a> Checker<'a> {
     /// A helper that is given nothing.
     fn report_missing_arguments(&mut self, name: &Ident) {
         let usage = signature(&name.text).map_or("", |row| row.doc.usage);
-        let message = format!("`{}` is a helper, and is given nothing", name.text);
+        let message = format!("missing arguments for helper `{}`", name.text);
         let fault = self.error(&name.span, Code::HelperArgument, message);
         self.report(fault.help(format!("write `{usage}`")));
     }
@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
     pub(super) fn enter_nesting(&mut self, name: &Ident) -> bool {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            let message = format!("blocks, partials and parentheses are nested more than {MAX_NESTING} deep");
+            let message = format!("nesting of blocks, partials and parentheses exceeds {MAX_NESTING} levels");
             let fault = self.error(&name.span, Code::Nesting, message);
             self.report(fault);
         }
@@ -120,8 +120,8 @@ impl<'a> Checker<'a> {
         let most = signature(&block.call.helper.text).map_or(0, |row| row.max_block_params);
         if let Some(extra) = block.block_params.get(most) {
             let message = match most {
-                0 => format!("`{}` gives nothing to name", block.call.helper.text),
-                _ => format!("`{}` gives {most} thing to name", block.call.helper.text),
+                0 => format!("`{}` takes no block parameters", block.call.helper.text),
+                _ => format!("`{}` takes at most {most} block parameters", block.call.helper.text),
             };
             let fault = self.error(&extra.span, Code::HelperArgument, message);
             self.report(fault);
@@ -178,13 +178,13 @@ impl<'a> Checker<'a> {
     fn inline(&mut self, inline: &'a InlineNode, conditional: bool) {
         let name = inline.name.text.as_str();
         if conditional {
-            let message = "a partial cannot be written where it is perhaps not reached";
+            let message = "inline partial inside a condition";
             let fault = self.error(&inline.name.span, Code::Template, message);
-            self.report(fault.help("write it outside of the condition"));
+            self.report(fault.help("move it out of the condition"));
         }
         let taken = self.visible_inline(name).is_some() || self.partials.get(name).is_some();
         if taken || name == "@partial-block" {
-            let message = format!("there is a partial `{name}` already");
+            let message = format!("duplicate partial `{name}`");
             let fault = self.error(&inline.name.span, Code::Duplicate, message);
             self.report(fault);
         }

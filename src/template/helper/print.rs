@@ -60,7 +60,7 @@ impl HelperDef for PrintHelper {
             PrintMode::Marked | PrintMode::Encoded => {
                 let label = param_text(helper, 0).map_err(wrap_error)?;
                 if mode == PrintMode::Marked && param_text(helper, 1).map_err(wrap_error)?.contains(MARK) {
-                    let reason = "holds a NUL character";
+                    let reason = "contains a NUL character";
                     return Err(wrap_error(RenderError::Refused { variable: label.into_owned(), reason }));
                 }
                 // Straight to the output: marks must not take part in indentation.

@@ -54,10 +54,10 @@ impl Slot for FilePath {
             let range = start..start + segment.len();
             start = range.end + 1;
             let reason = match segment {
-                "" | "." => "is empty, where a part of a path must be",
-                ".." => "leads out of its folder",
+                "" | "." => "is an empty path segment",
+                ".." => "escapes its folder",
                 _ if segment.starts_with('.') => HIDDEN_NAME_REASON,
-                _ if segment.contains(':') => "holds a `:`, which begins a drive in a path",
+                _ if segment.contains(':') => "contains `:` (a drive prefix)",
                 _ => continue,
             };
             let made = || responsible_variable(&filled, &range, segment);
@@ -72,7 +72,7 @@ impl Slot for FilePath {
     }
 }
 
-const HIDDEN_NAME_REASON: &str = "would make a name that begins with `.`, and hidden files are not served";
+const HIDDEN_NAME_REASON: &str = "makes a hidden file name (leading `.`), which is not served";
 
 /// The names beginning with `.` that the text has whole, from a `/` to the next. What begins with `.` beside them does
 /// so only where a value or a block before it came to nothing.
@@ -97,9 +97,9 @@ fn hidden_name_errors<'w>(written: &'w ParsedTemplate<'_>) -> impl Iterator<Item
         let shown = written.text.get(text.span.clone())?;
         let name = shown.rsplit('/').next().unwrap_or_default();
         let begins = name.starts_with('.') && (name.len() < shown.len() || text.span.start == 0);
-        let words = "a name that a value is part of may not begin with `.`";
+        let words = "file name with a value must not start with `.`";
         let span = text.span.end - name.len()..text.span.end;
-        let help = "hidden files are served where the path names them whole";
+        let help = "hidden files are served only where the path names them in full";
         begins.then(|| TemplateError::at_range(span, Code::Unsafe, words).help(help))
     })
 }

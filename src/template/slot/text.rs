@@ -54,7 +54,7 @@ const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 impl Base64Text {
-    /// Reads what is written; `None` where it is not base64.
+    /// Reads what is written; `None` where it is not valid base64.
     pub fn parse(written: &str) -> Option<Base64Text> {
         let bare: String = written.split_ascii_whitespace().collect();
         LENIENT_BASE64.decode(bare).ok().map(|bytes| Base64Text(LENIENT_BASE64.encode(bytes)))
@@ -69,14 +69,14 @@ impl Slot for Base64 {
     fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         let is_literal = written.nodes.iter().all(|node| matches!(node, TemplateNode::Text(_)));
         if is_literal && Base64Text::parse(written.text).is_none() {
-            faults.push(TemplateError::at_range(0..written.text.len(), Code::BadValue, "this is not base64"));
+            faults.push(TemplateError::at_range(0..written.text.len(), Code::BadValue, "invalid base64"));
         }
         ((), None)
     }
 
     fn output_from_text(filled: RenderedText, (): &()) -> Result<Base64Text, RenderError> {
         let variable = || longest_value_label(&filled.value_spans).unwrap_or("the text");
-        Base64Text::parse(&filled.text).ok_or_else(|| refused_value(variable(), "is not base64"))
+        Base64Text::parse(&filled.text).ok_or_else(|| refused_value(variable(), "is not valid base64"))
     }
 }
 
@@ -192,7 +192,7 @@ pub struct HeaderText(pub String);
 
 impl Sealed for HeaderSlot {}
 
-const CONTROL_CHARACTER_REASON: &str = "holds a line break or another control character, which a header cannot";
+const CONTROL_CHARACTER_REASON: &str = "contains a line break or control character, not allowed in a header";
 
 impl Slot for HeaderSlot {
     type Output = Option<HeaderText>;

@@ -85,8 +85,8 @@ impl Slot for Url {
 fn url_from_value(value: &Value, label: &str) -> Result<String, RenderError> {
     match value {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),
-        Value::Null | Value::String(_) => Err(refused_value(label, "is empty, where a URL must be")),
-        _ => Err(refused_value(label, "is no text, where a URL must be")),
+        Value::Null | Value::String(_) => Err(refused_value(label, "is empty, expected a URL")),
+        _ => Err(refused_value(label, "is not a string, expected a URL")),
     }
 }
 
@@ -108,7 +108,7 @@ fn url_base(written: &ParsedTemplate<'_>) -> Result<BaseAndSpan, Box<TemplateErr
 }
 
 const URL_START_HELP: &str =
-    "a URL begins with its own scheme and host, or with `{{env.NAME}}`, or is exactly one `{{argument}}`";
+    "start the URL with a scheme and host or with `{{env.NAME}}`, or write exactly one `{{argument}}`";
 
 fn unknown_host_error(node: &TemplateNode) -> Box<TemplateError> {
     let span = match node {
@@ -118,10 +118,7 @@ fn unknown_host_error(node: &TemplateNode) -> Box<TemplateError> {
         TemplateNode::Inline(inline) => inline.name.span.clone(),
         TemplateNode::Partial(partial) => partial.name.span.clone(),
     };
-    Box::new(
-        TemplateError::at_range(span, Code::Unsafe, "it cannot be told which host this URL goes to")
-            .help(URL_START_HELP),
-    )
+    Box::new(TemplateError::at_range(span, Code::Unsafe, "unknown host in URL").help(URL_START_HELP))
 }
 
 /// What ends the host of a URL. A backslash does so for some readers and not for others, so it does not for us.
@@ -137,21 +134,25 @@ fn literal_base(
         |message: &str| Box::new(TemplateError::at_range(span.clone(), Code::Unsafe, message).help(URL_START_HELP));
     if text.starts_with(ends_host) {
         let foreign = text.starts_with("//") || text.starts_with("/\\") || (text == "/" && next.is_some());
-        return if foreign { Err(fault("this would name another host")) } else { Ok(UrlBase::Relative) };
+        return if foreign {
+            Err(fault("invalid relative URL: it could name another host"))
+        } else {
+            Ok(UrlBase::Relative)
+        };
     }
     let Some((scheme, after)) = text.split_once("://") else {
         return match next {
             Some(node) => Err(unknown_host_error(node)),
-            None => Err(fault("this is no URL; it has no scheme")),
+            None => Err(fault("invalid URL: missing scheme")),
         };
     };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     if !is_scheme || after.is_empty() && next.is_none() {
-        return Err(fault("this is no URL"));
+        return Err(fault("invalid URL"));
     }
     match (after.find(ends_host), next) {
-        (Some(0), _) => Err(fault("this URL has no host")),
+        (Some(0), _) => Err(fault("invalid URL: missing host")),
         (None, Some(node)) => Err(value_in_host_error(node)),
         _ => Ok(UrlBase::Literal),
     }
@@ -159,8 +160,8 @@ fn literal_base(
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {
     let mut fault = unknown_host_error(node);
-    fault.message = "a value cannot be part of a URL's host".to_owned();
-    fault.help = Some("end the host with `/` before it; a whole host belongs into `env`".to_owned());
+    fault.message = "value in the host of a URL".to_owned();
+    fault.help = Some("end the host with `/` before the value, or put the whole host in `env`".to_owned());
     fault
 }
 
@@ -222,11 +223,8 @@ fn check_segments(filled: &RenderedText, from: usize) -> Result<(), RenderError>
             false => values().find(|(hole, _)| hole.start < range.end && hole.end > range.start),
         };
         if let Some((_, label)) = guilty {
-            let reason = if empty {
-                "is empty, where a part of a URL's path must be"
-            } else {
-                "would be `.` or `..` in a URL's path"
-            };
+            let reason =
+                if empty { "is an empty segment of a URL path" } else { "is a `.` or `..` segment of a URL path" };
             return Err(refused_value(label, reason));
         }
     }

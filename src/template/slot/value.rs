@@ -90,9 +90,12 @@ impl Slot for Condition {
 
     fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         if written.single_interpolation().is_none() && faults.is_empty() {
-            let fault =
-                TemplateError::at_range(0..written.text.len(), Code::BadValue, "a condition is exactly one `{{…}}`");
-            faults.push(fault.help("its value decides: `{{flag}}`, `{{not flag}}`, `{{eq kind \"bug\"}}`"));
+            let fault = TemplateError::at_range(
+                0..written.text.len(),
+                Code::BadValue,
+                "invalid condition: expected exactly one `{{…}}`",
+            );
+            faults.push(fault.help("write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`"));
         }
         ((), None)
     }

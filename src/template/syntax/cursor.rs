@@ -90,11 +90,7 @@ impl<'s> Cursor<'s> {
             Some(found) => {
                 let span = self.at..self.at + found.len_utf8();
                 let found = found.escape_debug();
-                TemplateError::at_range(
-                    span,
-                    Code::Template,
-                    format!("`{found}` cannot stand here; {wanted} was expected"),
-                )
+                TemplateError::at_range(span, Code::Template, format!("unexpected `{found}`, expected {wanted}"))
             }
         };
         self.fail(fault)
@@ -102,16 +98,16 @@ impl<'s> Cursor<'s> {
 
     fn unclosed_tag(&self) -> TemplateError {
         let tag = self.tag..self.tag + 2;
-        TemplateError::at_range(tag, Code::Template, "this tag is never closed").help("close it with `}}`")
+        TemplateError::at_range(tag, Code::Template, "unclosed tag").help("close it with `}}`")
     }
 
     fn missing_brace(&self) -> TemplateError {
         let span = self.tag..self.at + 1;
         let tag = self.slice(span.clone()).to_owned();
         let fault = if self.starts_with("}") && tag.starts_with("{{{") {
-            TemplateError::at_range(span, Code::Template, "three braces open this tag, fewer close it")
+            TemplateError::at_range(span, Code::Template, "mismatched braces: `{{{` must be closed with `}}}`")
         } else {
-            TemplateError::at_range(span, Code::Template, "two braces open this tag, one closes it")
+            TemplateError::at_range(span, Code::Template, "mismatched braces: `{{` must be closed with `}}`")
         };
         if tag.contains('\n') { fault } else { fault.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
     }

@@ -19,13 +19,17 @@ impl Cursor<'_> {
         self.skip_whitespace();
         let start = self.at;
         if self.starts_with("(") {
-            let fault =
-                TemplateError::at_range(start..start + 1, Code::Template, "parentheses are for what a helper is given");
-            return self.fail(fault.help("write the helper without them: `{{upper name}}`"));
+            let fault = TemplateError::at_range(
+                start..start + 1,
+                Code::Template,
+                "unexpected `(`: parentheses are for helper arguments",
+            );
+            return self.fail(fault.help("write the helper without parentheses: `{{upper name}}`"));
         }
         if matches!(self.peek(), Some('"' | '\'')) {
-            let fault = TemplateError::at_range(start..start + 1, Code::Template, "a text in quotes needs no tag");
-            return self.fail(fault.help("write it without braces and quotes"));
+            let fault =
+                TemplateError::at_range(start..start + 1, Code::Template, "string literal outside of a helper call");
+            return self.fail(fault.help("write it as plain text, without braces and quotes"));
         }
         let path = self.path("a variable or a helper")?;
         self.refuse_else(&path)?;
@@ -104,7 +108,7 @@ impl Cursor<'_> {
         self.skip_whitespace();
         if !self.eat(")") {
             if self.peek().is_none() || self.starts_with("}}") {
-                let fault = TemplateError::at_range(open..open + 1, Code::Template, "this parenthesis is never closed");
+                let fault = TemplateError::at_range(open..open + 1, Code::Template, "unclosed `(`");
                 return self.fail(fault.help("close it with `)`"));
             }
             return self.unexpected("`)`");
@@ -113,7 +117,7 @@ impl Cursor<'_> {
         let Some(name) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
             let fault = TemplateError::at_range(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
-            return self.fail(fault.help("parentheses hold a helper; a variable stands without them"));
+            return self.fail(fault.help("parentheses are for helper calls; write a variable without them"));
         };
         Ok(Expression::Call(Box::new(CallNode { span: open..self.at, helper: name, params, options })))
     }
@@ -121,7 +125,7 @@ impl Cursor<'_> {
     fn enter_nesting(&mut self, at: usize) -> ParseResult<()> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            let message = format!("blocks and parentheses are nested more than {MAX_NESTING} deep");
+            let message = format!("nesting of blocks and parentheses exceeds {MAX_NESTING} levels");
             return self.fail(TemplateError::at_range(at..at + 1, Code::Nesting, message));
         }
         Ok(())
@@ -134,7 +138,7 @@ impl Cursor<'_> {
         }
         let Some(helper) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
-            let message = format!("`{text}` is a variable and cannot be given anything");
+            let message = format!("variable `{text}` takes no arguments");
             return self.fail(TemplateError::at_range(path.span, Code::UnknownHelper, message));
         };
         Ok(Expression::Call(Box::new(CallNode { span: start..self.at, helper, params, options })))
@@ -147,9 +151,9 @@ impl Cursor<'_> {
             return Ok(());
         }
         let fault = if text == "else" {
-            TemplateError::at_range(path.span.clone(), Code::Template, "`{{else}}` stands outside of a block")
+            TemplateError::at_range(path.span.clone(), Code::Template, "`{{else}}` outside of a block")
         } else {
-            let message = format!("Handlebars takes `{{{{{text}}}}}` for an `else`");
+            let message = format!("ambiguous name `{text}`: Handlebars reads it as `else`");
             TemplateError::at_range(path.span.clone(), Code::Template, message)
                 .help(format!("write `{{{{arguments.{text}}}}}`"))
         };
@@ -175,7 +179,7 @@ impl Cursor<'_> {
                 path.parent_steps += 1;
             }
             if path.parent_steps > 0 && self.starts_with("@") {
-                let fault = TemplateError::at_range(start..self.at + 1, Code::Template, "`@` comes before `../`");
+                let fault = TemplateError::at_range(start..self.at + 1, Code::Template, "unexpected `@` after `../`");
                 return self.fail(fault.help("write `@../index`"));
             }
         }
@@ -202,7 +206,7 @@ impl Cursor<'_> {
                 let fault = TemplateError::at_range(
                     inner.start - 1..inner.start,
                     Code::Template,
-                    "`[` begins a name that `]` ends",
+                    "invalid bracketed name, expected `[name]`",
                 );
                 return self.fail(fault);
             }
@@ -230,7 +234,11 @@ impl Cursor<'_> {
             (2, true) => "../this",
             _ => return Ok(()),
         };
-        let fault = TemplateError::at_range(self.at..self.at + dots, Code::Template, "a value is named in words here");
+        let fault = TemplateError::at_range(
+            self.at..self.at + dots,
+            Code::Template,
+            format!("unsupported `{}`", ".".repeat(dots)),
+        );
         self.fail(fault.help(format!("write `{instead}`")).replacement(instead))
     }
 
@@ -239,13 +247,13 @@ impl Cursor<'_> {
         let leads = path.local || path.root || path.parent_steps > 0;
         let odd = |message: &str| TemplateError::at_range(path.span.clone(), Code::Template, message);
         if path.local && path.names.len() != 1 {
-            return self.fail(odd("`@` begins one name: `@index`, `@key`, `@first`, `@last`, `@root.…`"));
+            return self.fail(odd("invalid `@` variable, expected `@index`, `@key`, `@first`, `@last` or `@root.…`"));
         }
         if path.local && path.names.iter().any(|name| name.text == "root") {
-            return self.fail(odd("`@root` alone is no value").help("name what you mean: `@root.name`"));
+            return self.fail(odd("`@root` needs a field").help("write `@root.name`"));
         }
         if leads && (text.starts_with("this") || text.starts_with("./")) {
-            return self.fail(odd("nothing but names can follow `this`"));
+            return self.fail(odd("only field names can follow `this`"));
         }
         if self.starts_with("/") || self.starts_with(".") || self.starts_with("@") {
             return self.unexpected("a name");
@@ -285,7 +293,7 @@ impl Cursor<'_> {
                 self.at = start;
                 Ok(None)
             }
-            _ => self.fail(TemplateError::at_range(span, Code::Template, format!("`{text}` is not a number"))),
+            _ => self.fail(TemplateError::at_range(span, Code::Template, format!("invalid number `{text}`"))),
         }
     }
 
@@ -312,7 +320,7 @@ impl Cursor<'_> {
                 Ok(value)
             }
             _ => {
-                let message = format!("this is no JSON; it should end with `{close}`");
+                let message = format!("invalid JSON literal, expected `{close}`");
                 self.fail(TemplateError::at_range(start..start + 1, Code::Template, message))
             }
         }
@@ -329,8 +337,7 @@ impl Cursor<'_> {
             ends
         });
         let Some(end) = end else {
-            let fault =
-                TemplateError::at_range(start..start + 1, Code::Template, "this text in quotes is never closed");
+            let fault = TemplateError::at_range(start..start + 1, Code::Template, "unclosed string");
             return self.fail(fault.help(format!("close it with `{quote}`")));
         };
         let body = inner.get(..end).unwrap_or_default();
@@ -342,12 +349,8 @@ impl Cursor<'_> {
         match serde_json::from_str(&json) {
             Ok(value) => Ok(value),
             Err(_) => {
-                let fault = TemplateError::at_range(
-                    start..self.at,
-                    Code::Template,
-                    "this text in quotes is written as in JSON",
-                );
-                self.fail(fault.help("write a backslash as `\\\\` and a line break as `\\n`"))
+                let fault = TemplateError::at_range(start..self.at, Code::Template, "invalid escape in string");
+                self.fail(fault.help("escape as in JSON: a backslash is `\\\\`, a line break `\\n`"))
             }
         }
     }

@@ -31,8 +31,8 @@ pub(super) struct OpenBlock {
 impl TemplateParser<'_> {
     pub fn open_block(&mut self, kind: OpenKind, name: Ident, broken: bool) -> ParseResult<()> {
         if self.open.len() >= MAX_NESTING {
-            let message = format!("blocks are nested more than {MAX_NESTING} deep");
-            let help = "each `else if` counts as one block inside the one before it";
+            let message = format!("nesting of blocks exceeds {MAX_NESTING} levels");
+            let help = "each `else if` counts as a nested block";
             self.cursor.push_error(TemplateError::at_range(name.span, Code::Nesting, message).help(help));
             self.stop_parsing();
             return Ok(());
@@ -59,22 +59,19 @@ impl TemplateParser<'_> {
             Some(OpenBlock { kind: OpenKind::Helper { .. }, body: body @ None, .. }) => {
                 *body = Some(std::mem::take(&mut self.nodes));
             }
-            Some(OpenBlock { kind: OpenKind::Helper { .. }, .. }) => {
-                return self.cursor.fail(TemplateError::at_range(
-                    word,
-                    Code::Template,
-                    "nothing can follow `{{else}}` but the end of the block",
-                ));
+            Some(OpenBlock { kind: OpenKind::Helper { .. }, name, .. }) => {
+                let message = format!("duplicate `{{{{else}}}}` in block `{}`", name.text);
+                return self.cursor.fail(TemplateError::at_range(word, Code::Template, message));
             }
             Some(OpenBlock { name, .. }) => {
-                let message = format!("`{}` is a partial and has no `{{{{else}}}}`", name.text);
+                let message = format!("unexpected `{{{{else}}}}` in partial `{}`", name.text);
                 return self.cursor.fail(TemplateError::at_range(word, Code::Template, message));
             }
             None => {
                 return self.cursor.fail(TemplateError::at_range(
                     word,
                     Code::Template,
-                    "`{{else}}` stands outside of a block",
+                    "`{{else}}` outside of a block",
                 ));
             }
         }
@@ -108,13 +105,13 @@ impl TemplateParser<'_> {
     fn report_stray_close(&mut self, word: &Ident, place: Range<usize>) -> ParseResult<()> {
         let base = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::Helper { chained: true, .. }));
         let Some(name) = base.map(|open| open.name.text.clone()) else {
-            let message = format!("`{{{{/{}}}}}` closes no block", word.text);
+            let message = format!("unmatched `{{{{/{}}}}}`", word.text);
             self.cursor.push_error(TemplateError::at_range(place, Code::Template, message));
             return Ok(());
         };
         let message = match word.text.as_str() {
-            "" => format!("`{{{{/}}}}` does not name the block that it closes, `{name}`"),
-            text => format!("`{{{{/{text}}}}}` stands where `{{{{#{name}}}}}` should be closed"),
+            "" => format!("missing name in `{{{{/}}}}`, expected `{{{{/{name}}}}}`"),
+            text => format!("mismatched `{{{{/{text}}}}}`, expected `{{{{/{name}}}}}`"),
         };
         let fault = TemplateError::at_range(place, Code::Template, message).help(format!("write `{{{{/{name}}}}}`"));
         self.cursor.push_error(if word.text.is_empty() { fault } else { fault.replacement(name) });
@@ -133,11 +130,8 @@ impl TemplateParser<'_> {
             Some(OpenKind::Inline) => "inline",
             _ => &name.text,
         };
-        let fault = TemplateError::at_range(
-            name.span.clone(),
-            Code::Template,
-            format!("the block `{}` is never closed", name.text),
-        );
+        let fault =
+            TemplateError::at_range(name.span.clone(), Code::Template, format!("unclosed block `{}`", name.text));
         self.cursor.push_error(fault.help(format!("close it with `{{{{/{close}}}}}`")));
     }
 

@@ -10,7 +10,7 @@ use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
 /// Reads a template whole. What could not be read is left out of the tree and stands among the faults.
 pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
     if source.len() > MAX_TEMPLATE {
-        let message = format!("the template is larger than {MAX_TEMPLATE} bytes");
+        let message = format!("template exceeds {MAX_TEMPLATE} bytes");
         return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
     let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), chain: None };
@@ -73,12 +73,8 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         let start = cursor.at;
         if cursor.starts_with("{{{{") {
-            let fault = TemplateError::at_range(
-                start..start + 4,
-                Code::Template,
-                "four braces open a raw block, which folio has not",
-            );
-            return cursor.fail(fault.help("a backslash keeps a tag from being one: `\\{{name}}`"));
+            let fault = TemplateError::at_range(start..start + 4, Code::Template, "unsupported raw block `{{{{`");
+            return cursor.fail(fault.help("escape a tag with a backslash: `\\{{name}}`"));
         }
         if cursor.starts_with("{{!") {
             return self.comment();
@@ -111,16 +107,12 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         cursor.at += 3;
         cursor.skip_whitespace();
-        let (end, what) =
-            if cursor.starts_with("--") { ("--}}", "a comment that begins with `{{!--`") } else { ("}}", "a comment") };
+        let end = if cursor.starts_with("--") { "--}}" } else { "}}" };
         cursor.at += if end.len() > 2 { 2 } else { 0 };
         let Some(found) = cursor.rest().find(end) else {
             let tag = cursor.tag..cursor.tag + 3;
-            cursor.push_error(TemplateError::at_range(
-                tag,
-                Code::Template,
-                format!("{what} ends with `{end}`, which never comes"),
-            ));
+            let error = TemplateError::at_range(tag, Code::Template, "unclosed comment");
+            cursor.push_error(error.help(format!("close it with `{end}`")));
             cursor.at = cursor.source.len();
             return Ok(());
         };
@@ -130,7 +122,7 @@ impl TemplateParser<'_> {
 
     fn trimmed_comment(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = TemplateError::at_range(span, Code::Template, "a comment cannot trim white space with `~`");
+        let fault = TemplateError::at_range(span, Code::Template, "unsupported `~` in a comment");
         self.cursor.fail(fault.help("write `{{!`").replacement("{{!"))
     }
 
@@ -258,7 +250,7 @@ impl TemplateParser<'_> {
         let call = self.cursor.call()?;
         self.tag_end("", false)?;
         if call.helper.text != "inline" {
-            let message = format!("there is no decorator `{}`", call.helper.text);
+            let message = format!("unknown decorator `{}`", call.helper.text);
             self.cursor.push_error(
                 TemplateError::at_range(call.helper.span.clone(), Code::UnknownHelper, message).replacement("inline"),
             );
@@ -271,7 +263,7 @@ impl TemplateParser<'_> {
                 let fault = TemplateError::at_range(
                     call.span.clone(),
                     Code::HelperArgument,
-                    "`inline` takes one name in quotes",
+                    "invalid arguments of `inline`: expected one quoted name",
                 );
                 self.cursor.push_error(fault.help("write `{{#*inline \"name\"}}`"));
                 Ident { text: String::new(), span: call.span.clone() }
@@ -282,9 +274,8 @@ impl TemplateParser<'_> {
 
     fn decorator(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault =
-            TemplateError::at_range(span, Code::Template, "folio has no decorators but `{{#*inline \"name\"}}`");
-        self.cursor.fail(fault)
+        let fault = TemplateError::at_range(span, Code::Template, "unsupported decorator");
+        self.cursor.fail(fault.help("only `{{#*inline \"name\"}}` is supported"))
     }
 
     fn partial(&mut self, block: bool) -> ParseResult<()> {
@@ -292,12 +283,12 @@ impl TemplateParser<'_> {
         cursor.at += 1;
         cursor.skip_whitespace();
         if let Some(c @ ('(' | '"' | '\'' | '[')) = cursor.peek() {
-            let fault =
-                TemplateError::at_range(cursor.at..cursor.at + 1, Code::Unsafe, "a partial is named by a plain word");
-            return cursor.fail(match c {
-                '(' => fault.help("a name that is computed would let a value choose the template"),
-                _ => fault.help("write the name without quotes"),
-            });
+            let (message, help) = match c {
+                '(' => ("computed partial name", "write a fixed name; otherwise a value could choose the template"),
+                _ => ("quoted partial name", "write the name without quotes"),
+            };
+            let error = TemplateError::at_range(cursor.at..cursor.at + 1, Code::Unsafe, message);
+            return cursor.fail(error.help(help));
         }
         let span = cursor.skip(is_partial_symbol);
         if span.is_empty() {
