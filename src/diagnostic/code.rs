@@ -1,8 +1,8 @@
-//! The closed list of codes: what can be wrong with a manifest.
+//! The codes of diagnostics.
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
-        /// What is wrong, in a word that does not change from release to release.
+        /// The kind of a diagnostic; its name is stable across releases.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($(#[doc = $doc])+ $name,)+ }
 

@@ -77,7 +77,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Says whether the path names nothing that could be read, now or as written: the fault of whoever asked.
+    /// Says whether the path names nothing that could be read, now or as written: the error of whoever asked.
     pub fn is_missing(&self) -> bool {
         !matches!(self, Self::TooLarge { .. } | Self::TooMany { .. } | Self::Denied { .. } | Self::Other { .. })
     }

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn escaping_or_dangling_path_is_refused() {
         let dir = tree();
-        for (path, fault) in [
+        for (path, error) in [
             ("root/../secret", RootPathError::ParentDir),
             ("root/outside/../secret", RootPathError::ParentDir),
             ("root/sub/..", RootPathError::ParentDir),
@@ -186,7 +186,7 @@ mod tests {
             ("root/circle/x", RootPathError::Unresolved),
             ("root/file/x", RootPathError::Unresolved),
         ] {
-            assert_eq!(within(&dir, "root", path), Err(fault), "{path}");
+            assert_eq!(within(&dir, "root", path), Err(error), "{path}");
         }
         assert_eq!(within(&dir, "gone", "root/file"), Err(RootPathError::OutsideRoots));
         assert_eq!(within(&dir, "root/dangling", "root/dangling"), Err(RootPathError::Unresolved));
@@ -282,9 +282,9 @@ mod tests {
                             prop_assert_eq!(there.as_deref(), Some(&*taken));
                         }
                     }
-                    Err(fault) => {
+                    Err(error) => {
                         let inside = there.is_some_and(|there| there.starts_with(&real));
-                        prop_assert!(!inside || fault == RootPathError::ParentDir, "{fault} of {}", path.display());
+                        prop_assert!(!inside || error == RootPathError::ParentDir, "{error} of {}", path.display());
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Values and types in words that a person or a model can act on.
+//! Describes values, types and formats in messages.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn describe_value(value: &Value) -> String {
     }
 }
 
-/// A name as it is shown: in back-ticks, cut where it is long.
+/// A name as it is shown: in backticks, cut where it is long.
 pub(super) fn quote_name(name: &str) -> String {
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match name.char_indices().nth(MAX_SHOWN_CHARS) {

@@ -1,4 +1,4 @@
-//! The compiler's errors in words: where, what is allowed, and what was got, as far as that may be shown.
+//! Explains the errors of the validator: where, what is expected, and the actual value unless it is secret.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{count_noun, nearest};
 
-use super::{SchemaError, Violation, branch, describe, pointer, secret};
+use super::{SchemaError, Violation, branch, describe, secret};
+use crate::yaml::pointer;
 
 /// How many violations are listed.
 const MAX_VIOLATIONS: usize = 20;
-/// How many are put into words, to list the first of them in the order of the schema.
+/// How many are explained, to list the first of them in the order of the schema.
 const MAX_EXPLAINED_ERRORS: usize = 200;
 
 /// Turns the errors of one value into violations.
@@ -28,7 +29,7 @@ impl<'v> Explainer<'v> {
         Explainer { root, value, secrets, found: Vec::new(), more: 0 }
     }
 
-    /// Adds what one error says.
+    /// Adds the violations of one error.
     pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
         if self.found.len() >= MAX_EXPLAINED_ERRORS {
             self.more += 1;
@@ -41,7 +42,7 @@ impl<'v> Explainer<'v> {
             }
             Kind::FalseSchema => match self.unexpected_keys(error) {
                 Some(unexpected) => self.unexpected(error, &unexpected),
-                None => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
+                None => self.push(error.instance_path().as_str(), self.expectation(error)),
             },
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
@@ -49,14 +50,16 @@ impl<'v> Explainer<'v> {
             }
             Kind::PropertyNames { error: inner } => {
                 let key = describe::quote_name(inner.instance().as_str().unwrap_or_default());
-                let at = error.instance_path().as_str().to_owned();
-                self.push(at, format!("has the key {key}, but each key {}", self.expectation(inner)));
+                self.push(
+                    error.instance_path().as_str(),
+                    format!("has the key {key}, but each key {}", self.expectation(inner)),
+                );
             }
-            _ => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
+            _ => self.push(error.instance_path().as_str(), self.expectation(error)),
         }
     }
 
-    /// All that was found, in the order of the schema's properties, and how much more there is.
+    /// The violations in the order of the schema's properties, and the number of the rest.
     pub(super) fn finish(mut self) -> Vec<Violation> {
         let properties = self.root.get("properties").and_then(Value::as_object);
         let order: HashMap<&str, usize> =
@@ -75,9 +78,10 @@ impl<'v> Explainer<'v> {
         self.found
     }
 
-    fn push(&mut self, pointer: String, what: String) {
+    fn push(&mut self, pointer: impl Into<String>, message: String) {
+        let pointer = pointer.into();
         let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
-        let message = format!("{} {what}", self.display_pointer(&pointer));
+        let message = format!("{} {message}", self.display_pointer(&pointer));
         let violation = Violation { pointer, name, message };
         if !self.found.contains(&violation) {
             self.found.push(violation);
@@ -86,14 +90,14 @@ impl<'v> Explainer<'v> {
 
     fn branches(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
         if let Some(allowed) = branch::merged_expectation(error, context) {
-            return self.push(error.instance_path().as_str().to_owned(), format!("{allowed}{}", self.actual(error)));
+            return self.push(error.instance_path().as_str(), format!("{allowed}{}", self.actual(error)));
         }
         for inner in branch::best_branch(context) {
             self.explain(inner);
         }
     }
 
-    /// The keys of an object that may have none: the compiler gives the path of the object, and its first value.
+    /// The keys of an object that may have none: the validator reports the path of the object and its first value.
     fn unexpected_keys(&self, error: &ValidationError<'_>) -> Option<Vec<String>> {
         let object = self.value.pointer(error.instance_path().as_str())?;
         let is_outer = error.schema_path().as_str().ends_with("/additionalProperties") && object != &**error.instance();
@@ -105,7 +109,7 @@ impl<'v> Explainer<'v> {
         let at = error.instance_path().as_str();
         let beside = self.root.pointer(pointer::parent(error.schema_path().as_str()));
         let known = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-        // Where other schemas add to what is known, a list of it would not be the whole.
+        // Where other schemas declare properties too, the list would be incomplete.
         let is_all = matches!(error.kind(), Kind::AdditionalProperties { .. })
             && beside.is_some_and(|schema| schema.get("patternProperties").is_none());
         let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MAX_VIOLATIONS);
@@ -124,7 +128,7 @@ impl<'v> Explainer<'v> {
         self.more += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
     }
 
-    /// What is allowed, as the rest of a sentence that begins with the place.
+    /// The expectation, as the predicate of a message that starts with the position.
     fn expectation(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Kind::Type { kind } => format!("must be {}{}", type_names(kind), self.actual(error)),
@@ -178,13 +182,13 @@ impl<'v> Explainer<'v> {
         format!("; got {}", describe::describe_value(value))
     }
 
-    /// Whether the value of an error is secret: by a name on its way, or by a schema on the way to the keyword.
+    /// Whether the value of an error is secret, by a name in its path or by a schema on the path of the keyword.
     fn is_secret(&self, error: &ValidationError<'_>) -> bool {
         pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&segment))
             || secret::is_secret_path(self.root, error.schema_path().as_str())
     }
 
-    /// A place in the value as people write it: `items[2].name`.
+    /// A position in the value, such as `items[2].name`.
     fn display_pointer(&self, place: &str) -> String {
         let mut current = Some(self.value);
         let mut written = String::new();
@@ -197,17 +201,13 @@ impl<'v> Explainer<'v> {
                 (false, true) => format!(".{segment}"),
                 (false, false) => format!("[{}]", Value::from(segment.as_str())),
             });
-            current = match current {
-                Some(Value::Array(list)) => segment.parse::<usize>().ok().and_then(|index| list.get(index)),
-                Some(value) => value.get(&segment),
-                None => None,
-            };
+            current = current.and_then(|value| secret::child_value(value, &segment));
         }
         if written.is_empty() { "the value".to_owned() } else { describe::quote_name(&written) }
     }
 }
 
-/// What is allowed of sizes; the size that was got tells no more than that.
+/// The expectation of a size, with the actual size.
 fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
     let plural = |limit: &u64, noun: &str| count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
     let (bound, got) = match kind {
@@ -229,14 +229,11 @@ fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
     Some(format!("{bound}; it has {}", count_noun(size, got)))
 }
 
-/// A mistake that only the compiler found.
+/// An error that only the compiler finds.
 pub(super) fn compiler_error(error: &ValidationError<'_>) -> SchemaError {
     let in_schema = !matches!(error.kind(), Kind::Referencing(_));
-    SchemaError {
-        pointer: if in_schema { error.instance_path().as_str().to_owned() } else { String::new() },
-        message: format!("invalid schema: {}", error.masked()),
-        help: None,
-    }
+    let pointer = if in_schema { error.instance_path().as_str() } else { "" };
+    SchemaError::new(pointer, format!("invalid schema: {}", error.masked()))
 }
 
 pub(super) fn type_names(kind: &TypeKind) -> String {

@@ -4,14 +4,22 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::Budget;
 
-use super::{
-    Coercion, LintKind, Schema, SchemaError, Violation, bundle, coerce, fill_defaults, lint, simple, unknown_keywords,
-};
+use super::bundle::build_bundle;
+use super::coerce::fill_defaults;
+use super::{Coercion, LintKind, ReferenceLoader, Schema, SchemaError, Violation, lint, simple, unknown_keywords};
 
 mod patterns;
 mod properties;
 mod references;
 mod values;
+
+fn bundle(schema: &Value, refs: &ReferenceLoader<'_>) -> Result<Value, Vec<SchemaError>> {
+    build_bundle(schema, refs).map(|bundled| bundled.json)
+}
+
+fn coerce(schema: &Value, text: &str) -> Coercion {
+    super::coerce::coerce(schema, schema, text)
+}
 
 fn compiled(schema: Value) -> Schema {
     Schema::compile(schema, &|_| None).unwrap()
@@ -24,7 +32,7 @@ impl Schema {
     }
 }
 
-fn faults(schema: Value) -> Vec<SchemaError> {
+fn errors(schema: Value) -> Vec<SchemaError> {
     Schema::compile(schema, &|_| None).unwrap_err()
 }
 
@@ -37,13 +45,13 @@ fn property(schema: Value, value: Value) -> String {
     messages(schema, json!({ "x": value })).join(" | ")
 }
 
-fn pairs(faults: &[SchemaError]) -> Vec<(&str, &str)> {
-    faults.iter().map(|fault| (fault.pointer.as_str(), fault.message.as_str())).collect()
+fn pairs(errors: &[SchemaError]) -> Vec<(&str, &str)> {
+    errors.iter().map(|error| (error.at.as_str(), error.message.as_str())).collect()
 }
 
 #[test]
 fn all_schema_errors_are_found_with_pointers() {
-    let found = faults(json!({
+    let found = errors(json!({
         "type": "object",
         "properties": {
             "a": { "type": "strng" },
@@ -85,14 +93,14 @@ fn all_schema_errors_are_found_with_pointers() {
 
 #[test]
 fn invalid_pattern_alone_is_found() {
-    let found = faults(json!({ "patternProperties": { "[": {} }, "properties": { "x": { "pattern": "a{2,1}" } } }));
-    let places: Vec<&str> = found.iter().map(|fault| fault.pointer.as_str()).collect();
+    let found = errors(json!({ "patternProperties": { "[": {} }, "properties": { "x": { "pattern": "a{2,1}" } } }));
+    let places: Vec<&str> = found.iter().map(|error| error.at.as_str()).collect();
     assert_eq!(places, ["/patternProperties/[", "/properties/x/pattern"]);
 }
 
 #[test]
 fn type_names_of_other_languages_are_suggested() {
-    let help = |name: &str| faults(json!({ "type": name }))[0].help.clone().unwrap();
+    let help = |name: &str| errors(json!({ "type": name }))[0].help.clone().unwrap();
     assert_eq!(help("int"), "did you mean `integer`?");
     assert_eq!(help("Bool"), "did you mean `boolean`?");
     assert_eq!(help("list"), "did you mean `array`?");
@@ -105,11 +113,11 @@ fn known_drafts_are_supported() {
     let four = json!({ "$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": true });
     assert!(!compiled(four).check_within_limit(&json!(3)));
     assert_eq!(
-        pairs(&faults(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
+        pairs(&errors(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
         [("/$schema", "unsupported `$schema` `https://example.com/mine`")]
     );
     assert_eq!(
-        pairs(&faults(json!({ "items": [{ "type": "string" }] }))),
+        pairs(&errors(json!({ "items": [{ "type": "string" }] }))),
         [("/items", "invalid `items`: an array of 1 item, expected one schema")]
     );
 }
@@ -118,10 +126,10 @@ fn known_drafts_are_supported() {
 fn too_deep_or_large_schema_is_refused() {
     let nest = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }));
     assert!(compiled(nest(64)).check_within_limit(&json!([])));
-    assert!(faults(nest(65))[0].message.contains("exceeds 64 levels"));
-    assert!(faults(nest(1_000))[0].message.contains("exceeds 64 levels"));
+    assert!(errors(nest(65))[0].message.contains("exceeds 64 levels"));
+    assert!(errors(nest(1_000))[0].message.contains("exceeds 64 levels"));
     let many: Map<String, Value> = (0..10_001).map(|index| (index.to_string(), json!({}))).collect();
-    assert!(faults(json!({ "properties": many }))[0].message.contains("more than 10000"));
+    assert!(errors(json!({ "properties": many }))[0].message.contains("more than 10000"));
 }
 
 #[test]
@@ -162,7 +170,7 @@ fn lint_finds_unsatisfiable_schemas() {
         "$defs": { "n": { "type": "integer" } },
     }));
     let short: Vec<(LintKind, &str, &str)> =
-        found.iter().map(|lint| (lint.kind, lint.pointer.as_str(), lint.message.as_str())).collect();
+        found.iter().map(|lint| (lint.kind, lint.error.at.as_str(), lint.error.message.as_str())).collect();
     use LintKind::{NoEffect, Unsatisfiable};
     assert_eq!(
         short,
@@ -190,8 +198,8 @@ fn lint_finds_unsatisfiable_schemas() {
             (Unsatisfiable, "/properties/k/default", "invalid `default`: null does not match its schema"),
         ]
     );
-    assert_eq!(found[0].help.as_deref(), Some("did you mean `color`?"));
-    assert_eq!(found[11].help.as_deref(), Some("did you mean `email`?"));
+    assert_eq!(found[0].error.help.as_deref(), Some("did you mean `color`?"));
+    assert_eq!(found[11].error.help.as_deref(), Some("did you mean `email`?"));
 }
 
 #[test]
@@ -225,7 +233,7 @@ fn unknown_keywords_get_suggestions() {
         &["complete"],
     );
     let short: Vec<(&str, &str)> =
-        found.iter().map(|fault| (fault.pointer.as_str(), fault.help.as_deref().unwrap_or(""))).collect();
+        found.iter().map(|error| (error.at.as_str(), error.help.as_deref().unwrap_or(""))).collect();
     assert_eq!(
         short,
         [

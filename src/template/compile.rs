@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
 use super::error::{Altered, TemplateError, TemplateSpan};
+use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
@@ -17,10 +18,10 @@ use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
 use super::term::{Term, plain_path};
-use super::{encode, limit::MAX_OUTPUT};
 use crate::budget::memory_size;
+use crate::uri::percent_encode;
 
-/// A text with holes, checked, for one kind of place.
+/// A text with interpolations, checked, for one kind of place.
 #[derive(Debug)]
 pub struct Template<S: Slot> {
     source: String,
@@ -70,7 +71,7 @@ impl<S: Slot> Template<S> {
     /// Reads and checks a text against what will be in scope.
     ///
     /// # Errors
-    /// Every fault there is, in the order of the text.
+    /// Every error there is, in the order of the text.
     pub fn compile(engine: &Arc<Engine>, text: &str, names: &ScopeShape) -> Result<Template<S>, Vec<TemplateError>> {
         Template::compile_with(engine, text, (names, true))
     }
@@ -81,29 +82,29 @@ impl<S: Slot> Template<S> {
         text: &str,
         (names, simple): (&ScopeShape, bool),
     ) -> Result<Template<S>, Vec<TemplateError>> {
-        let (nodes, mut faults) = parse(text);
+        let (nodes, mut errors) = parse(text);
         let rules = Rules {
             rejects_nul: S::MODE != PrintMode::Plain,
             encoded: S::MODE == PrintMode::Encoded,
             any_scope: false,
         };
         let mut checked = check(text, &nodes, names, (&engine.partials, rules));
-        faults.append(&mut checked.errors);
-        let sole = single_interpolation(&nodes).and_then(|hole| match &hole.expression {
+        errors.append(&mut checked.errors);
+        let sole = single_interpolation(&nodes).and_then(|interpolation| match &interpolation.expression {
             Expression::Path(path) => plain_path(path, &checked),
             _ => None,
         });
         let written = ParsedTemplate { text, nodes: &nodes, variable: sole.as_deref() };
-        let (known, base) = S::analyze(&written, &mut faults);
-        if !faults.is_empty() {
-            return Err(sort_errors(faults));
+        let (known, base) = S::analyze(&written, &mut errors);
+        if !errors.is_empty() {
+            return Err(sort_errors(errors));
         }
         let base = base.map(|span: Range<usize>| span.start);
         let pieces = if simple { pieces(text, &nodes, (&checked, base)) } else { None };
         let body = match pieces {
             Some(pieces) => CompiledBody::Pieces(pieces),
             None => CompiledBody::Handlebars(Box::new(
-                handlebars_body(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?,
+                handlebars_body(engine, &written, (&checked, base)).map_err(|error| vec![*error])?,
             )),
         };
         let reads = checked.read_paths.into_iter().collect();
@@ -196,7 +197,7 @@ impl<S: Slot> Template<S> {
         self.single_path.as_deref()
     }
 
-    /// The text, when there is no hole in it.
+    /// The text, when there is no interpolation in it.
     pub fn literal(&self) -> Option<&str> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
@@ -229,15 +230,15 @@ impl<S: Slot> Template<S> {
     }
 }
 
-fn sort_errors(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
-    faults.sort_by_key(|fault| match &fault.span {
+fn sort_errors(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
+    errors.sort_by_key(|error| match &error.span {
         TemplateSpan::Template(range) => (range.start, range.end, None),
         TemplateSpan::Partial { name, range, used_at } => {
             (used_at.start, used_at.end, Some((name.clone(), range.start)))
         }
     });
-    faults.dedup();
-    faults
+    errors.dedup();
+    errors
 }
 
 fn handlebars_body(
@@ -254,7 +255,7 @@ fn handlebars_body(
         raw_interpolation: base,
     };
     let tree = lower(written.text, written.nodes, &marks)?;
-    let only = written.single_interpolation().map(|hole| label(written.text, &hole.expression));
+    let only = written.single_interpolation().map(|interpolation| label(written.text, &interpolation.expression));
     Ok(HandlebarsBody { engine: Arc::clone(engine), tree, required_paths: minimal_paths(checked), sole_label: only })
 }
 
@@ -290,7 +291,7 @@ fn pieces(source: &str, nodes: &[TemplateNode], found: (&TemplateCheck, Option<u
     }
     let piece = |node: &TemplateNode| match node {
         TemplateNode::Text(text) => Some(TemplatePiece::Text(unescape(source, text))),
-        TemplateNode::Interpolation(hole) if !hole.trims => piece(source, hole, found),
+        TemplateNode::Interpolation(interpolation) if !interpolation.trims => piece(source, interpolation, found),
         _ => None,
     };
     nodes.iter().map(piece).collect()
@@ -298,18 +299,18 @@ fn pieces(source: &str, nodes: &[TemplateNode], found: (&TemplateCheck, Option<u
 
 fn piece(
     source: &str,
-    hole: &Interpolation,
+    interpolation: &Interpolation,
     (checked, base): (&TemplateCheck, Option<usize>),
 ) -> Option<TemplatePiece> {
-    let encodes_itself = match &hole.expression {
+    let encodes_itself = match &interpolation.expression {
         Expression::Path(_) => false,
         // Handlebars has no `{{&helper …}}`.
-        Expression::Call(call) if !hole.raw => call.helper.text == "path",
+        Expression::Call(call) if !interpolation.raw => call.helper.text == "path",
         _ => return None,
     };
-    let term = Term::compile(source, &hole.expression, checked)?;
-    let keeps = encodes_itself || base == Some(hole.span.start);
-    Some(TemplatePiece::Interpolation { term, label: label(source, &hole.expression), keeps })
+    let term = Term::compile(source, &interpolation.expression, checked)?;
+    let keeps = encodes_itself || base == Some(interpolation.span.start);
+    Some(TemplatePiece::Interpolation { term, label: label(source, &interpolation.expression), keeps })
 }
 
 /// Text without the backslashes that only keep tags from being tags.
@@ -324,7 +325,7 @@ fn unescape(source: &str, text: &TextNode) -> String {
     out
 }
 
-/// What a hole costs beside its value.
+/// What an interpolation costs beside its value.
 const INTERPOLATION_OVERHEAD_BYTES: usize = 16;
 
 fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
@@ -344,7 +345,7 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 let value = value_to_text(&value);
                 let start = filled.text.len();
                 match mode {
-                    PrintMode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
+                    PrintMode::Encoded if !keeps => filled.text.push_str(&percent_encode(&value)),
                     PrintMode::Marked if value.contains(MARK) => {
                         let reason = "contains a NUL character";
                         return Err(RenderError::Refused { variable: label.clone(), reason });
@@ -375,10 +376,10 @@ fn split_marks(marked: &str) -> RenderedText {
     filled
 }
 
-/// The only hole of a template that is nothing else.
+/// The only interpolation of a template that is nothing else.
 pub(super) fn single_interpolation(nodes: &[TemplateNode]) -> Option<&Interpolation> {
     match nodes {
-        [TemplateNode::Interpolation(hole)] => Some(hole),
+        [TemplateNode::Interpolation(interpolation)] => Some(interpolation),
         _ => None,
     }
 }

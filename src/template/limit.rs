@@ -9,7 +9,7 @@ pub const MAX_OUTPUT: usize = 16 << 20;
 /// How often all loops of one rendering may go round.
 pub const MAX_ITERATIONS: u64 = 1_000_000;
 
-/// How many faults of syntax are reported before the rest of a text is left unread.
+/// How many errors of syntax are reported before the rest of a text is left unread.
 pub(super) const MAX_ERRORS: usize = 64;
 /// The size of a template with all its partials written out, in bytes, where each tag counts as 16 and each
 /// use of a partial as 1024.

@@ -18,7 +18,7 @@ pub enum OutputPiece<'t> {
     Value(Range<usize>, Vec<String>),
 }
 
-/// What a text prints, in the order written, whichever way its conditions go. A text with a fault has no meaning here.
+/// What a text prints, in the order written, whichever way its conditions go. A text with an error has no meaning here.
 pub fn output_pieces(text: &str) -> Vec<OutputPiece<'_>> {
     let mut pieces = Vec::new();
     nodes(text, &parse(text).0, &mut pieces);
@@ -29,7 +29,9 @@ fn nodes<'t>(text: &'t str, list: &[TemplateNode], pieces: &mut Vec<OutputPiece<
     for node in list {
         match node {
             TemplateNode::Text(own) => pieces.push(OutputPiece::Text(text.get(own.span.clone()).unwrap_or_default())),
-            TemplateNode::Interpolation(hole) => pieces.push(expression(text, &hole.expression, &hole.span)),
+            TemplateNode::Interpolation(interpolation) => {
+                pieces.push(expression(text, &interpolation.expression, &interpolation.span))
+            }
             TemplateNode::Block(inner) => block(text, inner, pieces),
             TemplateNode::Inline(inline) => nodes(text, &inline.body, pieces),
             TemplateNode::Partial(partial) => pieces.push(OutputPiece::Value(partial.name.span.clone(), Vec::new())),
@@ -67,9 +69,7 @@ fn is_constant(written: &Expression) -> bool {
                 && path.parent_steps == 0
                 && head.is_some_and(|head| CONSTANT_ROOTS.contains(&head) && path.names.len() > 1)
         }
-        Expression::Call(call) => {
-            call.params.iter().all(is_constant) && call.options.iter().all(|(_, option)| is_constant(option))
-        }
+        Expression::Call(call) => call.arguments.values().all(is_constant),
     }
 }
 

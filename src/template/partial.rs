@@ -9,7 +9,7 @@ use super::syntax::TemplateNode;
 pub(super) struct Partial {
     pub text: String,
     pub nodes: Vec<TemplateNode>,
-    /// It has faults of its own, which were reported once; nobody looks into it again.
+    /// It has errors of its own, which were reported once; nobody looks into it again.
     pub has_errors: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a hole prints where nothing of Handlebars is needed for it: a variable, or a plain helper with what it is given.
+//! What an interpolation prints where nothing of Handlebars is needed for it: a variable, or a plain helper with what it is given.
 
 use std::borrow::Cow;
 
@@ -39,8 +39,9 @@ impl Term {
             }
             Expression::Call(call) => Some(Term::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
-                params: call.params.iter().map(of).collect::<Option<_>>()?,
+                params: call.arguments.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
+                    .arguments
                     .options
                     .iter()
                     .map(|(name, value)| Some((name.text.clone(), of(value)?)))

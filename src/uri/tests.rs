@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn template(text: &str) -> UriTemplate {
-    UriTemplate::parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"))
+    UriTemplate::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn matched(text: &str, uri: &str) -> Option<Vec<(String, String)>> {
@@ -216,8 +216,8 @@ fn parse_errors_have_range_and_message() {
         ("s://\u{e9}/{id}", "\u{e9}", "invalid character in URI: `\u{e9}`"),
         ("s://%zz/{id}", "%", "invalid escape: `%` must be followed by two hexadecimal digits"),
     ] {
-        let fault = UriTemplate::parse(text).expect_err(text);
-        assert_eq!((&text[fault.range.clone()], fault.message.as_str()), (at, message), "{text}");
+        let error = UriTemplate::parse(text).expect_err(text);
+        assert_eq!((&text[error.at.clone()], error.message.as_str()), (at, message), "{text}");
     }
 }
 
@@ -259,8 +259,8 @@ fn check_uri_wants_absolute_uri_characters() {
         ("s://%\u{e9}", "\u{e9}"),
         ("s://a#b#c", "#"),
     ] {
-        let fault = check_uri(bad).expect_err(bad);
-        assert_eq!(&bad[fault.range.clone()], at, "{bad}");
+        let error = check_uri(bad).expect_err(bad);
+        assert_eq!(&bad[error.at.clone()], at, "{bad}");
     }
 }
 
@@ -356,7 +356,7 @@ proptest! {
     fn any_template_matches_its_own_expansion(text in template_like(), uri in uri_like()) {
         let _ = check_uri(&uri);
         match UriTemplate::parse(&text) {
-            Err(fault) => prop_assert!(text.get(fault.range.clone()).is_some(), "{:?} {:?}", &text, fault),
+            Err(error) => prop_assert!(text.get(error.at.clone()).is_some(), "{:?} {:?}", &text, error),
             Ok(template) => {
                 let _ = template.matches(&uri);
                 let written = template.expand(&|_: &str| Some("v%.x".to_owned()));

@@ -16,7 +16,7 @@ use crate::catalog::reference::References;
 use crate::catalog::resource_root::ResourceRoot;
 use crate::catalog::result::ResultPlan;
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Severity};
 use crate::manifest;
 use crate::notation::{TextOrFile, is_identifier};
 use crate::template::{FilePath, Template, reserved_name_meaning};
@@ -83,11 +83,8 @@ fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_
         Ok(template) => return warn_of_http_uri(uri, template, compiler),
         Err(fault) => fault,
     };
-    let span = compiler.span_within(uri.location, fault.range);
-    let diagnostic = compiler.error(Code::Uri, span, fault.message);
-    if let Some(help) = fault.help {
-        diagnostic.help(help);
-    }
+    let span = compiler.span_within(uri.location, fault.at.clone());
+    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, fault);
     None
 }
 

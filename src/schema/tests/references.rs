@@ -123,11 +123,11 @@ fn unresolved_reference_is_reported_at_ref() {
 
 #[test]
 fn only_in_place_cycles_are_errors() {
-    assert_eq!(faults(json!({ "$ref": "#" }))[0].pointer, "/$ref");
+    assert_eq!(errors(json!({ "$ref": "#" }))[0].at, "/$ref");
     let around = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "not": { "$ref": "#/$defs/a" } } } });
-    let found = faults(around);
+    let found = errors(around);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].pointer, "/$defs/b/not/$ref");
+    assert_eq!(found[0].at, "/$defs/b/not/$ref");
     let tree = compiled(json!({ "properties": { "next": { "$ref": "#" } }, "additionalProperties": false }));
     let deep = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "next": inner }));
     assert!(tree.check_within_limit(&deep(120)));
@@ -167,7 +167,7 @@ fn exponential_schemas_are_refused() {
         json!({ "$ref": "#/$defs/d0", "$defs": definitions })
     };
     assert!(compiled(chain(8)).check_within_limit(&json!("x")));
-    let found = faults(chain(40));
+    let found = errors(chain(40));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].message.contains("more than 100000 subschemas"), "{found:?}");
 }

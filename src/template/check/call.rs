@@ -39,25 +39,23 @@ impl<'a> Checker<'a> {
     pub(super) fn call(&mut self, call: &'a CallNode, form: HelperForm) -> TypedValue<'a> {
         let Some(row) = signature(&call.helper.text) else {
             self.report_unknown_helper(call, form);
-            call.params
-                .iter()
-                .chain(call.options.iter().map(|(_, value)| value))
-                .for_each(|value| _ = self.read_expression(value));
+            call.arguments.values().for_each(|value| _ = self.read_expression(value));
             return TypedValue::computed(Shape::Any);
         };
         self.check_form(call, row, form);
-        if call.helper.text == "lookup" && call.params.len() == 2 {
+        if call.helper.text == "lookup" && call.arguments.params.len() == 2 {
             return self.lookup(call);
         }
-        let given: Vec<TypedValue<'a>> = call.params.iter().map(|param| self.read_expression(param)).collect();
+        let given: Vec<TypedValue<'a>> =
+            call.arguments.params.iter().map(|param| self.read_expression(param)).collect();
         self.check_param_count(call, row);
-        for (place, (param, value)) in call.params.iter().zip(&given).enumerate() {
+        for (place, (param, value)) in call.arguments.params.iter().zip(&given).enumerate() {
             if let Some(kind) = row.param_kind(place) {
                 self.check_param_kind(&call.helper, (kind, param), value);
             }
         }
         for place in row.alters {
-            if let (Some(param), Some(value)) = (call.params.get(*place), given.get(*place)) {
+            if let (Some(param), Some(value)) = (call.arguments.params.get(*place), given.get(*place)) {
                 self.altered(&call.helper, param, value);
             }
         }
@@ -68,13 +66,13 @@ impl<'a> Checker<'a> {
 
     fn report_unknown_helper(&mut self, call: &CallNode, form: HelperForm) {
         let name = &call.helper.text;
-        let fault = self.error(&call.helper.span, Code::UnknownHelper, format!("unknown helper `{name}`"));
-        let fault = if form == HelperForm::Block && self.is_variable(name) {
-            fault.help(format!("use `{{{{#each {name}}}}}` to loop over it, `{{{{#if {name}}}}}` to test it"))
+        let error = self.error(&call.helper.span, Code::UnknownHelper, format!("unknown helper `{name}`"));
+        let error = if form == HelperForm::Block && self.is_variable(name) {
+            error.help(format!("use `{{{{#each {name}}}}}` to loop over it, `{{{{#if {name}}}}}` to test it"))
         } else {
-            fault.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
+            error.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
         };
-        self.report(fault);
+        self.report(error);
     }
 
     fn check_form(&mut self, call: &CallNode, row: &Signature, form: HelperForm) {
@@ -84,14 +82,14 @@ impl<'a> Checker<'a> {
             (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block helper"),
             _ => return,
         };
-        let fault = self.error(&call.helper.span, Code::HelperArgument, message);
-        self.report(fault.help(format!("write `{}`", row.doc.usage)));
+        let error = self.error(&call.helper.span, Code::HelperArgument, message);
+        self.report(error.help(format!("write `{}`", row.doc.usage)));
     }
 
     fn check_param_count(&mut self, call: &'a CallNode, row: &'static Signature) {
         let most = row.required.len() + row.optional.len();
-        let span = match call.params.get(most) {
-            _ if call.params.len() < row.required.len() => call.helper.span.clone(),
+        let span = match call.arguments.params.get(most) {
+            _ if call.arguments.params.len() < row.required.len() => call.helper.span.clone(),
             Some(extra) if row.variadic.is_none() => extra.span(),
             _ => return,
         };
@@ -101,10 +99,14 @@ impl<'a> Checker<'a> {
             (least, most, None) => format!("{least} or {most}"),
         };
         let arguments = if wanted == "1" { "argument" } else { "arguments" };
-        let supplied = if call.params.len() == 1 { "1 was".to_owned() } else { format!("{} were", call.params.len()) };
+        let supplied = if call.arguments.params.len() == 1 {
+            "1 was".to_owned()
+        } else {
+            format!("{} were", call.arguments.params.len())
+        };
         let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", row.doc.name);
-        let fault = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
-        self.report(fault);
+        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
+        self.report(error);
     }
 
     fn check_param_kind(&mut self, helper: &Ident, (kind, param): (ParamKind, &Expression), value: &TypedValue<'a>) {
@@ -119,46 +121,46 @@ impl<'a> Checker<'a> {
             kind.describe(),
             value.shape.describe()
         );
-        let fault = self.error(&span, Code::HelperArgument, message);
-        let fault = match (kind, value.shape.as_ref()) {
+        let error = self.error(&span, Code::HelperArgument, message);
+        let error = match (kind, value.shape.as_ref()) {
             (ParamKind::Text, Shape::List(_)) => {
-                fault.help("use `join` to turn a list into text, or `json` for any value")
+                error.help("use `join` to turn a list into text, or `json` for any value")
             }
-            (ParamKind::Text, shape) if shape.is_object() => fault.help("use `json` to turn an object into text"),
+            (ParamKind::Text, shape) if shape.is_object() => error.help("use `json` to turn an object into text"),
             (ParamKind::List | ParamKind::Collection, Shape::Text) => {
-                fault.help("use `lines` or `split` to turn text into a list")
+                error.help("use `lines` or `split` to turn text into a list")
             }
             (ParamKind::Number, Shape::Text) => {
-                fault.help("declare it with `type: integer`, or write the number without quotes")
+                error.help("declare it with `type: integer`, or write the number without quotes")
             }
-            _ => fault,
+            _ => error,
         };
-        self.report(fault);
+        self.report(error);
     }
 
     fn check_options(&mut self, call: &'a CallNode, row: &'static Signature) {
-        for (place, (name, value)) in call.options.iter().enumerate() {
+        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
             let given = self.read_expression(value);
             if !row.alters.is_empty() {
                 self.altered(&call.helper, value, &given);
             }
-            if call.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
             match row.options.iter().find(|(known, _)| *known == name.text) {
                 Some((_, kind)) => self.check_param_kind(name, (*kind, value), &given),
                 None => {
                     let message = format!("unknown option `{}` of `{}`", name.text, row.doc.name);
-                    let fault = self.error(&name.span, Code::HelperArgument, message);
-                    self.report(fault.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
+                    let error = self.error(&name.span, Code::HelperArgument, message);
+                    self.report(error.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
                 }
             }
         }
     }
 
     pub(super) fn report_duplicate_option(&mut self, name: &Ident) {
-        let fault = self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text));
-        self.report(fault);
+        let error = self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text));
+        self.report(error);
     }
 
     /// A format of strftime that stands there literally is tried out.
@@ -168,16 +170,16 @@ impl<'a> Checker<'a> {
             "date" => 1,
             _ => return,
         };
-        let Some(Expression::Literal(Value::String(format), span)) = call.params.get(place) else { return };
+        let Some(Expression::Literal(Value::String(format), span)) = call.arguments.params.get(place) else { return };
         if !is_valid_format(format) {
-            let fault = self.error(span, Code::HelperArgument, "invalid strftime format");
-            self.report(fault.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
+            let error = self.error(span, Code::HelperArgument, "invalid strftime format");
+            self.report(error.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
         }
     }
 
     /// A field by a name that stands there literally is one field; any other reads the whole.
     fn lookup(&mut self, call: &'a CallNode) -> TypedValue<'a> {
-        let [object, key] = call.params.as_slice() else { return TypedValue::computed(Shape::Any) };
+        let [object, key] = call.arguments.params.as_slice() else { return TypedValue::computed(Shape::Any) };
         let object = self.expression(object);
         let Expression::Literal(Value::String(name), _) = key else {
             self.mark_read(&object);

@@ -15,7 +15,7 @@ struct PartialTarget<'a> {
     body: &'a [TemplateNode],
     site: TextRef<'a>,
     key: (Option<&'a str>, usize),
-    faulty: bool,
+    has_errors: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -28,11 +28,16 @@ impl<'a> Checker<'a> {
     fn resolve_partial(&self, name: &str) -> Option<PartialTarget<'a>> {
         if let Some(inline) = self.visible_inline(name) {
             let key = (inline.site.partial, inline.at);
-            return Some(PartialTarget { body: inline.body, site: inline.site, key, faulty: false });
+            return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
         }
         let (name, partial) = self.partials.get(name)?;
         let site = TextRef { partial: Some(name), text: &partial.text };
-        Some(PartialTarget { body: &partial.nodes, site, key: (Some(name), usize::MAX), faulty: partial.has_errors })
+        Some(PartialTarget {
+            body: &partial.nodes,
+            site,
+            key: (Some(name), usize::MAX),
+            has_errors: partial.has_errors,
+        })
     }
 
     pub(super) fn partial(&mut self, call: &'a PartialCall) {
@@ -57,8 +62,8 @@ impl<'a> Checker<'a> {
             None if call.body.is_some() || self.rules.any_scope => {}
             None => {
                 let message = "missing block for `@partial-block`";
-                let fault = self.error(&call.name.span, Code::UnknownPartial, message);
-                self.report(fault.help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
+                let error = self.error(&call.name.span, Code::UnknownPartial, message);
+                self.report(error.help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
             }
         }
     }
@@ -72,10 +77,10 @@ impl<'a> Checker<'a> {
             self.block_size = content;
         } else if !self.rules.any_scope {
             let name = &call.name.text;
-            let fault = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
+            let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));
             let known: Vec<&str> = self.partials.by_name.keys().map(String::as_str).chain(inlines).collect();
-            self.report(fault.did_you_mean(name, known));
+            self.report(error.did_you_mean(name, known));
         }
     }
 
@@ -85,7 +90,7 @@ impl<'a> Checker<'a> {
         let content = call.body.as_ref().map(|body| self.walk_given_block(body));
         if self.active.contains(&target.key) {
             self.report_cycle(call, target);
-        } else if !target.faulty {
+        } else if !target.has_errors {
             self.walk_partial(call, target, content);
         }
         self.frames.pop();
@@ -125,27 +130,27 @@ impl<'a> Checker<'a> {
             0 | 1 => format!("cyclic partial: `{name}` uses itself"),
             _ => format!("cyclic partials: {} → `{name}`", backticks(&way)),
         };
-        let fault = self.error(&call.name.span, Code::Cycle, message);
-        self.report(fault);
+        let error = self.error(&call.name.span, Code::Cycle, message);
+        self.report(error);
     }
 
     /// The scope that a partial gets: a context of its own or that of its user, and what it is given by name.
     fn partial_frame(&mut self, call: &'a PartialCall) -> ScopeFrame<'a> {
-        if let Some(extra) = call.params.get(1) {
+        if let Some(extra) = call.arguments.params.get(1) {
             let message = "unexpected second context argument of partial";
-            let fault = self.error(&extra.span(), Code::HelperArgument, message);
-            self.report(fault.help("write `{{> name context key=value}}`"));
+            let error = self.error(&extra.span(), Code::HelperArgument, message);
+            self.report(error.help("write `{{> name context key=value}}`"));
         }
         let current = self.frames.last().map(|frame| (frame.this.clone(), frame.locals));
         let (this, locals) =
             current.unwrap_or_else(|| (TypedValue::computed(Shape::Any), super::frame::Locals::default()));
-        let this = match call.params.first() {
+        let this = match call.arguments.params.first() {
             Some(context) => self.context(context),
             None => this,
         };
         let mut given = Vec::new();
-        for (place, (name, value)) in call.options.iter().enumerate() {
-            if call.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
+            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
             let value = self.expression(value);

@@ -109,9 +109,9 @@ impl<'a> Checker<'a> {
         TemplateError::new(self.span(range.clone()), code, message)
     }
 
-    fn report(&mut self, fault: TemplateError) {
-        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&fault) {
-            self.outcome.errors.push(fault);
+    fn report(&mut self, error: TemplateError) {
+        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&error) {
+            self.outcome.errors.push(error);
         }
     }
 
@@ -129,8 +129,8 @@ impl<'a> Checker<'a> {
         let fits = self.walked.max(self.size) <= MAX_EXPANSION;
         if !fits {
             let message = format!("template exceeds {MAX_EXPANSION} bytes with its partials expanded");
-            let fault = self.error(at, Code::TooLarge, message);
-            self.report(fault);
+            let error = self.error(at, Code::TooLarge, message);
+            self.report(error);
         }
         fits
     }

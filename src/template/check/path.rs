@@ -16,11 +16,11 @@ const MAX_LISTED_FIELDS: usize = 12;
 const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 
 impl<'a> Checker<'a> {
-    /// What a variable means. A fault is reported, and the answer is then that nothing is known.
+    /// What a variable means. An error is reported, and the answer is then that nothing is known.
     pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
         let found = if path.local { self.local_variable(path) } else { self.variable(path) };
-        found.unwrap_or_else(|fault| {
-            self.report(*fault);
+        found.unwrap_or_else(|error| {
+            self.report(*error);
             TypedValue::computed(Shape::Any)
         })
     }
@@ -69,13 +69,13 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
-        let fault = self.error(&path.span, Code::UnknownVariable, format!("unknown variable `@{name}`"));
+        let error = self.error(&path.span, Code::UnknownVariable, format!("unknown variable `@{name}`"));
         match (LOCAL_NAMES.contains(&name), in_loop) {
-            (true, true) => fault.help("a list has `@index`; only an object has `@key`").replacement("@index"),
-            (true, false) => fault.help(format!("`@{name}` is only defined inside `{{{{#each …}}}}`")),
+            (true, true) => error.help("a list has `@index`; only an object has `@key`").replacement("@index"),
+            (true, false) => error.help(format!("`@{name}` is only defined inside `{{{{#each …}}}}`")),
             (false, _) => match crate::diagnostic::nearest(name, LOCAL_NAMES) {
-                Some(near) => fault.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
-                None => fault.help("expected one of `@index`, `@key`, `@first`, `@last`, `@root.…`"),
+                Some(near) => error.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
+                None => error.help("expected one of `@index`, `@key`, `@first`, `@last`, `@root.…`"),
             },
         }
     }
@@ -119,8 +119,8 @@ impl<'a> Checker<'a> {
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
             let message = "`this` is not a value at the top level";
-            let fault = self.error(&path.span, Code::UnknownVariable, message);
-            return Err(Box::new(fault.help("name a variable; `this` is the element inside `{{#each …}}`")));
+            let error = self.error(&path.span, Code::UnknownVariable, message);
+            return Err(Box::new(error.help("name a variable; `this` is the element inside `{{#each …}}`")));
         }
         Ok((this, names))
     }
@@ -130,9 +130,9 @@ impl<'a> Checker<'a> {
             return Ok((TypedValue::computed(Shape::Any), path.names.as_slice()));
         }
         let message = "`../` without a parent scope";
-        let fault = self.error(&path.span, Code::UnknownVariable, message);
-        let fault = fault.help("use `../` inside `{{#each}}`, `{{#with}}` or a partial, or `@root.` for the top level");
-        Err(Box::new(fault))
+        let error = self.error(&path.span, Code::UnknownVariable, message);
+        let error = error.help("use `../` inside `{{#each}}`, `{{#with}}` or a partial, or `@root.` for the top level");
+        Err(Box::new(error))
     }
 
     fn field_of(&mut self, value: &TypedValue<'a>, name: &Ident) -> Option<TypedValue<'a>> {
@@ -161,55 +161,55 @@ impl<'a> Checker<'a> {
             Shape::Object(_) => format!("unknown field `{wrong}` of `{owner}`"),
             other => format!("unknown field `{wrong}`: `{owner}` is {}", other.describe()),
         };
-        let fault = self.error(&name.span, Code::UnknownVariable, message);
+        let error = self.error(&name.span, Code::UnknownVariable, message);
         if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
             let help = format!("inside this block names are fields of `this`; write `@root.{wrong}`");
-            let fault = fault.help(help);
-            return if path.single_name().is_some() { fault.replacement(format!("@root.{wrong}")) } else { fault };
+            let error = error.help(help);
+            return if path.single_name().is_some() { error.replacement(format!("@root.{wrong}")) } else { error };
         }
         match value.shape.as_ref() {
             Shape::Object(fields) => {
-                let fault = fault.did_you_mean(wrong, fields.keys().map(String::as_str));
-                with_field_list(fault, &fields.keys().map(String::as_str).collect::<Vec<_>>())
+                let error = error.did_you_mean(wrong, fields.keys().map(String::as_str));
+                with_field_list(error, &fields.keys().map(String::as_str).collect::<Vec<_>>())
             }
             Shape::List(_) => {
-                fault.help("loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index")
+                error.help("loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index")
             }
-            _ => fault,
+            _ => error,
         }
     }
 
     fn unknown_variable(&mut self, name: &Ident, plain: bool) -> TemplateError {
         let wrong = name.text.as_str();
-        let fault = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
+        let error = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
         for owner in ["env", "steps", "server", "result", "arguments"] {
             let there = matches!(self.names.get(owner), Some(Shape::Object(fields)) if fields.contains_key(wrong));
             if there {
-                return fault.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
+                return error.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
             }
         }
         if wrong == "now" && plain {
-            return fault.help("write `(now)`: it is a helper").replacement("(now)");
+            return error.help("write `(now)`: it is a helper").replacement("(now)");
         }
         let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
         let candidates: Vec<&str> = self.names.iter().chain(bound).collect();
         if candidates.is_empty() {
-            return fault.help("no variables are in scope");
+            return error.help("no variables are in scope");
         }
-        let fault = fault.did_you_mean(wrong, candidates);
-        if fault.help.is_none() && is_helper(wrong) { fault.help(format!("`{wrong}` is a helper")) } else { fault }
+        let error = error.did_you_mean(wrong, candidates);
+        if error.help.is_none() && is_helper(wrong) { error.help(format!("`{wrong}` is a helper")) } else { error }
     }
 }
 
 /// Adds which fields there are, where they are not too many to be read.
-fn with_field_list(mut fault: TemplateError, fields: &[&str]) -> TemplateError {
+fn with_field_list(mut error: TemplateError, fields: &[&str]) -> TemplateError {
     if fields.is_empty() || fields.len() > MAX_LISTED_FIELDS {
-        return fault;
+        return error;
     }
     let all = format!("available fields: {}", quote_names(fields));
-    fault.help = Some(match fault.help {
+    error.help = Some(match error.help {
         Some(near) => format!("{near} {all}"),
         None => all,
     });
-    fault
+    error
 }

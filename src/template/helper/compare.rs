@@ -1,4 +1,4 @@
-//! Helpers that answer yes or no, in a hole, in parentheses or around a block: as Handlebars' own, save that what they
+//! Helpers that answer yes or no, in an interpolation, in parentheses or around a block: as Handlebars' own, save that what they
 //! read is charged.
 
 use std::cmp::Ordering;

@@ -7,10 +7,10 @@ use handlebars::{
 use serde_json::Value;
 
 use super::argument::{param_or_null, param_text, wrap_error};
-use crate::template::encode::encode;
 use crate::template::render::{
     LimitedOutput, MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode,
 };
+use crate::uri::percent_encode;
 
 /// `{{ print label value as-it-is}}`: prints a value as the slot wants it.
 pub(in crate::template) const PRINT: &str = " print";
@@ -85,7 +85,7 @@ impl HelperDef for PrintText {
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         let text = param_text(helper, 1).map_err(wrap_error)?;
         let as_it_is = param_or_null(helper, 2).as_bool() == Some(true);
-        let text = if mode() == PrintMode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
+        let text = if mode() == PrintMode::Encoded && !as_it_is { percent_encode(&text) } else { text.into_owned() };
         Ok(ScopedJson::Derived(Value::String(text)))
     }
 }

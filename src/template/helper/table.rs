@@ -58,7 +58,7 @@ impl ParamKind {
     }
 }
 
-/// Whether a helper stands in a hole, around a block, or either.
+/// Whether a helper stands in an interpolation, around a block, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::template) enum HelperForm {
     Inline,

@@ -45,9 +45,9 @@ pub trait Slot: sealed::Sealed + Sized + Debug + 'static {
     #[doc(hidden)]
     const KEEPS_VALUE: bool = Self::TYPED;
 
-    /// Checks what the place asks of a template as a whole. Answers the hole that stands as it is, if any.
+    /// Checks what the place asks of a template as a whole. Answers the interpolation that stands as it is, if any.
     #[doc(hidden)]
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>)
+    fn analyze(written: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>)
     -> (Self::Analysis, Option<Range<usize>>);
 
     /// Makes the outcome of the only expression's value; `None` where its text serves.
@@ -93,8 +93,9 @@ impl RenderedText {
 
     /// The first variable whose value touches a range of the text; an empty value touches where it would stand.
     fn variable_in(&self, range: &Range<usize>) -> Option<&str> {
-        let touches = |hole: &Range<usize>| hole.start <= range.end && hole.end >= range.start;
-        self.value_spans.iter().find(|(hole, _)| touches(hole)).map(|(_, label)| label.as_str())
+        let touches =
+            |interpolation: &Range<usize>| interpolation.start <= range.end && interpolation.end >= range.start;
+        self.value_spans.iter().find(|(interpolation, _)| touches(interpolation)).map(|(_, label)| label.as_str())
     }
 }
 

@@ -38,8 +38,8 @@ impl Slot for FilePath {
     type Analysis = LiteralPath;
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
-        faults.extend(hidden_name_errors(written));
+    fn analyze(written: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
+        errors.extend(hidden_name_errors(written));
         let own = match written.nodes.first() {
             Some(TemplateNode::Text(text)) => written.text.get(text.span.clone()).unwrap_or_default(),
             _ => "",
@@ -110,8 +110,9 @@ fn responsible_variable<'f>(filled: &'f RenderedText, range: &Range<usize>, segm
     if segment.is_empty() || segment.starts_with('.') {
         return filled.variable_in(range);
     }
-    let inside = |hole: &Range<usize>| hole.start < range.end && hole.end > range.start;
+    let inside = |interpolation: &Range<usize>| interpolation.start < range.end && interpolation.end > range.start;
     let drive = segment.contains(':') && range.start > 0;
-    let guilty = filled.value_spans.iter().find(|(hole, _)| inside(hole)).map(|(_, label)| label.as_str());
+    let guilty =
+        filled.value_spans.iter().find(|(interpolation, _)| inside(interpolation)).map(|(_, label)| label.as_str());
     guilty.filter(|_| !drive)
 }

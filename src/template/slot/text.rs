@@ -66,10 +66,10 @@ impl Slot for Base64 {
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+    fn analyze(written: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         let is_literal = written.nodes.iter().all(|node| matches!(node, TemplateNode::Text(_)));
         if is_literal && Base64Text::parse(written.text).is_none() {
-            faults.push(TemplateError::at_range(0..written.text.len(), Code::BadValue, "invalid base64"));
+            errors.push(TemplateError::at_range(0..written.text.len(), Code::BadValue, "invalid base64"));
         }
         ((), None)
     }
@@ -90,7 +90,7 @@ pub enum Argv {}
 pub struct ArgvElement {
     text: String,
     /// Ranges of the text that are values, each with what messages call the variable.
-    holes: Vec<(Range<usize>, String)>,
+    interpolations: Vec<(Range<usize>, String)>,
 }
 
 impl ArgvElement {
@@ -107,7 +107,10 @@ impl ArgvElement {
     /// The variable whose value the element begins with, as written; `None` where it begins with the manifest's
     /// own text. More than a variable (`default a b`) is the whole expression.
     pub fn leading_variable(&self) -> Option<&str> {
-        self.holes.iter().find(|(hole, _)| hole.start == 0 && hole.end > 0).map(|(_, label)| label.as_str())
+        self.interpolations
+            .iter()
+            .find(|(interpolation, _)| interpolation.start == 0 && interpolation.end > 0)
+            .map(|(_, label)| label.as_str())
     }
 
     /// The variable that put a `-` at the beginning of the element, as [`begins_with`](ArgvElement::leading_variable).
@@ -117,12 +120,12 @@ impl ArgvElement {
 
     /// The variable whose value is the longest in the element.
     pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.holes)
+        longest_value_label(&self.interpolations)
     }
 }
 
-fn longest_value_label(holes: &[(Range<usize>, String)]) -> Option<&str> {
-    holes.iter().max_by_key(|(hole, _)| hole.len()).map(|(_, label)| label.as_str())
+fn longest_value_label(interpolations: &[(Range<usize>, String)]) -> Option<&str> {
+    interpolations.iter().max_by_key(|(interpolation, _)| interpolation.len()).map(|(_, label)| label.as_str())
 }
 
 impl Sealed for Argv {}
@@ -142,7 +145,7 @@ impl Slot for Argv {
     }
 
     fn output_from_text(filled: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
-        Ok(Some(ArgvElement { text: filled.text, holes: filled.value_spans }))
+        Ok(Some(ArgvElement { text: filled.text, interpolations: filled.value_spans }))
     }
 }
 
@@ -155,13 +158,13 @@ pub enum EnvValue {}
 pub struct EnvText {
     /// The value.
     pub text: String,
-    holes: Vec<(Range<usize>, String)>,
+    interpolations: Vec<(Range<usize>, String)>,
 }
 
 impl EnvText {
     /// The variable of the template whose value is the longest in it.
     pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.holes)
+        longest_value_label(&self.interpolations)
     }
 }
 
@@ -177,7 +180,7 @@ impl Slot for EnvValue {
     }
 
     fn output_from_text(filled: RenderedText, (): &()) -> Result<EnvText, RenderError> {
-        Ok(EnvText { text: filled.text, holes: filled.value_spans })
+        Ok(EnvText { text: filled.text, interpolations: filled.value_spans })
     }
 }
 
@@ -213,7 +216,7 @@ impl Slot for HeaderSlot {
         let control = |c: char| c.is_control() && c != '\t';
         // The manifest's own text may end with the line break that YAML's `|` leaves there.
         let text = filled.text.trim_end_matches(['\r', '\n']);
-        let ours = filled.value_spans.last().map_or(0, |(hole, _)| hole.end);
+        let ours = filled.value_spans.last().map_or(0, |(interpolation, _)| interpolation.end);
         let text = if text.len() >= ours { text } else { filled.text.get(..ours).unwrap_or_default() };
         match text.char_indices().find(|(_, c)| control(*c)) {
             None => Ok(Some(HeaderText(text.to_owned()))),

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{ParsedTemplate, RenderedText, Slot, refused_value, sealed::Sealed};
 use crate::diagnostic::Code;
 use crate::template::compile::Template;
-use crate::template::encode::is_dot_segment;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError};
 use crate::template::syntax::{Expression, Interpolation, TemplateNode};
+use crate::uri::has_scheme;
 
 /// The URL of an HTTP request.
 #[derive(Debug)]
@@ -53,11 +53,11 @@ impl Slot for Url {
     const MODE: PrintMode = PrintMode::Encoded;
     const TYPED: bool = true;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> (UrlBase, Option<Range<usize>>) {
+    fn analyze(written: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (UrlBase, Option<Range<usize>>) {
         match url_base(written) {
             Ok(found) => found,
-            Err(fault) => {
-                faults.push(*fault);
+            Err(error) => {
+                errors.push(*error);
                 (UrlBase::Literal, None)
             }
         }
@@ -70,10 +70,10 @@ impl Slot for Url {
 
     fn output_from_text(filled: RenderedText, base: &UrlBase) -> Result<UrlText, RenderError> {
         let from = match (base, filled.value_spans.first()) {
-            (UrlBase::Env(_), Some((hole, label))) if hole.is_empty() => {
+            (UrlBase::Env(_), Some((interpolation, label))) if interpolation.is_empty() => {
                 return Err(refused_value(label, "is not set"));
             }
-            (UrlBase::Env(_), Some((hole, _))) => hole.end,
+            (UrlBase::Env(_), Some((interpolation, _))) => interpolation.end,
             _ => authority_end(&filled.text),
         };
         check_segments(&filled, from)?;
@@ -102,7 +102,7 @@ fn url_base(written: &ParsedTemplate<'_>) -> Result<BaseAndSpan, Box<TemplateErr
             let shown = written.text.get(text.span.clone()).unwrap_or_default();
             literal_base(shown, (text.span.clone(), rest.first())).map(|base| (base, None))
         }
-        TemplateNode::Interpolation(hole) => variable_base(written, (hole, rest.first())),
+        TemplateNode::Interpolation(interpolation) => variable_base(written, (interpolation, rest.first())),
         other => Err(unknown_host_error(other)),
     }
 }
@@ -111,14 +111,8 @@ const URL_START_HELP: &str =
     "start the URL with a scheme and host or with `{{env.NAME}}`, or write exactly one `{{argument}}`";
 
 fn unknown_host_error(node: &TemplateNode) -> Box<TemplateError> {
-    let span = match node {
-        TemplateNode::Text(text) => text.span.clone(),
-        TemplateNode::Interpolation(hole) => hole.span.clone(),
-        TemplateNode::Block(block) => block.call.span.clone(),
-        TemplateNode::Inline(inline) => inline.name.span.clone(),
-        TemplateNode::Partial(partial) => partial.name.span.clone(),
-    };
-    Box::new(TemplateError::at_range(span, Code::Unsafe, "unknown host in URL").help(URL_START_HELP))
+    let error = TemplateError::at_range(node.span().clone(), Code::Unsafe, "unknown host in URL");
+    Box::new(error.help(URL_START_HELP))
 }
 
 /// What ends the host of a URL. A backslash does so for some readers and not for others, so it does not for us.
@@ -130,47 +124,45 @@ fn literal_base(
     text: &str,
     (span, next): (Range<usize>, Option<&TemplateNode>),
 ) -> Result<UrlBase, Box<TemplateError>> {
-    let fault =
+    let error =
         |message: &str| Box::new(TemplateError::at_range(span.clone(), Code::Unsafe, message).help(URL_START_HELP));
     if text.starts_with(ends_host) {
         let foreign = text.starts_with("//") || text.starts_with("/\\") || (text == "/" && next.is_some());
         return if foreign {
-            Err(fault("invalid relative URL: it could name another host"))
+            Err(error("invalid relative URL: it could name another host"))
         } else {
             Ok(UrlBase::Relative)
         };
     }
-    let Some((scheme, after)) = text.split_once("://") else {
+    let Some((_, after)) = text.split_once("://") else {
         return match next {
             Some(node) => Err(unknown_host_error(node)),
-            None => Err(fault("invalid URL: missing scheme")),
+            None => Err(error("invalid URL: missing scheme")),
         };
     };
-    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-    if !is_scheme || after.is_empty() && next.is_none() {
-        return Err(fault("invalid URL"));
+    if !has_scheme(text) || after.is_empty() && next.is_none() {
+        return Err(error("invalid URL"));
     }
     match (after.find(ends_host), next) {
-        (Some(0), _) => Err(fault("invalid URL: missing host")),
+        (Some(0), _) => Err(error("invalid URL: missing host")),
         (None, Some(node)) => Err(value_in_host_error(node)),
         _ => Ok(UrlBase::Literal),
     }
 }
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {
-    let mut fault = unknown_host_error(node);
-    fault.message = "value in the host of a URL".to_owned();
-    fault.help = Some("end the host with `/` before the value, or put the whole host in `env`".to_owned());
-    fault
+    let mut error = unknown_host_error(node);
+    error.message = "value in the host of a URL".to_owned();
+    error.help = Some("end the host with `/` before the value, or put the whole host in `env`".to_owned());
+    error
 }
 
 fn variable_base(
     written: &ParsedTemplate<'_>,
-    (hole, next): (&Interpolation, Option<&TemplateNode>),
+    (interpolation, next): (&Interpolation, Option<&TemplateNode>),
 ) -> Result<BaseAndSpan, Box<TemplateError>> {
-    let refuse = || unknown_host_error(&TemplateNode::Interpolation(hole.clone()));
-    let Expression::Path(path) = &hole.expression else { return Err(refuse()) };
+    let refuse = || unknown_host_error(&TemplateNode::Interpolation(interpolation.clone()));
+    let Expression::Path(path) = &interpolation.expression else { return Err(refuse()) };
     let names: Vec<&str> = path.names.iter().map(|name| name.text.as_str()).collect();
     let plain = !path.local && path.parent_steps == 0;
     let env = match names.as_slice() {
@@ -178,11 +170,11 @@ fn variable_base(
         _ => None,
     };
     match (env, next) {
-        (Some(name), None) => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
+        (Some(name), None) => Ok((UrlBase::Env(name), Some(interpolation.span.clone()))),
         (Some(name), Some(TemplateNode::Text(text))) => {
             let shown = written.text.get(text.span.clone()).unwrap_or_default();
             match shown.starts_with(ends_host) {
-                true => Ok((UrlBase::Env(name), Some(hole.span.clone()))),
+                true => Ok((UrlBase::Env(name), Some(interpolation.span.clone()))),
                 false => Err(value_in_host_error(&TemplateNode::Text(text.clone()))),
             }
         }
@@ -204,6 +196,11 @@ fn authority_end(text: &str) -> usize {
     text.get(host..).and_then(|rest| rest.find(ends_host)).map_or(text.len(), |at| host + at)
 }
 
+/// Whether a segment is `.` or `..`, encoded or not.
+fn is_dot_segment(segment: &str) -> bool {
+    matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")
+}
+
 /// Refuses values that make a segment of the path vanish or go up.
 fn check_segments(filled: &RenderedText, from: usize) -> Result<(), RenderError> {
     let rest = filled.text.get(from..).unwrap_or_default();
@@ -216,11 +213,13 @@ fn check_segments(filled: &RenderedText, from: usize) -> Result<(), RenderError>
         if !empty && !is_dot_segment(segment) {
             continue;
         }
-        let values = || filled.value_spans.iter().filter(|(hole, _)| hole.start >= from);
+        let values = || filled.value_spans.iter().filter(|(interpolation, _)| interpolation.start >= from);
         // An empty value stands in this very segment; a path's own `//` is its own affair.
         let guilty = match empty {
-            true => values().find(|(hole, _)| hole.is_empty() && hole.start == range.start),
-            false => values().find(|(hole, _)| hole.start < range.end && hole.end > range.start),
+            true => values().find(|(interpolation, _)| interpolation.is_empty() && interpolation.start == range.start),
+            false => {
+                values().find(|(interpolation, _)| interpolation.start < range.end && interpolation.end > range.start)
+            }
         };
         if let Some((_, label)) = guilty {
             let reason =

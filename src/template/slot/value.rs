@@ -88,14 +88,14 @@ impl Slot for Condition {
     const TYPED: bool = true;
     const KEEPS_VALUE: bool = false;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        if written.single_interpolation().is_none() && faults.is_empty() {
-            let fault = TemplateError::at_range(
+    fn analyze(written: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+        if written.single_interpolation().is_none() && errors.is_empty() {
+            let error = TemplateError::at_range(
                 0..written.text.len(),
                 Code::BadValue,
                 "invalid condition: expected exactly one `{{…}}`",
             );
-            faults.push(fault.help("write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`"));
+            errors.push(error.help("write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`"));
         }
         ((), None)
     }

@@ -1,13 +1,15 @@
-//! Tags and text; which block ends where.
+//! Parses the text and tags of a template.
 
 use super::cursor::{Cursor, ErrorReported, ParseResult, is_partial_symbol, is_symbol};
 use super::open_block::{OpenBlock, OpenKind};
-use super::tree::{BlockNode, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
+use super::tree::{
+    BlockNode, CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode,
+};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
 
-/// Reads a template whole. What could not be read is left out of the tree and stands among the faults.
+/// Parses a whole template. Invalid tags are reported and left out of the tree.
 pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
     if source.len() > MAX_TEMPLATE {
         let message = format!("template exceeds {MAX_TEMPLATE} bytes");
@@ -18,12 +20,12 @@ pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<Templa
     (parser.nodes, parser.cursor.errors)
 }
 
-/// Reads tags and text, and collects what is inside of the innermost open block.
+/// Parses tags and text, and collects the nodes of the innermost open block.
 pub(super) struct TemplateParser<'s> {
     pub cursor: Cursor<'s>,
     pub open: Vec<OpenBlock>,
     pub nodes: Vec<TemplateNode>,
-    /// An `else if` that ended just now, with the block that it belongs to.
+    /// The `else if` block that was closed last.
     pub chain: Option<Box<BlockNode>>,
 }
 
@@ -73,8 +75,8 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         let start = cursor.at;
         if cursor.starts_with("{{{{") {
-            let fault = TemplateError::at_range(start..start + 4, Code::Template, "unsupported raw block `{{{{`");
-            return cursor.fail(fault.help("escape a tag with a backslash: `\\{{name}}`"));
+            let error = TemplateError::syntax(start..start + 4, "unsupported raw block `{{{{`");
+            return cursor.fail(error.help("escape a tag with a backslash: `\\{{name}}`"));
         }
         if cursor.starts_with("{{!") {
             return self.comment();
@@ -111,7 +113,7 @@ impl TemplateParser<'_> {
         cursor.at += if end.len() > 2 { 2 } else { 0 };
         let Some(found) = cursor.rest().find(end) else {
             let tag = cursor.tag..cursor.tag + 3;
-            let error = TemplateError::at_range(tag, Code::Template, "unclosed comment");
+            let error = TemplateError::syntax(tag, "unclosed comment");
             cursor.push_error(error.help(format!("close it with `{end}`")));
             cursor.at = cursor.source.len();
             return Ok(());
@@ -122,8 +124,8 @@ impl TemplateParser<'_> {
 
     fn trimmed_comment(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = TemplateError::at_range(span, Code::Template, "unsupported `~` in a comment");
-        self.cursor.fail(fault.help("write `{{!`").replacement("{{!"))
+        let error = TemplateError::syntax(span, "unsupported `~` in a comment");
+        self.cursor.fail(error.help("write `{{!`").replacement("{{!"))
     }
 
     fn ampersand(&mut self, trims: bool) -> ParseResult<()> {
@@ -141,7 +143,7 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// `closing` is what ends it: nothing but `}}`, `}` and `}}`, or `}}}`.
+    /// `closing` is the part of the closing braces before `}}`: none, `}`, or all of `}}}`.
     fn interpolation(&mut self, trims: bool, closing: &str) -> ParseResult<()> {
         let expression = self.cursor.interpolation()?;
         let trims = self.tag_end(closing, trims)?;
@@ -155,7 +157,7 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// The end of a tag, with or without `~`; answers whether the tag trims.
+    /// The end of a tag, with or without `~`; returns whether the tag trims.
     pub fn tag_end(&mut self, closing: &str, trims: bool) -> ParseResult<bool> {
         let cursor = &mut self.cursor;
         cursor.skip_whitespace();
@@ -202,7 +204,7 @@ impl TemplateParser<'_> {
             Err(ErrorReported) => {
                 let name = self.word_at(start);
                 let call =
-                    CallNode { span: name.span.clone(), helper: name.clone(), params: Vec::new(), options: Vec::new() };
+                    CallNode { span: name.span.clone(), helper: name.clone(), arguments: CallArguments::default() };
                 self.cursor.recover();
                 (OpenKind::Helper { call, block_params: Vec::new(), chained }, name, true)
             }
@@ -210,7 +212,7 @@ impl TemplateParser<'_> {
         self.open_block(kind, name, broken)
     }
 
-    /// The word at a place, to know a block by when the rest of its tag cannot be read.
+    /// The name at a position, for a block whose tag is invalid.
     fn word_at(&self, start: usize) -> Ident {
         let rest = self.cursor.source.get(start..).unwrap_or_default();
         let length = rest.find(|c| !is_symbol(c)).unwrap_or(rest.len());
@@ -255,27 +257,27 @@ impl TemplateParser<'_> {
                 TemplateError::at_range(call.helper.span.clone(), Code::UnknownHelper, message).replacement("inline"),
             );
         }
-        let name = match (call.params.as_slice(), call.options.is_empty()) {
+        let name = match (call.arguments.params.as_slice(), call.arguments.options.is_empty()) {
             ([Expression::Literal(serde_json::Value::String(name), span)], true) if !name.is_empty() => {
                 Ident { text: name.clone(), span: span.clone() }
             }
             _ => {
-                let fault = TemplateError::at_range(
+                let error = TemplateError::at_range(
                     call.span.clone(),
                     Code::HelperArgument,
                     "invalid arguments of `inline`: expected one quoted name",
                 );
-                self.cursor.push_error(fault.help("write `{{#*inline \"name\"}}`"));
+                self.cursor.push_error(error.help("write `{{#*inline \"name\"}}`"));
                 Ident { text: String::new(), span: call.span.clone() }
             }
         };
-        self.open_block(OpenKind::Inline, Ident { text: name.text, span: name.span }, false)
+        self.open_block(OpenKind::Inline, name, false)
     }
 
     fn decorator(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = TemplateError::at_range(span, Code::Template, "unsupported decorator");
-        self.cursor.fail(fault.help("only `{{#*inline \"name\"}}` is supported"))
+        let error = TemplateError::syntax(span, "unsupported decorator");
+        self.cursor.fail(error.help("only `{{#*inline \"name\"}}` is supported"))
     }
 
     fn partial(&mut self, block: bool) -> ParseResult<()> {
@@ -295,17 +297,17 @@ impl TemplateParser<'_> {
             return cursor.unexpected("the name of a partial");
         }
         let name = Ident { text: cursor.slice(span.clone()).to_owned(), span };
-        let (params, options) = cursor.call_arguments()?;
+        let arguments = cursor.call_arguments()?;
         self.tag_end("", false)?;
         if block {
-            return self.open_block(OpenKind::Partial { name: name.clone(), params, options }, name, false);
+            return self.open_block(OpenKind::Partial { name: name.clone(), arguments }, name, false);
         }
-        self.nodes.push(TemplateNode::Partial(PartialCall { name, params, options, body: None }));
+        self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: None }));
         Ok(())
     }
 }
 
-/// The length of a run of backslashes with what they escape, and whether Handlebars takes one backslash from it.
+/// The length of a run of backslashes and their escape, and whether Handlebars removes one of them.
 fn backslashes(rest: &str) -> (usize, bool) {
     let slashes = rest.bytes().take_while(|byte| *byte == b'\\').count();
     let after = rest.get(slashes..).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn each_rebinds_names() {
     assert_eq!(
-        faults::<Text>(
+        errors::<Text>(
             "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
         ),
         [
@@ -20,7 +20,7 @@ fn each_rebinds_names() {
 #[test]
 fn block_params_with_and_lookup_are_checked() {
     assert_eq!(
-        faults::<Text>(
+        errors::<Text>(
             "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
         ),
         [
@@ -55,20 +55,20 @@ fn helper_arguments_are_checked() {
         ("{{if diff}}", "`if` is a block helper"),
         ("{{#upper diff}}{{/upper}}", "`upper` is not a block helper"),
         ("{{#tags}}{{/tags}}", "unknown helper `tags`"),
-        ("{{#if}}{{/if}}", "`if` takes 1 argument but  were supplied0"),
+        ("{{#if}}{{/if}}", "`if` takes 1 argument but 0 were supplied"),
         ("{{#if flag as |x|}}{{/if}}", "`if` takes no block parameters"),
         ("{{log diff}}", "unknown helper `log`"),
         ("{{date now \"%Y\"}}", "unknown variable `now` | write `(now)`"),
-        ("{{this}}", "`this` is the whole scope here"),
-        ("{{#each this}}{{/each}}", "`this` is the whole scope here"),
-        ("{{../diff}}", "`../` leads out"),
+        ("{{this}}", "`this` is not a value"),
+        ("{{#each this}}{{/each}}", "`this` is not a value"),
+        ("{{../diff}}", "`../` without a parent scope"),
         ("{{diff.x}}", "unknown field `x`: `diff` is text"),
         ("{{tags.x}}", "unknown field `x`: `tags` is a list"),
         ("{{TOKEN}}", "did you mean `env.TOKEN`?"),
-        ("{{diff.x y}}", "`diff.x` is a variable"),
+        ("{{diff.x y}}", "variable `diff.x` takes no arguments"),
         ("{{upper (diff)}}", "unknown helper `diff`"),
     ] {
-        let found = faults::<Text>(text);
+        let found = errors::<Text>(text);
         assert!(found.len() == 1 && found[0].contains(wanted), "{text}: {found:#?}");
     }
 }
@@ -83,7 +83,7 @@ fn valid_templates_have_no_errors() {
         "{{date (now) \"%Y\"}}{{now}}{{now \"%F\"}}{{default diff \"x\"}}{{#with (first repos)}}{{name}}{{/with}}",
         "{{tags.0}}{{repos.1.name}}{{truncate (upper diff) 10 end=\"\"}}",
     ] {
-        assert_eq!(faults::<Text>(text), [""; 0], "{text}");
+        assert_eq!(errors::<Text>(text), [""; 0], "{text}");
     }
 }
 
@@ -108,8 +108,8 @@ fn partial_is_checked_per_use() {
 fn faulty_partial_is_reported_once_and_stays_known() {
     let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
     let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let (engine, faults) = Engine::new(owned);
-    let lines: Vec<String> = faults.iter().map(|fault| line(fault, "", &partials)).collect();
+    let (engine, errors) = Engine::new(owned);
+    let lines: Vec<String> = errors.iter().map(|error| line(error, "", &partials)).collect();
     assert_eq!(
         lines,
         [
@@ -118,18 +118,18 @@ fn faulty_partial_is_reported_once_and_stays_known() {
         ]
     );
     assert!(Template::<Text>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
-    let faults = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
-    assert_eq!(faults[0].replacement.as_deref(), Some("good"));
+    let errors = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
+    assert_eq!(errors[0].replacement.as_deref(), Some("good"));
 }
 
 #[test]
 fn inline_partials_are_refused_in_conditions() {
     let text = "{{#*inline \"row\"}}[{{item}}{{sep}}]{{/inline}}{{#each tags}}{{> row item=this sep=\";\"}}{{/each}}";
     assert_eq!(render_text(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
-    assert!(faults::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
-    assert!(faults::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("inside a condition"));
+    assert!(errors::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
+    assert!(errors::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("inside a condition"));
     let again = "{{#*inline \"row\"}}{{/inline}}{{#*inline \"row\"}}{{/inline}}";
-    assert!(faults::<Text>(again)[0].starts_with("duplicate"));
+    assert!(errors::<Text>(again)[0].starts_with("duplicate"));
 }
 
 #[test]

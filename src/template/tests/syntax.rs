@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// One fault, and the tag it is at.
+/// One error, and the tag it is at.
 fn only(text: &str) -> String {
-    let found = faults::<Text>(text);
+    let found = errors::<Text>(text);
     assert_eq!(found.len(), 1, "{text}: {found:#?}");
     found.into_iter().next().unwrap()
 }
@@ -40,7 +40,7 @@ fn missing_brace_is_reported() {
 #[test]
 fn unclosed_tag_does_not_hide_the_next() {
     assert_eq!(
-        faults::<Text>("{{diff {{dif}}"),
+        errors::<Text>("{{diff {{dif}}"),
         [
             "template at \"{{\": unclosed tag | close it with `}}`",
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?"
@@ -80,7 +80,7 @@ fn unsupported_syntax_is_refused_with_help() {
         ("{{.}}", "unsupported `.`"),
         ("{{#each tags}}{{../@index}}{{/each}}", "@../index"),
     ] {
-        let found = faults::<Text>(text);
+        let found = errors::<Text>(text);
         assert!(found[0].contains(word), "{text}: {found:#?}");
     }
 }
@@ -89,7 +89,7 @@ fn unsupported_syntax_is_refused_with_help() {
 fn all_errors_are_reported_at_their_word() {
     let text = "ü {{dif}}\n{{#if flg}}{{uper diff}}{{/if}}\r\n{{> nope}} {{repo.nam}} {{join diff}}";
     assert_eq!(
-        faults::<Text>(text),
+        errors::<Text>(text),
         [
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?",
             "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
@@ -103,8 +103,8 @@ fn all_errors_are_reported_at_their_word() {
 
 #[test]
 fn suggestion_has_replacement_text() {
-    let faults = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
-    assert_eq!(faults[0].replacement.as_deref(), Some("diff"));
+    let errors = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
+    assert_eq!(errors[0].replacement.as_deref(), Some("diff"));
 }
 
 #[test]
@@ -135,6 +135,6 @@ fn unusual_valid_syntax_renders() {
 
 #[test]
 fn error_count_is_capped() {
-    assert!(faults::<Text>(&"{{".repeat(10_000)).len() <= 128);
-    assert!(faults::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
+    assert!(errors::<Text>(&"{{".repeat(10_000)).len() <= 128);
+    assert!(errors::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
 }
