@@ -1,15 +1,18 @@
+//! Normalizes relative paths.
+
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{FileError, display_path};
 
-/// Resolves `.` and `..` in a relative path by its text alone.
+/// Resolves `.` and `..` in a relative path, by its text alone.
 ///
-/// What would leave the folder is [`FileError::EscapesFolder`]; what is absolute or holds a NUL, [`FileError::BadName`].
+/// # Errors
+/// The path escapes its folder, is absolute or contains a NUL.
 pub fn normalize(relative: &str) -> Result<PathBuf, FileError> {
     normalize_to_slashes(Path::new(relative)).map(PathBuf::from)
 }
 
-/// The one spelling of a relative path: its parts joined with `/`, empty for the folder itself.
+/// The normalized form of a relative path: its components with `/`, empty for the folder itself.
 pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError> {
     let Some(text) = relative.to_str() else {
         return Err(bad_name(&relative.to_string_lossy(), "not UTF-8"));
@@ -30,7 +33,7 @@ pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError>
     Ok(parts.join("/"))
 }
 
-/// Says whether `path` is spelled as [`slashed`] spells it.
+/// Whether a path is in the form of [`normalize_to_slashes`].
 pub(super) fn is_normalized(path: &str) -> bool {
     !path.contains('\0') && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }

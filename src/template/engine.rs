@@ -1,4 +1,4 @@
-//! What all templates of a pack share: its partials, and the helpers.
+//! The partials and helpers that the templates of a pack share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,10 +12,10 @@ use super::partial::{Partial, Partials};
 use super::shape::ScopeShape;
 use super::syntax::parse;
 
-/// The partials of one pack, ready to be used by its templates.
+/// The partials of one pack.
 pub struct Engine {
     pub(super) partials: Partials,
-    /// Made when the first template needs it; most need only what folio fills by itself.
+    /// Created on first use: most templates render without Handlebars.
     registry: OnceLock<Handlebars<'static>>,
 }
 
@@ -26,9 +26,8 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Reads partials by name and text. Each error is placed in its partial; a has_errors partial is left out, but is
-    /// known: templates that use it are not blamed. What a partial's variables mean is checked for each template
-    /// that uses it.
+    /// Parses partials by name and text. A partial with errors is known, so that templates that use it have no error. The
+    /// variables of a partial are checked in each template that uses it.
     pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<TemplateError>) {
         let mut errors = Vec::new();
         let mut known = Partials::default();
@@ -36,7 +35,7 @@ impl Engine {
             let (nodes, wrong) = parse(&text);
             let has_errors = !wrong.is_empty();
             errors.extend(wrong.into_iter().map(|error| error.in_partial(&name)));
-            known.by_name.insert(name, Partial { text, nodes, has_errors: has_errors });
+            known.by_name.insert(name, Partial { text, nodes, has_errors });
         }
         let mut engine = Engine { partials: known, registry: OnceLock::new() };
         engine.check(&mut errors);
@@ -44,7 +43,7 @@ impl Engine {
         (Arc::new(engine), errors)
     }
 
-    /// Finds what is wrong with partials whoever uses them, above all circles.
+    /// Finds the errors of partials that do not depend on the template, such as cycles.
     fn check(&mut self, errors: &mut Vec<TemplateError>) {
         let rules = Rules { any_scope: true, ..Rules::default() };
         let names = ScopeShape::new();
@@ -66,10 +65,10 @@ impl Engine {
     }
 
     fn register(&mut self, errors: &mut Vec<TemplateError>) {
-        let marks = LowerContext { partial: true, ..LowerContext::default() };
+        let context = LowerContext { partial: true, ..LowerContext::default() };
         let mut registry = None;
         for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.has_errors) {
-            match lower(&partial.text, &partial.nodes, &marks) {
+            match lower(&partial.text, &partial.nodes, &context) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
                     registry.get_or_insert_with(base_registry).register_template(name, tree);
@@ -83,18 +82,18 @@ impl Engine {
         self.registry = registry.map(OnceLock::from).unwrap_or_default();
     }
 
-    /// The helpers, and the partials that have no errors.
+    /// The helpers, and the partials without errors.
     pub(super) fn registry(&self) -> &Handlebars<'static> {
         self.registry.get_or_init(base_registry)
     }
 
-    /// The names of all partials, the has_errors ones included.
+    /// The names of all partials, with or without errors.
     pub fn partials(&self) -> impl Iterator<Item = &str> {
         self.partials.by_name.keys().map(String::as_str)
     }
 }
 
-/// A registry that knows no partial yet.
+/// A registry without partials.
 fn base_registry() -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.register_escape_fn(no_escape);

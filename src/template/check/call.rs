@@ -1,4 +1,4 @@
-//! Helpers and what they are given.
+//! Checks calls of helpers.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::template::shape::{Shape, element_shape, field_shape};
 use crate::template::syntax::{CallNode, Expression, Ident};
 
 impl<'a> Checker<'a> {
-    /// What an expression gives. Its value is not used yet.
+    /// The value of an expression, which is not read yet.
     pub(super) fn expression(&mut self, expression: &'a Expression) -> TypedValue<'a> {
         match expression {
             Expression::Path(path) => self.path(path),
@@ -28,14 +28,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What an expression gives, when its whole value is used.
+    /// The value of an expression, which is read as a whole.
     pub(super) fn read_expression(&mut self, expression: &'a Expression) -> TypedValue<'a> {
         let value = self.expression(expression);
         self.mark_read(&value);
         value
     }
 
-    /// Checks a helper with what it is given; answers what it gives.
+    /// Checks a call of a helper, and returns its value.
     pub(super) fn call(&mut self, call: &'a CallNode, form: HelperForm) -> TypedValue<'a> {
         let Some(row) = signature(&call.helper.text) else {
             self.report_unknown_helper(call, form);
@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
         self.report(error);
     }
 
-    /// A format of strftime that stands there literally is tried out.
+    /// Checks a literal strftime format.
     fn check_time_format(&mut self, call: &'a CallNode) {
         let place = match call.helper.text.as_str() {
             "now" => 0,
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A field by a name that stands there literally is one field; any other reads the whole.
+    /// A literal name reads one field; any other reads the whole object.
     fn lookup(&mut self, call: &'a CallNode) -> TypedValue<'a> {
         let [object, key] = call.arguments.params.as_slice() else { return TypedValue::computed(Shape::Any) };
         let object = self.expression(object);
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// Notes of what a helper makes something in which it cannot be recognised.
+    /// Records the values that a helper changes.
     fn altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
         let place = self.span(param.span());
         let new =
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
             }
             _ => Cow::Owned(row.returns.shape()),
         };
-        // A number or a truth value holds nothing of what it tells of.
+        // A number or a boolean contains nothing of its arguments.
         let holds = !matches!(row.returns, ReturnShape::Number | ReturnShape::Boolean);
         let paths = given.iter().flat_map(TypedValue::paths).filter(|_| holds);
         let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();

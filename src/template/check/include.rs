@@ -1,4 +1,4 @@
-//! Partials: which one is meant, what it sees, and that none comes back to itself.
+//! Checks uses of partials: their names, scopes and cycles.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::template::syntax::{Expression, PartialCall, TemplateNode};
 
 const PARTIAL_BLOCK: &str = "@partial-block";
 
-/// What a name of a partial stands for.
+/// The target of a partial name.
 struct PartialTarget<'a> {
     body: &'a [TemplateNode],
     site: TextRef<'a>,
@@ -19,7 +19,7 @@ struct PartialTarget<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// The partial of that name which was written inside a template and can be seen from here.
+    /// The inline partial of that name in scope.
     pub(super) fn visible_inline(&self, name: &str) -> Option<InlinePartial<'a>> {
         let last = |frame: &ScopeFrame<'a>| frame.inlines.iter().rev().find(|inline| inline.name == name).copied();
         self.frames.iter().rev().find_map(last)
@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
         self.depth -= 1;
     }
 
-    /// `{{> @partial-block}}`: what the user of this partial put between its tags.
+    /// `{{> @partial-block}}`: the block argument of this partial.
     fn partial_block(&mut self, call: &'a PartialCall) {
         self.partial_frame(call);
         if let Some(body) = &call.body {
@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A partial that does not exist. One that is used as a block then shows that block.
+    /// A missing partial. Its block, if any, is rendered instead.
     fn report_missing_partial(&mut self, call: &'a PartialCall) {
         let frame = self.partial_frame(call);
         if let Some(body) = &call.body {
@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
         self.frames.pop();
     }
 
-    /// Walks the block that a partial is given; answers its size. It is printed only where the partial says so.
+    /// Checks the block argument of a partial, and returns its size. It is rendered only at `@partial-block`.
     fn walk_given_block(&mut self, body: &'a [TemplateNode]) -> usize {
         let before = self.size;
         self.nodes(body, false);
@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
         self.report(error);
     }
 
-    /// The scope that a partial gets: a context of its own or that of its user, and what it is given by name.
+    /// The scope of a partial: its context argument or that of the caller, and its named arguments.
     fn partial_frame(&mut self, call: &'a PartialCall) -> ScopeFrame<'a> {
         if let Some(extra) = call.arguments.params.get(1) {
             let message = "unexpected second context argument of partial";
@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What `this` is in a partial that is given values by name.
+/// The `this` of a partial with named arguments.
 fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) -> TypedValue<'a> {
     let own = given.iter().map(|(name, value)| ((*name).to_owned(), value.shape.clone().into_owned()));
     if given.is_empty() {

@@ -1,4 +1,4 @@
-//! Variables.
+//! Checks variables.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ const MAX_LISTED_FIELDS: usize = 12;
 const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 
 impl<'a> Checker<'a> {
-    /// What a variable means. An error is reported, and the answer is then that nothing is known.
+    /// The value of a variable; unknown after an error, which is reported.
     pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
         let found = if path.local { self.local_variable(path) } else { self.variable(path) };
         found.unwrap_or_else(|error| {
@@ -32,18 +32,18 @@ impl<'a> Checker<'a> {
         bound || this.is_some_and(|shape| **shape != Shape::Any && field_shape(shape, name).is_some())
     }
 
-    /// Whether any name may be one here.
+    /// Whether any name may be a variable here.
     pub(super) fn scope_is_unknown(&self) -> bool {
         self.frames.last().is_none_or(|frame| *frame.this.shape == Shape::Any)
     }
 
-    /// That a value is used, as a whole.
+    /// Records that a value is read as a whole.
     pub(super) fn mark_read(&mut self, value: &TypedValue<'a>) {
         self.outcome.read_paths.extend(value.paths().cloned());
         self.mark_required(value);
     }
 
-    /// That a value must be there, though perhaps only parts of it are used.
+    /// Records that rendering needs a value, or parts of it.
     pub(super) fn mark_required(&mut self, value: &TypedValue<'a>) {
         if let Some(origin) = &value.origin {
             self.outcome.required_paths.insert(origin.clone());
@@ -94,14 +94,14 @@ impl<'a> Checker<'a> {
         Ok(value)
     }
 
-    /// The value at which a path begins, and the names that lead on from there.
+    /// The value at the start of a path, and the names after it.
     fn path_start(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
         let names = path.names.as_slice();
         if path.root {
             let root = self.frames.first().map(|frame| frame.this.clone());
             return Ok((root.unwrap_or_else(|| TypedValue::computed(Shape::Any)), names));
         }
-        // Handlebars looks for names of blocks first, in every scope, even behind `this` and `../`.
+        // Handlebars resolves block parameters first, in every scope, even after `this` and `../`.
         if let Some((first, rest)) = names.split_first() {
             let bound = |frame: &ScopeFrame<'a>| frame.params.iter().find(|(name, _)| *name == first.text).cloned();
             if let Some((_, value)) = self.frames.iter().rev().find_map(bound) {
@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Adds which fields there are, where they are not too many to be read.
+/// Adds the list of fields, where it is short.
 fn with_field_list(mut error: TemplateError, fields: &[&str]) -> TemplateError {
     if fields.is_empty() || fields.len() > MAX_LISTED_FIELDS {
         return error;

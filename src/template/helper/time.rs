@@ -18,7 +18,7 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(NOW_FALLBACK, Box::new(NowFallback));
 }
 
-/// Whether a format of strftime is one.
+/// Whether a strftime format is valid.
 pub(in crate::template) fn is_valid_format(format: &str) -> bool {
     format_time(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), format).is_some()
 }
@@ -51,7 +51,7 @@ fn now(given: &dyn HelperParams) -> HelperValue {
     shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
-/// `( now)`: the helper, unless something of that name is in scope. For partials, which learn that only here.
+/// `( now)`: the helper, unless a variable `now` is in scope. For partials, whose scope is known only at run time.
 pub(in crate::template) const NOW_FALLBACK: &str = " now";
 
 struct NowFallback;

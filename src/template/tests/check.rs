@@ -45,7 +45,7 @@ fn helper_arguments_are_checked() {
         ("{{upper repo}}", "mismatched type: `upper` expects text, `repo` is an object"),
         ("{{#each limit}}{{/each}}", "mismatched type: `each` expects a list or an object, `limit` is a number"),
         ("{{upper}}", "missing arguments for helper `upper`"),
-        ("{{upper diff diff}}", "`upper` takes 1 argument but  were supplied2"),
+        ("{{upper diff diff}}", "`upper` takes 1 argument but 2 were supplied"),
         ("{{replace diff \"a\"}}", "`replace` takes 3 arguments but 2 were supplied"),
         ("{{join tags \",\" 1}}", "`join` takes 1 or 2 arguments but 3 were supplied"),
         ("{{truncate diff diff}}", "mismatched type: `truncate` expects a number, `diff` is text"),

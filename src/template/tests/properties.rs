@@ -370,7 +370,7 @@ where
     S::Output: PartialEq,
 {
     let engine = engine(&[]);
-    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_with(&engine, text, (&names(), simple)));
+    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_with(&engine, text, &names(), simple));
     match (fast, slow) {
         (Ok(fast), Ok(slow)) => prop_assert_eq!(fast.render(scope), slow.render(scope)),
         (Err(fast), Err(slow)) => prop_assert_eq!(fast, slow),
