@@ -70,7 +70,7 @@ tools:
 const WORK: &str = "work limit exceeded: more than 512 MiB read and written; send or request less";
 const MEMORY: &str = "memory limit exceeded: more than 128 MiB held at once; send or request less";
 
-const LATE: &str = "it did not end within 2s";
+const LATE: &str = "timed out after 2s";
 
 /// A folder whose expressions double what they are given, sixty times.
 fn folder() -> TestFolder {
@@ -108,12 +108,12 @@ fn attacks() -> Vec<Attack> {
         tool(
             "pick",
             json!({ "colour": long }),
-            &["must be one of \"red\", \"green\", \"blue\"; got a text of 3145728"],
+            &["must be one of \"red\", \"green\", \"blue\"; got a string of 3145728"],
         ),
         prompt("reads", &parts, &[WORK, MEMORY]),
         prompt("copies", &parts, &[WORK, MEMORY]),
         prompt("partial", &parts, &[WORK, MEMORY]),
-        tool("limited", json!({ "text": parts }), &["it did not end within 1s", MEMORY]),
+        tool("limited", json!({ "text": parts }), &["timed out after 1s", MEMORY]),
         tool("lists", json!({}), &[WORK, MEMORY]),
         tool("hashes", json!({}), &[WORK, MEMORY]),
         tool("maps", json!({}), &[WORK, MEMORY]),
@@ -150,7 +150,7 @@ fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     }
     let told = told(&attacker.wait_for_answer(id));
     // On a machine that stands still the time is over first.
-    let mut outcomes = attack.outcome.iter().chain(&["it did not end within 30s"]);
+    let mut outcomes = attack.outcome.iter().chain(&["timed out after 30s"]);
     assert!(outcomes.any(|words| told.contains(words)), "{shown}: {told}");
     assert!(told.len() < 1000, "{shown}: {} bytes", told.len());
 }
