@@ -1,32 +1,32 @@
 //! folio: an MCP server from a folder of YAML.
 //!
-//! # The journey of a manifest
+//! # From manifest to server
 //!
 //! ```text
 //!  folio.yaml, *.md, *.hbs …
-//!    │ yaml::parse            bytes → a tree in which every node knows its place      fault → Report, at file:line:col
+//!    │ yaml::parse            bytes → a tree whose nodes have source positions        errors → Report, at file:line:col
 //!    ▼
-//!  Manifest   (manifest::)    what was WRITTEN, key for key: serde types, read to the end whatever is wrong
-//!    │ load::load             fragments, prompt files, partials and packs are taken in
-//!    │ catalog::build         templates, schemas, URIs, references: checked and compiled; ONE Report with every fault, or
+//!  Manifest   (manifest::)    the keys as written, in serde types; parsed to the end in spite of errors
+//!    │ load::load             fragments, prompt files, partials and packs are included
+//!    │ catalog::build         templates, schemas, URIs, references: checked and compiled; one Report with all errors, or
 //!    ▼
-//!  Catalog    (catalog::)     what is TRUE: immutable, behind an Arc
-//!    │ server::Live::replace  one pointer is swapped; on a fault nothing is touched, and the last good one stays
+//!  Catalog    (catalog::)     the checked entries: immutable, behind an Arc
+//!    │ server::Live::replace  one pointer is swapped; after an error the last good catalog stays
 //!    ▼
-//!  Server     (server::)      a request takes one catalog and keeps it to its end
-//!    │ transport::            a pipe, or HTTP; both generations of the protocol on each
+//!  Server     (server::)      a request uses one catalog to its end
+//!    │ transport::            stdio or HTTP; both generations of the protocol on each
 //!    ▼
-//!  the client                 which hears of exactly the lists that changed
+//!  the client                 is notified of the lists that changed
 //! ```
 //!
-//! # The rooms
+//! # Modules
 //!
-//! In the order in which data walks through them. A room uses only those above it; each foreign crate that matters has
-//! one door, named in Cargo.toml. `tests/suite/architecture.rs` holds both.
+//! In the order of the data flow. A module uses only those above it; each important foreign crate is used in one module,
+//! which Cargo.toml names. `tests/suite/architecture.rs` checks both.
 //!
-//! What a manifest may say is in [`notation`], [`action`] and [`manifest`]; what it means in [`compile`] and [`catalog`].
-//! Whatever an action does to the world goes through [`world`], and whatever is wrong with a manifest goes into
-//! [`diagnostic`]. Nothing is global: what one call needs is handed to it.
+//! [`notation`], [`action`] and [`manifest`] define the keys of a manifest, [`compile`] and [`catalog`] their meaning. All
+//! processes and network access go through [`world`], all errors of a manifest into [`diagnostic`]. Nothing is global: a
+//! call gets what it needs.
 
 pub mod diagnostic;
 pub mod digest;

@@ -1,4 +1,4 @@
-//! What all calls of a server use together, and where work goes that would hold up others.
+//! The shared limits of all calls, and threads for blocking work.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -7,14 +7,14 @@ use tokio::task::block_in_place;
 
 use super::Exhausted;
 
-/// From how many bytes on a message is read and written elsewhere.
+/// From how many bytes on a message is read and written where it may block.
 const LARGE: u64 = 256 << 10;
-/// How many calls may work elsewhere at once: each has a thread of its own.
+/// How many calls may block at once: each needs a thread.
 const MAX_BLOCKING_CALLS: usize = 128;
 /// How many bytes of values all calls may hold together.
 const MAX_HELD_BYTES: u64 = 256 << 20;
 
-/// What all calls of a server use together.
+/// The usage of all calls of a server.
 #[derive(Debug, Default)]
 pub struct Capacity {
     blocking_calls: AtomicUsize,
@@ -22,17 +22,17 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Lets one more call work elsewhere.
+    /// Lets one more call block.
     pub(super) fn acquire(&self) -> Result<BlockingPermit<'_>, Exhausted> {
-        let turn = BlockingPermit { capacity: self };
-        if self.blocking_calls.fetch_add(1, Relaxed) < MAX_BLOCKING_CALLS { Ok(turn) } else { Err(Exhausted::Busy) }
+        let permit = BlockingPermit { capacity: self };
+        if self.blocking_calls.fetch_add(1, Relaxed) < MAX_BLOCKING_CALLS { Ok(permit) } else { Err(Exhausted::Busy) }
     }
 
     pub(super) fn add_held(&self, bytes: u64) {
         self.held_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Notes that a call that held so much holds that much now.
+    /// Replaces the memory of a call.
     pub(super) fn adjust_held(&self, before: u64, after: u64) {
         self.held_bytes.fetch_add(after.wrapping_sub(before), Relaxed);
     }
@@ -42,7 +42,7 @@ impl Capacity {
     }
 }
 
-/// The right to work elsewhere.
+/// The permit of a call to block.
 #[derive(Debug)]
 pub(super) struct BlockingPermit<'c> {
     capacity: &'c Capacity,
@@ -54,13 +54,13 @@ impl Drop for BlockingPermit<'_> {
     }
 }
 
-/// Reads or writes a message of so many bytes: a large one while the other tasks of this thread go on elsewhere.
+/// Reads or writes a message of so many bytes; a large one where it may block.
 pub fn block_if_large<T>(bytes: u64, work: impl FnOnce() -> T) -> T {
     if bytes < LARGE { work() } else { run_in_place(work) }
 }
 
-/// Does work on this thread while another one takes over its other tasks. Where there is but one thread, as in a command
-/// that makes one call, there are no others to be held up.
+/// Runs work on this thread while another one takes over its tasks. A runtime with one thread, as in a command with one
+/// call, has no other tasks.
 pub(super) fn run_in_place<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(work),

@@ -1,4 +1,4 @@
-//! Why a call may do no more.
+//! `Exhausted`.
 
 use std::time::Duration;
 
@@ -6,34 +6,34 @@ use super::{MAX_MEMORY, MAX_WORK};
 
 const MIB: u64 = 1 << 20;
 
-/// Why a call may do no more.
+/// The limit of a call that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
-    /// It does too much.
+    /// Work.
     #[error(
-        "this takes too much work: more than {} MiB would be read and written; send less, or ask for less at once",
+        "work limit exceeded: more than {} MiB read and written; send or request less",
         MAX_WORK / MIB
     )]
     Work,
-    /// It holds too much.
+    /// Memory.
     #[error(
-        "this takes too much memory: more than {} MiB would be held at once; send less, or ask for less at once",
+        "memory limit exceeded: more than {} MiB held at once; send or request less",
         MAX_MEMORY / MIB
     )]
     Memory,
-    /// Its time is over.
-    #[error("it did not end within {after:?}")]
+    /// Time.
+    #[error("timed out after {after:?}")]
     Time {
-        /// How long it might take.
+        /// The timeout.
         after: Duration,
     },
-    /// Its caller no longer wants it.
+    /// It is cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// All calls together do or hold too much.
+    /// All calls together exceed a limit.
     #[error("the server is busy with other calls; try again later")]
     Busy,
-    /// It is to be done elsewhere, from the beginning.
-    #[error("this takes too long where it is done")]
+    /// It must restart where it may block; never shown.
+    #[error("needs a blocking thread")]
     NeedsBlockingThread,
 }

@@ -1,11 +1,11 @@
-//! How much memory a value takes.
+//! The memory size of values.
 
 use serde_json::Value;
 
-/// What each value takes beside its text: itself, and what an allocation costs.
+/// The size of a value without its text: itself, and an allocation.
 const VALUE_OVERHEAD_BYTES: usize = 48;
 
-/// About how many bytes a value takes.
+/// The approximate size of a value in bytes.
 pub fn memory_size(value: &Value) -> usize {
     match value {
         Value::String(text) => VALUE_OVERHEAD_BYTES + text.len(),

@@ -1,9 +1,8 @@
-//! What one call may use: time, work and memory; and how long it may keep the thread that serves others too.
+//! Limits on the time, work and memory of one call; long work moves off the async thread.
 //!
-//! Whatever reads or makes what a caller or a pack can make long charges the [`Budget`] of its call. A short while is
-//! worked right where the call is served. What takes longer begins again in [`Budget::run_repeatable`] while the other tasks of
-//! that thread go on elsewhere: work that is done there must be such that it can be done twice.
-//! What is not here: what the units are charged for (template/, action/), and how long an entry may take (catalog/).
+//! Code whose input a caller or a pack can make long charges the [`Budget`] of its call. Short work runs on the async
+//! thread. Longer work is restarted by [`Budget::run_repeatable`] while other tasks move to another thread, so it must be
+//! repeatable. What is not here: what is charged (template/, action/), and the timeouts of entries (catalog/).
 
 mod capacity;
 mod exhausted;
@@ -23,27 +22,27 @@ pub use memory_size::memory_size;
 
 use capacity::run_in_place;
 
-/// How much one call may do, in units of about a byte that is read or written.
+/// The work limit of one call, in units of about one byte that is read or written.
 pub const MAX_WORK: u64 = 1 << 29;
-/// How many bytes of values one call may hold at once, beside what it was sent.
+/// How many bytes of values one call may hold at once, in addition to its request.
 pub const MAX_MEMORY: u64 = 128 << 20;
 
-/// How much work a call may do at a stretch on the thread that serves others too.
+/// How much work a call may do at a stretch on the async thread.
 const MAX_INLINE_STRETCH: u64 = 64 << 10;
-/// How much of all its work it may do there.
+/// How much work a call may do there in total.
 const MAX_INLINE_WORK: u64 = 1 << 20;
-/// What a call may hold though all calls together hold too much.
+/// How much a call may hold even if all calls together exceed their limit.
 const MIN_GUARANTEED_MEMORY: u64 = 1 << 20;
-/// How much is done between two looks at the clock.
+/// How much work is done between two checks of the clock.
 const CHECK_INTERVAL: u64 = 64 << 10;
 
-/// What one call may use. Clones are of the same call, and charge the same.
+/// The limits of one call. Clones share the usage.
 #[derive(Debug, Clone)]
 pub struct Budget {
     used: Arc<BudgetUsage>,
-    /// Until when, counted from the beginning of the call and without what its client was waited for.
+    /// The deadline since the start of the call, without waits for the client.
     deadline: Duration,
-    /// How long its entry may take.
+    /// The timeout of its entry.
     timeout: Duration,
 }
 
@@ -53,21 +52,28 @@ struct BudgetUsage {
     client_wait: ClientWait,
     cancel: CancellationToken,
     work: AtomicU64,
-    /// The work at which there is something to look at: the clock, or a limit.
+    /// The work at which to check the clock and the limits.
     next_check: AtomicU64,
     memory: AtomicU64,
     thread: AtomicU8,
-    /// Whether the work that is under way is too long for where it is done.
+    /// Whether the running work is too long for the async thread.
     needs_blocking_thread: AtomicBool,
     capacity: Arc<Capacity>,
 }
 
-/// Where the work of a call is done.
-const NOWHERE: u8 = 0;
-const HERE_AND_NOW: u8 = 1;
-const ELSEWHERE: u8 = 2;
+/// The thread of the work of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum WorkThread {
+    /// No work is running.
+    Idle,
+    /// The async thread, for a short stretch.
+    Inline,
+    /// A thread that may block.
+    Blocking,
+}
 
-/// How long a call has waited for its client, which does not count against its time.
+/// The time that a call waits for its client, which does not count.
 #[derive(Debug, Default)]
 pub struct ClientWait(AtomicU64);
 
@@ -77,25 +83,25 @@ impl ClientWait {
         self.0.fetch_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// All waits until now.
+    /// The sum of all waits.
     pub fn total(&self) -> Duration {
         Duration::from_micros(self.0.load(Relaxed))
     }
 }
 
-/// How much memory a call held at some moment.
+/// The memory of a call at some moment.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryMark(u64);
 
 impl Default for Budget {
-    /// The budget of work that is nobody's call, such as that of a load.
+    /// The budget of work outside of calls, such as a load.
     fn default() -> Budget {
         Budget::new(CancellationToken::new(), Arc::default())
     }
 }
 
 impl Budget {
-    /// The budget of a call that has just begun, and that `cancel` ends.
+    /// The budget of a new call, which `cancel` ends.
     pub fn new(cancel: CancellationToken, capacity: Arc<Capacity>) -> Budget {
         let used = BudgetUsage {
             started: Instant::now(),
@@ -104,14 +110,14 @@ impl Budget {
             work: AtomicU64::new(0),
             next_check: AtomicU64::new(0),
             memory: AtomicU64::new(0),
-            thread: AtomicU8::new(NOWHERE),
+            thread: AtomicU8::new(WorkThread::Idle as u8),
             needs_blocking_thread: AtomicBool::new(false),
             capacity,
         };
         Budget { used: Arc::new(used), deadline: Duration::MAX, timeout: Duration::MAX }
     }
 
-    /// The same budget for an entry that may take so long from now on.
+    /// The same budget with a timeout from now on.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Budget {
         let until = self.elapsed().saturating_add(timeout);
@@ -119,12 +125,12 @@ impl Budget {
         if until < self.deadline { Budget { used, deadline: until, timeout } } else { Budget { used, ..*self } }
     }
 
-    /// How long the client has been waited for.
+    /// The waits for the client.
     pub fn client_wait(&self) -> &ClientWait {
         &self.used.client_wait
     }
 
-    /// How long the call has taken, without what its client was waited for.
+    /// The elapsed time, without waits for the client.
     fn elapsed(&self) -> Duration {
         self.used.started.elapsed().saturating_sub(self.used.client_wait.total())
     }
@@ -132,14 +138,14 @@ impl Budget {
     /// Charges work.
     ///
     /// # Errors
-    /// The call may do no more, or is to do it elsewhere, which [`Budget::run_repeatable`] sees to.
+    /// A limit is exceeded, or the work must move off the async thread, as [`Budget::run_repeatable`] does.
     pub fn charge_work(&self, units: usize) -> Result<(), Exhausted> {
         let units = units as u64;
         let done = self.used.work.fetch_add(units, Relaxed).saturating_add(units);
         if done < self.used.next_check.load(Relaxed) { Ok(()) } else { self.check_limits(done) }
     }
 
-    /// Charges memory for what is about to be made, and the work of making it.
+    /// Charges memory before it is allocated, and the work to fill it.
     ///
     /// # Errors
     /// As those of [`Budget::charge_work`].
@@ -153,74 +159,79 @@ impl Budget {
         if bytes as u64 >= CHECK_INTERVAL && self.used.capacity.is_full() { Err(Exhausted::Busy) } else { Ok(()) }
     }
 
-    /// What is held now.
+    /// The memory held now.
     pub fn memory_mark(&self) -> MemoryMark {
         MemoryMark(self.used.memory.load(Relaxed))
     }
 
-    /// Gives back what was held since `level`, but for so many bytes.
-    pub fn release_to(&self, level: MemoryMark, kept: usize) {
-        let after = level.0.saturating_add(kept as u64);
+    /// Releases the memory since `mark`, except for `kept` bytes.
+    pub fn release_to(&self, mark: MemoryMark, kept: usize) {
+        let after = mark.0.saturating_add(kept as u64);
         let before = self.used.memory.swap(after, Relaxed);
         self.used.capacity.adjust_held(before, after);
     }
 
-    /// Does work that may be done twice: a little of it right here, and where that is not enough all of it from the
-    /// beginning, while the other tasks of the thread go on elsewhere.
+    /// Runs repeatable work: for a short stretch on the async thread, and if that is not enough, again from the start
+    /// where it may block.
     ///
     /// # Errors
-    /// Too many calls work elsewhere already.
+    /// Too many calls are blocking.
     pub fn run_repeatable<T>(&self, work: impl Fn() -> T) -> Result<T, Exhausted> {
-        if self.used.thread.load(Relaxed) != NOWHERE {
+        if !self.runs_on(WorkThread::Idle) {
             return Ok(work());
         }
-        let (done, level) = (self.used.work.load(Relaxed), self.memory_mark());
+        let (done, mark) = (self.used.work.load(Relaxed), self.memory_mark());
         if done < MAX_INLINE_WORK {
-            let _place = self.enter_thread(HERE_AND_NOW, done.saturating_add(MAX_INLINE_STRETCH));
+            let _guard = self.enter_thread(WorkThread::Inline, done.saturating_add(MAX_INLINE_STRETCH));
             let result = work();
             if !self.used.needs_blocking_thread.swap(false, Relaxed) {
                 return Ok(result);
             }
         }
         self.used.work.store(done, Relaxed);
-        self.release_to(level, 0);
+        self.release_to(mark, 0);
         self.run_blocking(work)
     }
 
-    /// Does work whose size is known: a little of it right here, more of it while the other tasks of the thread go on
-    /// elsewhere.
+    /// Runs work of a known size: small work on the async thread, other work where it may block.
     ///
     /// # Errors
     /// As those of [`Budget::run_repeatable`].
     pub fn run_sized<T>(&self, size: usize, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
-        let here = self.used.thread.load(Relaxed) != NOWHERE || (size as u64) < MAX_INLINE_STRETCH;
-        if here { Ok(work()) } else { self.run_blocking(work) }
+        let inline = !self.runs_on(WorkThread::Idle) || (size as u64) < MAX_INLINE_STRETCH;
+        if inline { Ok(work()) } else { self.run_blocking(work) }
     }
 
-    /// Does work that waits for a disk, while the other tasks of the thread go on elsewhere.
+    /// Runs work that waits for a disk, where it may block.
     ///
     /// # Errors
     /// As those of [`Budget::run_repeatable`].
     pub fn run_io<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
-        if self.used.thread.load(Relaxed) == ELSEWHERE { Ok(work()) } else { self.run_blocking(work) }
+        if self.runs_on(WorkThread::Blocking) { Ok(work()) } else { self.run_blocking(work) }
     }
 
     fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> Result<T, Exhausted> {
-        let _turn = self.used.capacity.acquire()?;
-        let _place = self.enter_thread(ELSEWHERE, self.used.work.load(Relaxed));
+        let _permit = self.used.capacity.acquire()?;
+        let _guard = self.enter_thread(WorkThread::Blocking, self.used.work.load(Relaxed));
         Ok(run_in_place(work))
     }
 
-    /// Notes where work is done from now on, and when to look again.
-    fn enter_thread(&self, place: u8, look: u64) -> ThreadGuard<'_> {
-        let outer = self.used.thread.swap(place, Relaxed);
-        let outer_look = self.used.next_check.swap(look, Relaxed);
-        ThreadGuard { used: &self.used, outer_thread: outer, outer_check: outer_look }
+    fn runs_on(&self, thread: WorkThread) -> bool {
+        self.used.thread.load(Relaxed) == thread as u8
+    }
+
+    /// Records the thread of the work from now on, and the work at the next check.
+    fn enter_thread(&self, thread: WorkThread, next_check: u64) -> ThreadGuard<'_> {
+        ThreadGuard {
+            used: &self.used,
+            outer_thread: self.used.thread.swap(thread as u8, Relaxed),
+            outer_check: self.used.next_check.swap(next_check, Relaxed),
+        }
     }
 
     #[cold]
     fn check_limits(&self, done: u64) -> Result<(), Exhausted> {
-        if self.used.thread.load(Relaxed) == HERE_AND_NOW {
+        if self.runs_on(WorkThread::Inline) {
             self.used.needs_blocking_thread.store(true, Relaxed);
             return Err(Exhausted::NeedsBlockingThread);
         }
@@ -241,7 +252,7 @@ impl Budget {
     }
 }
 
-/// The place where work is done, until it is left, however that comes about.
+/// Restores the thread of the outer work when dropped.
 struct ThreadGuard<'u> {
     used: &'u BudgetUsage,
     outer_thread: u8,

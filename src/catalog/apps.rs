@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::load::LoadedPack;
-use crate::schema::join_pointer;
+use crate::yaml::pointer::join as join_pointer;
 use crate::yaml::{Location, Spanned};
 
 use super::listing::Object;
@@ -61,7 +61,7 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
     let Some(ui) = meta.get("ui") else { return };
     let mut warn = |pointer: &str, message: &str, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, message).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !ui.is_object() {
         warn("/_meta/ui", "invalid type for `ui`, expected a map", "write `ui: { resourceUri: \"ui://…\" }`");
@@ -78,7 +78,7 @@ fn check_tool_ui(meta: Option<&Object>, at: Location, mime_type_of: &MimeTypeLoo
 
 fn check_app_uri(uri: &Value, place: Location, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
     let mut warn = |message: String, help: &str| {
-        findings.report.warning(Code::Client, place, message).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     let Some(uri) = uri.as_str().filter(|uri| uri.starts_with("ui://")) else {
         return warn("invalid `resourceUri`, expected a `ui://` URI".to_owned(), "such as `ui://desk/board`");
@@ -100,7 +100,7 @@ fn check_resource_ui(uri: &str, meta: Option<&Object>, at: Location, findings: &
     let Some(ui) = meta.and_then(|meta| meta.get("ui")) else { return };
     let mut warn = |pointer: &str, message: String, help: &str| {
         let place = findings.documents.value_at(at, pointer);
-        findings.report.warning(Code::Client, place, message).help(help);
+        findings.report.warning(Code::ClientCompatibility, place, message).help(help);
     };
     if !uri.starts_with("ui://") {
         warn("/_meta/ui", "unused `ui`: only `ui://` resources are apps".to_owned(), "remove it");

@@ -30,7 +30,7 @@ pub(super) fn warn_of_client_limits(
             );
             findings
                 .report
-                .warning(Code::Client, place.span(), message)
+                .warning(Code::ClientCompatibility, place.span(), message)
                 .help("shorten the name of the server or of the tool");
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn warn_of_client_limits(
         );
         findings
             .report
-            .warning(Code::Client, at.span(), message)
+            .warning(Code::ClientCompatibility, at.span(), message)
             .help("split the server, or turn tools into prompts or resources");
     }
 }

@@ -287,7 +287,11 @@ fn bearer_token(
         // A required variable that is not set is reported at its declaration.
         if !pack.unset_variables.contains(name) {
             compiler
-                .note(Code::Unset, written.location, format!("variable `{name}` is not set: the server has no token"))
+                .note(
+                    Code::UnsetVariable,
+                    written.location,
+                    format!("variable `{name}` is not set: the server has no token"),
+                )
                 .help("set it where the server is started; `serve --http` refuses to start without it")
                 .forbid(Purpose::Http);
         }

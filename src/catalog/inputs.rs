@@ -10,7 +10,7 @@ use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
 use crate::notation::is_identifier;
-use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, join_pointer, lint, unknown_keywords};
+use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, unknown_keywords};
 use crate::template::reserved_name_meaning;
 use crate::yaml::Spanned;
 
@@ -133,10 +133,8 @@ impl Inputs {
         }
         let keywords = unknown_keywords(&located.value, &[]);
         let lints = lint(&located.value);
-        let lints =
-            lints.into_iter().map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help });
-        for fault in keywords.into_iter().chain(lints) {
-            compiler.report_schema_error(&fault, located.location, Severity::Warning);
+        for fault in keywords.into_iter().chain(lints.into_iter().map(|lint| lint.error)) {
+            compiler.report_schema_error(fault, located.location, Severity::Warning);
         }
         Some(Inputs::new(schema))
     }
@@ -287,7 +285,7 @@ fn properties_of(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 fn property_pointer(property: &str) -> String {
-    join_pointer("/properties", property)
+    crate::yaml::pointer::join("/properties", property)
 }
 
 /// Puts the arguments that a schema describes in scope.
@@ -381,14 +379,13 @@ fn compile_schema(schema: Value, arguments: &Arguments, compiler: &mut Compiler<
     let compiled = compiler.try_schema(schema, base);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
     for fault in compiled.as_ref().err().into_iter().flatten() {
-        faulty.insert(split_argument_pointer(&fault.pointer).0);
+        faulty.insert(split_argument_pointer(&fault.at).0);
         report_at_argument(fault, arguments, Severity::Error, compiler);
     }
-    // Unsatisfiable schemas are only reported for arguments without schema errors.
-    for fault in lints.into_iter().filter(|fault| !faulty.contains(&split_argument_pointer(&fault.pointer).0)) {
-        let severity = if fault.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
-        let fault = SchemaError { pointer: fault.pointer, message: fault.message, help: fault.help };
-        report_at_argument(&fault, arguments, severity, compiler);
+    // What cannot be satisfied is said of the arguments that are schemas at all.
+    for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
+        let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
+        report_at_argument(&lint.error, arguments, severity, compiler);
     }
     compiled.ok()
 }
@@ -402,8 +399,7 @@ pub(super) fn split_argument_pointer(pointer: &str) -> (String, String) {
 
 /// Reports an error of the whole schema at its argument.
 fn report_at_argument(fault: &SchemaError, arguments: &Arguments, severity: Severity, compiler: &mut Compiler<'_>) {
-    let (name, below) = split_argument_pointer(&fault.pointer);
+    let (name, below) = split_argument_pointer(&fault.at);
     let Some((_, argument)) = arguments.get_key_value(name.as_str()) else { return };
-    let inner = SchemaError { pointer: below, ..fault.clone() };
-    compiler.report_schema_error(&inner, argument.location, severity);
+    compiler.report_schema_error(fault.clone().map_position(|_| below), argument.location, severity);
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::schema::join_pointer;
 use crate::yaml::Location;
+use crate::yaml::pointer::join as join_pointer;
 
 const MCP_HEADER_KEYWORD: &str = "x-mcp-header";
 

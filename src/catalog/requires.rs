@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::action::McpClient;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, nearest};
-use crate::schema::join_pointer;
+use crate::yaml::pointer::join as join_pointer;
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{Refusal, RefusalKind};

@@ -139,7 +139,11 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     let value = compiler.pack.env.variables.get(&variable).and_then(|variable| variable.value.clone());
     let Some(value) = value else {
         compiler
-            .note(Code::Unset, root.location, format!("variable `{variable}` is not set, so this `root` is empty"))
+            .note(
+                Code::UnsetVariable,
+                root.location,
+                format!("variable `{variable}` is not set, so this `root` is empty"),
+            )
             .help("set it to a folder where the server is started");
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };

@@ -297,7 +297,7 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
     }
     if written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler
-            .warning(Code::Client, written.location, "missing `description`: models choose tools by it")
+            .warning(Code::ClientCompatibility, written.location, "missing `description`: models choose tools by it")
             .help("describe what it does in a sentence");
     }
 }

@@ -127,11 +127,9 @@ impl ReloadSource for ManifestReload {
 /// A number for everything that was read, listed and found wrong: the files of a root by their sizes and times.
 fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for number in 0..report.sources.count() {
-        if let Some(source) = report.sources.get_index(number) {
-            source.path().hash(&mut hasher);
-            source.text().hash(&mut hasher);
-        }
+    for source in report.sources.iter() {
+        source.path().hash(&mut hasher);
+        source.text().hash(&mut hasher);
     }
     diagnostic::render_lines(report).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {

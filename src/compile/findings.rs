@@ -1,4 +1,4 @@
-//! What one load has found: faults, trees, and the files on which it depends.
+//! The findings of one load: diagnostics, trees, and the files on which it depends.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -6,31 +6,30 @@ use std::path::PathBuf;
 use crate::diagnostic::{FileId, Report};
 use crate::yaml::{Documents, decode};
 
-/// Everything that a load finds, from the first file to the last entry.
+/// The findings of one load.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// The faults, and the texts that they stand in.
+    /// The diagnostics and their sources.
     pub report: Report,
     /// The trees.
     pub documents: Documents,
     /// The files and folders that were read or looked for.
     pub dependencies: LoadDependencies,
-    /// The digests of what files held that became part of entries, in the order of reading: one that is read twice
-    /// stands there twice.
+    /// The digests of the files that are part of entries, in the order of reading, with repetitions.
     pub content_digests: Vec<[u8; 32]>,
     decoded: HashMap<String, FileId>,
-    /// Whether programs were found, by their names and where they were looked for.
+    /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,
 }
 
 impl Findings {
-    /// Whether a program is on a search path; looked for once in a load.
+    /// Whether a program is on a search path; searched once in a load.
     pub fn has_program(&mut self, program: &str, search_path: &str, find: impl FnOnce() -> bool) -> bool {
-        let asked = (program.to_owned(), search_path.to_owned());
-        *self.programs.entry(asked).or_insert_with(find)
+        let key = (program.to_owned(), search_path.to_owned());
+        *self.programs.entry(key).or_insert_with(find)
     }
 
-    /// Keeps the text of a file, once however often it is read.
+    /// Decodes a file, once even if it is read again.
     pub fn decode(&mut self, bytes: &[u8], shown: &str) -> Option<FileId> {
         if let Some(known) = self.decoded.get(shown) {
             return Some(*known);
@@ -41,10 +40,10 @@ impl Findings {
     }
 }
 
-/// What must change for a load to come out otherwise: absolute paths.
+/// The absolute paths that a load depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadDependencies {
-    /// Files that were read, or looked for in vain.
+    /// Files that were read or not found.
     pub files: BTreeSet<PathBuf>,
     /// Folders whose entries matter.
     pub folders: BTreeSet<PathBuf>,

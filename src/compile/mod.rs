@@ -1,7 +1,7 @@
-//! From what was written to what is true, one value at a time: templates, schemas and files, each fault at its place.
+//! Compiles the values of a manifest: templates, JSON Schemas and files.
 //!
-//! A [`Compiler`] knows what one entry may see (names in scope, its pack's files and grants) and reports into the
-//! findings of the load. What is not here: what an entry is made of (catalog/, action/).
+//! A [`Compiler`] holds the scope, files and grants of one entry, and reports into the findings of the load.
+//! What is not here: the parts of an entry (catalog/, action/).
 
 mod shell_variable;
 mod findings;
@@ -25,24 +25,24 @@ use crate::notation::{FileRef, TextOrFile};
 use crate::template::ScopeShape;
 use crate::yaml::{Location, Spanned};
 
-/// How large a file may be that becomes part of the manifest.
+/// The largest file that can be part of a manifest.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// What one entry is compiled with.
+/// Compiles the values of one entry.
 pub struct Compiler<'a> {
-    /// Where faults and files go.
+    /// The findings of the load.
     pub findings: &'a mut Findings,
     /// The pack that the entry belongs to.
     pub pack: &'a Pack,
-    /// The folder of the file that the entry stands in, relative to the pack's.
+    /// The folder of the file of the entry, relative to the pack.
     pub base: &'a Path,
-    /// What templates may see.
+    /// The names in scope of templates.
     pub scope_shape: ScopeShape,
-    /// Arguments whose values may begin with `-` in an argv element.
+    /// Arguments whose values may start with `-` in an argv element.
     pub allow_dash: BTreeSet<String>,
-    /// Where the arguments are declared, as far as they are.
+    /// The locations of the declared arguments.
     pub argument_locations: BTreeMap<String, Location>,
-    /// The steps whose outcomes were named since the run began to be checked, in order; `None` for all of them.
+    /// The steps whose results templates read, in order; `None` for all steps.
     pub steps_read: Vec<Option<String>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The same compiler with other names in scope.
+    /// Runs `work` with other names in scope.
     pub fn with_scope_shape<R>(&mut self, names: ScopeShape, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
         let outer = std::mem::replace(&mut self.scope_shape, names);
         let result = work(self);
@@ -68,13 +68,13 @@ impl<'a> Compiler<'a> {
         result
     }
 
-    /// Notes the outcomes of steps that paths name.
+    /// Records the steps that paths read.
     pub fn record_steps(&mut self, paths: &[Vec<String>]) {
         let steps = paths.iter().filter(|path| path.first().is_some_and(|head| head == "steps"));
         self.steps_read.extend(steps.map(|path| path.get(1).cloned()));
     }
 
-    /// The place of a key of the map at `at`, or that of the map.
+    /// The location of a key of the map at `at`, or that of the map.
     pub fn key_location(&self, at: Location, key: &str) -> Location {
         self.findings.documents.key_at(at, &format!("/{key}"))
     }
@@ -94,35 +94,41 @@ impl<'a> Compiler<'a> {
         self.findings.report.note(code, at.into(), message)
     }
 
-    /// A path as written in this file, relative to the pack's folder; reports one that leaves it.
+    /// A path of this file, relative to the pack; reports one that escapes the pack.
     pub fn resolve_path(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let joined = self.base.join(written);
         let absolute = Path::new(written).is_absolute();
         match normalize(&joined.to_string_lossy()) {
             Ok(path) if !absolute => Some(path),
             _ => {
-                let what = if absolute { "an absolute path" } else { "a path that leaves the pack's folder" };
-                self.error(Code::Outside, at, format!("`{written}` is {what}"))
-                    .help("paths are relative to the file that writes them, and stay in its pack");
+                let message = match absolute {
+                    true => format!("absolute path `{written}`"),
+                    false => format!("path `{written}` escapes the pack folder"),
+                };
+                self.error(Code::PathEscape, at, message).help("write a path relative to this file, inside its pack");
                 None
             }
         }
     }
 
-    /// Checks a variable that is to name a folder: one may lead anywhere where the user of the server says so, and
-    /// nowhere where a pack says so itself.
+    /// Checks a variable that names a folder: its value must come from the user or the importer, not from the pack
+    /// itself.
     pub fn check_folder_variable(&mut self, name: &str, at: Location) -> Option<()> {
-        let given =
+        let is_external =
             self.pack.env.variables.get(name).is_none_or(|variable| variable.is_external || variable.value.is_none());
-        if given || self.pack.grants == Grants::All {
+        if is_external || self.pack.grants == Grants::All {
             return Some(());
         }
-        self.error(Code::Outside, at, format!("`{name}` is this pack's own, and may not name a folder for it"))
-            .help(format!("hand it over where the pack is taken in: `env: {{ {name}: … }}`"));
+        self.error(
+            Code::PathEscape,
+            at,
+            format!("variable `{name}` is set by the pack itself and must not name a folder"),
+        )
+        .help(format!("pass it from the importer: `env: {{ {name}: … }}`"));
         None
     }
 
-    /// The bytes of a file of the pack, which becomes part of what is watched.
+    /// The bytes of a file of the pack, which is then watched.
     pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
         let path = self.resolve_path(written, at)?;
         self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
@@ -138,13 +144,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether a path of the pack is a regular file; reports where it is none.
+    /// The path of a regular file of the pack; reports one that is not.
     pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let path = self.resolve_path(written, at)?;
         self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
         match self.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => {
-                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("name a file");
+                self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("write the path of a file");
                 None
             }
             Ok(_) => Some(path),
@@ -159,17 +165,17 @@ impl<'a> Compiler<'a> {
         let near = self.similar_file(written);
         let code = match error {
             FileError::NotFound { .. } | FileError::IsFolder { .. } | FileError::NotAFile { .. } => Code::NotFound,
-            FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::Outside,
+            FileError::EscapesFolder { .. } | FileError::BadName { .. } => Code::PathEscape,
             FileError::TooLarge { .. } => Code::TooLarge,
             _ => Code::Unreadable,
         };
-        let fault = self.error(code, at, error.to_string());
+        let diagnostic = self.error(code, at, error.to_string());
         if let (Code::NotFound, Some(near)) = (code, near) {
-            fault.help(format!("did you mean `{near}`?"));
+            diagnostic.help(format!("did you mean `{near}`?"));
         }
     }
 
-    /// A file in the same folder whose name is near to the one that is missing.
+    /// A file in the same folder with a similar name.
     fn similar_file(&self, written: &str) -> Option<String> {
         let written = Path::new(written);
         let name = written.file_name()?.to_str()?;
@@ -180,7 +186,7 @@ impl<'a> Compiler<'a> {
         Some(written.with_file_name(near).to_string_lossy().into_owned())
     }
 
-    /// A text as it was written, or as it stands in the file named; with its place.
+    /// A string that is written in place, or the content of the file that it names.
     pub fn resolve_text(&mut self, text: &Spanned<TextOrFile>) -> Option<Spanned<String>> {
         match &text.value {
             TextOrFile::Text(inline) => Some(Spanned::new(inline.clone(), text.location)),
@@ -188,15 +194,15 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The path that `{ file: … }` at `at` names; reports where it names none.
+    /// The path of `{ file: … }` at `at`; reports a missing one.
     pub fn file_path<'f>(&mut self, file: &'f FileRef, at: Location) -> Option<&'f Spanned<String>> {
         if file.file.is_none() {
-            self.error(Code::MissingKey, at, "expected a text or `{ file: … }`");
+            self.error(Code::MissingKey, at, "expected a string or `{ file: … }`");
         }
         file.file.as_ref()
     }
 
-    /// The text of a file of the pack, whose places are those of that file.
+    /// The text of a file of the pack, located in that file.
     pub fn read_text_file(&mut self, path: &Spanned<String>) -> Option<Spanned<String>> {
         let bytes = self.read_file(path, path.location)?;
         let shown = self.pack.display_path(&self.resolve_path(path, path.location)?);

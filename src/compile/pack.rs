@@ -1,4 +1,4 @@
-//! What all entries of one pack share.
+//! Packs, their grants and environments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,17 +12,17 @@ use crate::notation::{Connection, NamedMap};
 use crate::template::{Engine, Shape};
 use crate::yaml::Spanned;
 
-/// One pack: a folder with a manifest, and what it may do and see.
+/// One pack: a folder with a manifest, its grants and its environment.
 pub struct Pack {
-    /// The folder; no path leaves it.
+    /// The folder, which no path escapes.
     pub folder: Folder,
-    /// How the folder is called in messages, with a `/` at its end, or nothing for the one that is served.
+    /// The prefix of its paths in messages, ending with `/`; empty for the served pack.
     pub display_prefix: String,
     /// Partials and helpers.
     pub engine: Arc<Engine>,
     /// The files of the partials, by their names.
     pub partials: BTreeMap<String, FileId>,
-    /// What it may do.
+    /// The actions that it may use.
     pub grants: Grants,
     /// The variables that it may read.
     pub env: Environment,
@@ -30,7 +30,7 @@ pub struct Pack {
     pub server: Value,
     /// Shared bases of HTTP requests.
     pub connections: NamedMap<Spanned<Connection>>,
-    /// Where programs are looked for.
+    /// The search path for programs.
     pub search_path: Option<String>,
 }
 
@@ -41,12 +41,12 @@ impl Pack {
     }
 }
 
-/// What a pack may do.
+/// The actions that a pack may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grants {
-    /// Everything: it is the manifest that is served.
+    /// All actions: the served pack.
     All,
-    /// These actions alone.
+    /// Only these actions.
     Only(BTreeSet<String>),
 }
 
@@ -59,7 +59,7 @@ impl Grants {
         }
     }
 
-    /// What of `wanted` these grants can hand on.
+    /// The actions of `wanted` that these grants include.
     #[must_use]
     pub fn restrict(&self, wanted: BTreeSet<String>) -> Grants {
         Grants::Only(wanted.into_iter().filter(|action| self.allows(action)).collect())
@@ -78,9 +78,9 @@ pub struct Environment {
 pub struct PackVariable {
     /// Its value; `None` where it is not set.
     pub value: Option<String>,
-    /// Whether it must not be shown.
+    /// Whether it must be redacted.
     pub secret: bool,
-    /// What the manifest itself says as its default.
+    /// Its default in the manifest.
     pub default: Option<String>,
     /// Whether the value came from outside: from the process, or from the importer of the pack.
     pub is_external: bool,
@@ -92,7 +92,7 @@ impl Environment {
         Shape::object(self.variables.keys().map(|name| (name.clone(), Shape::Text)))
     }
 
-    /// The values of `env` in templates; what is not set is null.
+    /// The values of `env` in templates; unset variables are null.
     pub fn values(&self) -> Value {
         self.variables.iter().map(|(name, variable)| (name.clone(), Value::from(variable.value.clone()))).collect()
     }
@@ -107,7 +107,7 @@ impl Environment {
         self.variables.values().any(|variable| variable.secret)
     }
 
-    /// The values that must not be shown.
+    /// The values that must be redacted.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.variables.values().filter(|variable| variable.secret).filter_map(|variable| variable.value.as_deref())
     }

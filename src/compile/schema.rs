@@ -1,4 +1,4 @@
-//! JSON Schemas: with the files of the pack that they refer to, and their faults at their places.
+//! Compiles JSON Schemas, with the files of the pack that they refer to.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::schema::{Schema, SchemaError};
 use crate::template::Shape;
 use crate::yaml::{Location, Spanned, parse, parse_json};
 
-/// A JSON value, the place of its root, and the folder in which its references are looked for.
+/// A JSON value, the location of its root, and the folder of its relative references.
 #[derive(Debug, Clone)]
 pub struct LocatedJson {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// The location of its root.
     pub location: Location,
     /// The folder of its file, relative to the pack's.
     pub folder: std::path::PathBuf,
 }
 
 impl Compiler<'_> {
-    /// A JSON value as it was written, or as it stands in the file named.
+    /// A JSON value that is written in place, or the content of the file that it names.
     pub fn json_value(&mut self, json: &Spanned<Json>) -> Option<LocatedJson> {
         let Some(path) = json.file() else {
             return Some(LocatedJson { value: json.0.clone(), location: json.location, folder: self.base.to_owned() });
@@ -42,56 +42,49 @@ impl Compiler<'_> {
         Some(LocatedJson { value, location: self.findings.documents.add(document), folder })
     }
 
-    /// Compiles a schema; what is wrong with it is reported at its place.
-    pub fn schema(&mut self, placed: LocatedJson) -> Option<Schema> {
-        match self.try_schema(placed.value, &placed.folder) {
+    /// Compiles a schema and reports its errors.
+    pub fn schema(&mut self, located: LocatedJson) -> Option<Schema> {
+        match self.try_schema(located.value, &located.folder) {
             Ok(schema) => Some(schema),
-            Err(faults) => {
-                for fault in faults {
-                    self.report_schema_error(&fault, placed.location, Severity::Error);
+            Err(errors) => {
+                for error in errors {
+                    self.report_schema_error(error, located.location, Severity::Error);
                 }
                 None
             }
         }
     }
 
-    /// Compiles a schema, with the files of the pack that it refers to, looked for in `base`.
+    /// Compiles a schema with the files of the pack that it refers to, relative to `base`.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the schema.
     pub fn try_schema(&mut self, schema: Value, base: &Path) -> Result<Schema, Vec<SchemaError>> {
-        let opened = RefCell::new(Vec::new());
-        let held = RefCell::new(Vec::new());
+        let read_paths = RefCell::new(Vec::new());
+        let digests = RefCell::new(Vec::new());
         let folder = &self.pack.folder;
         let refs = |uri: &str| -> Option<Value> {
             let path = normalize(&base.join(uri).to_string_lossy()).ok()?;
-            opened.borrow_mut().push(folder.path().join(&path));
+            read_paths.borrow_mut().push(folder.path().join(&path));
             let bytes = folder.read(&path, MAX_FILE_BYTES).ok()?;
-            held.borrow_mut().push(sha256(&bytes));
+            digests.borrow_mut().push(sha256(&bytes));
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("yaml" | "yml") => yaml_value(&bytes),
                 _ => serde_json::from_slice(&bytes).ok(),
             }
         };
         let compiled = Schema::compile(schema, &refs);
-        for path in opened.into_inner() {
+        for path in read_paths.into_inner() {
             self.findings.dependencies.add_file(path);
         }
-        self.findings.content_digests.extend(held.into_inner());
+        self.findings.content_digests.extend(digests.into_inner());
         compiled
     }
 
-    /// Reports a fault of a schema at its place.
-    pub fn report_schema_error(&mut self, fault: &SchemaError, at: Location, severity: Severity) {
-        let place = self.findings.documents.value_at(at, &fault.pointer);
-        let diagnostic = match severity {
-            Severity::Error => self.error(Code::Schema, place, fault.message.clone()),
-            Severity::Warning => self.warning(Code::Schema, place, fault.message.clone()),
-            Severity::Note => self.note(Code::Schema, place, fault.message.clone()),
-        };
-        if let Some(help) = &fault.help {
-            diagnostic.help(help.clone());
-        }
+    /// Reports an error of a schema at `location`.
+    pub fn report_schema_error(&mut self, error: SchemaError, location: Location, severity: Severity) {
+        let span = self.findings.documents.value_at(location, &error.at).span();
+        self.findings.report.add_located(severity, Code::Schema, span, error);
     }
 }
 
@@ -102,7 +95,7 @@ fn yaml_value(bytes: &[u8]) -> Option<Value> {
     (!report.has_errors()).then(|| document.json(document.root()))
 }
 
-/// What templates may expect of values that a schema allows.
+/// The shape of the values that a schema allows, for templates.
 pub fn shape_of(schema: &Value) -> Shape {
     match schema.get("type").and_then(Value::as_str) {
         Some("string") => Shape::Text,

@@ -1,4 +1,4 @@
-//! `$NAME` and `${NAME}` where nothing expands them: no shell reads a manifest.
+//! Warns of `$NAME` and `${NAME}`, which nothing expands.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::notation::is_identifier;
 use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, Text, Url};
 use crate::yaml::Spanned;
 
-/// What is taken for a mistake.
+/// Which shell variables are probably mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellVariableCheck {
     /// `$NAME` and `${NAME}` of what is in scope, and any in capitals.
@@ -23,7 +23,7 @@ pub enum ShellVariableCheck {
 }
 
 impl ShellVariableCheck {
-    /// What is taken for a mistake in a kind of template.
+    /// The check for a kind of template.
     pub(super) fn of_slot<S: Slot>(exposure: Exposure) -> Option<ShellVariableCheck> {
         let slot = TypeId::of::<S>();
         let values =
@@ -35,7 +35,7 @@ impl ShellVariableCheck {
     }
 }
 
-/// A `$NAME` in a text.
+/// A `$NAME` or `${NAME}` in a string.
 struct ShellVariable<'t> {
     range: Range<usize>,
     name: &'t str,
@@ -43,32 +43,32 @@ struct ShellVariable<'t> {
 }
 
 impl Compiler<'_> {
-    /// Warns of every `$NAME` that an author probably expects to be expanded.
-    pub fn warn_shell_variables(&mut self, text: &Spanned<String>, dollars: ShellVariableCheck) {
+    /// Warns of every shell variable that the author probably expects to be expanded.
+    pub fn warn_shell_variables(&mut self, text: &Spanned<String>, check: ShellVariableCheck) {
         for variable in variables(text) {
-            let Some(instead) = self.suggest_template(&variable, dollars) else { continue };
+            let Some(replacement) = self.suggest_template(&variable, check) else { continue };
             let span = self.span_within(text.location, variable.range.clone());
-            let declared = instead.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
-            let words = format!("`{}` stays as it is: no shell reads it", text.get(variable.range).unwrap_or_default());
-            let fault = self.warning(Code::Unused, span, words);
-            if declared || !instead.starts_with("{{env.") {
-                fault.help(format!("write `{instead}`")).fix(span, instead);
+            let declared = replacement.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
+            let message = format!("shell variable `{}` is not expanded", text.get(variable.range).unwrap_or_default());
+            let diagnostic = self.warning(Code::Unused, span, message);
+            if declared || !replacement.starts_with("{{env.") {
+                diagnostic.help(format!("write `{replacement}`")).fix(span, replacement);
             } else {
-                fault.help(format!("declare `{}` under `env`, and write `{instead}`", variable.name));
+                diagnostic.help(format!("declare `{}` under `env`, and write `{replacement}`", variable.name));
             }
         }
     }
 
-    /// The template that means what a variable is meant to; `None` where it is probably text.
-    fn suggest_template(&self, variable: &ShellVariable<'_>, dollars: ShellVariableCheck) -> Option<String> {
+    /// The template that replaces a variable; `None` where the variable is probably text.
+    fn suggest_template(&self, variable: &ShellVariable<'_>, check: ShellVariableCheck) -> Option<String> {
         let name = variable.name;
         let any_form =
-            variable.braces || matches!(dollars, ShellVariableCheck::ArgvElement | ShellVariableCheck::InScope);
+            variable.braces || matches!(check, ShellVariableCheck::ArgvElement | ShellVariableCheck::InScope);
         if any_form && (self.is_argument(name) || self.argument_locations.contains_key(name)) {
             return Some(format!("{{{{{name}}}}}"));
         }
         let capitals = name.len() > 1 && name.chars().all(|letter| !letter.is_ascii_lowercase());
-        let variable = match dollars {
+        let variable = match check {
             ShellVariableCheck::Body => false,
             ShellVariableCheck::InScope => self.pack.env.variables.contains_key(name),
             ShellVariableCheck::ArgvElement | ShellVariableCheck::Value => {
@@ -83,7 +83,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Every `$NAME` and `${NAME}` of a text that is not behind `$` or a backslash.
+/// Every `$NAME` and `${NAME}` of a string that does not follow `$` or a backslash.
 fn variables(text: &str) -> impl Iterator<Item = ShellVariable<'_>> {
     text.match_indices('$').filter_map(move |(start, _)| {
         let rest = text.get(start + 1..)?;

@@ -1,30 +1,30 @@
-//! Templates: compiled for their slot, their faults put where they stand, their secrets kept from clients.
+//! Compiles templates for their slots, and checks that secrets do not leak.
 
 use serde_json::{Map, Value};
 
 use super::{Compiler, ShellVariableCheck};
-use crate::diagnostic::{Code, Span};
+use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
     Altered, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
     is_helper_without_arguments, output_pieces,
 };
-use crate::yaml::{Location, Spanned};
+use crate::yaml::{Location, Spanned, pointer};
 
-/// Who gets to read what a template makes.
+/// Who can read the output of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposure {
-    /// A client, or anybody: no secret may stand there.
+    /// Clients: secrets are not allowed.
     Client,
-    /// The command line of a program, which other users of the machine can see: a secret is a warning.
+    /// Other users of the machine, on the command line of a program: a secret is a warning.
     CommandLine,
-    /// The one request, program or body that it is meant for.
+    /// The request, program or body that it is for.
     Private,
-    /// Nobody yet: it is the value of a variable of a pack, which is a secret when it is made of one.
+    /// The value of a variable of a pack, which is secret if it contains a secret.
     Variable,
 }
 
 impl Compiler<'_> {
-    /// Compiles a template; what is wrong with it is reported.
+    /// Compiles a template and reports its errors.
     pub fn template<S: Slot>(&mut self, text: &Spanned<String>, exposure: Exposure) -> Option<Template<S>> {
         match Template::compile(&self.pack.engine, text, &self.scope_shape) {
             Ok(template) => {
@@ -34,12 +34,12 @@ impl Compiler<'_> {
                 self.warn_helper_names(text);
                 ShellVariableCheck::of_slot::<S>(exposure)
                     .into_iter()
-                    .for_each(|dollars| self.warn_shell_variables(text, dollars));
+                    .for_each(|check| self.warn_shell_variables(text, check));
                 Some(template)
             }
-            Err(faults) => {
-                for fault in faults {
-                    self.report_template_error(fault, text.location);
+            Err(errors) => {
+                for error in errors {
+                    self.report_template_error(error, text.location);
                 }
                 None
             }
@@ -55,7 +55,7 @@ impl Compiler<'_> {
         text.and_then(|text| self.template(text, exposure))
     }
 
-    /// Warns of an argument that stands where a helper of the same name could.
+    /// Warns of arguments that are named like a helper without arguments.
     fn warn_helper_names(&mut self, text: &Spanned<String>) {
         if !text.contains("{{") || !self.argument_locations.keys().any(|name| is_helper_without_arguments(name)) {
             return;
@@ -65,27 +65,25 @@ impl Compiler<'_> {
             let [name] = path.as_slice() else { continue };
             if is_helper_without_arguments(name) && self.argument_locations.contains_key(name) {
                 let span = self.span_within(text.location, range);
-                self.warning(Code::BadName, span, format!("`{name}` is the argument here, and also a helper"))
-                    .help(format!("write `{{{{arguments.{name}}}}}`, or give the argument another name"));
+                self.warning(Code::BadName, span, format!("ambiguous name `{name}`: argument and helper"))
+                    .help(format!("write `{{{{arguments.{name}}}}}`, or rename the argument"));
             }
         }
     }
 
-    fn report_template_error(&mut self, fault: TemplateError, at: Location) {
-        let (span, used_at) = self.spans_of(fault.span, at);
-        let diagnostic = self.error(fault.code, span, fault.message);
-        if let Some(help) = fault.help {
-            diagnostic.help(help);
-        }
-        if let Some(instead) = fault.replacement {
-            diagnostic.fix(span, instead);
+    fn report_template_error(&mut self, error: TemplateError, location: Location) {
+        let (span, used_at) = self.spans_of(error.span, location);
+        let diagnostic = self.error(error.code, span, error.message);
+        diagnostic.help = error.help;
+        if let Some(replacement) = error.replacement {
+            diagnostic.fix(span, replacement);
         }
         if let Some(used_at) = used_at {
             diagnostic.note(used_at, "used here");
         }
     }
 
-    /// The place in a file, and where the template uses the partial that it is in.
+    /// The span in a file, and that of the use of the partial that it is in.
     fn spans_of(&self, place: TemplateSpan, at: Location) -> (Span, Option<Span>) {
         match place {
             TemplateSpan::Template(range) => (self.span_within(at, range), None),
@@ -96,86 +94,76 @@ impl Compiler<'_> {
         }
     }
 
-    /// The place in the file of a range of a text's value.
+    /// The span in the file of a range of a string.
     pub fn span_within(&self, at: Location, range: std::ops::Range<usize>) -> Span {
         self.findings.documents.span_within(&self.findings.report.sources, at, range)
     }
 
     fn check_secrets(&mut self, reads: &[Vec<String>], at: Location, exposure: Exposure) {
         let Some(secret) = self.find_secret(reads) else { return };
-        match exposure {
-            Exposure::Client => {
-                _ = self
-                    .error(Code::Secret, at, format!("{secret}, and a client can read what is written here"))
-                    .help("a secret belongs into `auth`, `headers`, a body, `stdin`, or a step's `env`")
-            }
-            Exposure::CommandLine => {
-                _ = self
-                    .warning(
-                        Code::Secret,
-                        at,
-                        format!("{secret}, and other users of the machine can read command lines"),
-                    )
-                    .help("hand it over in `env` or `stdin`")
-            }
-            Exposure::Private | Exposure::Variable => {}
-        }
+        let (severity, message, help) = match exposure {
+            Exposure::Client => (
+                Severity::Error,
+                format!("{secret} is exposed to clients"),
+                "use it in `auth`, `headers`, a body, `stdin` or a step's `env`",
+            ),
+            Exposure::CommandLine => (
+                Severity::Warning,
+                format!("{secret} is exposed to other users of the machine, who can read command lines"),
+                "pass it in `env` or `stdin`",
+            ),
+            Exposure::Private | Exposure::Variable => return,
+        };
+        self.findings.report.add(severity, Code::Secret, at, message).help(help);
     }
 
-    /// Refuses what makes a text of a secret that nothing could recognise and hide.
+    /// Rejects helpers that change a secret so that it cannot be redacted.
     fn check_altered(&mut self, altered: &[Altered], at: Location, exposure: Exposure) {
-        let could_leave = matches!(exposure, Exposure::CommandLine | Exposure::Private);
-        for altered in altered.iter().filter(|_| could_leave) {
+        let is_exposed = matches!(exposure, Exposure::CommandLine | Exposure::Private);
+        for altered in altered.iter().filter(|_| is_exposed) {
             let Some(secret) = self.find_secret(std::slice::from_ref(&altered.path)) else { continue };
             let helper = &altered.helper;
             let (span, used_at) = self.spans_of(altered.place.clone(), at);
-            let message = format!("{secret}, and what `{helper}` makes of it could not be recognised and hidden");
+            let message = format!("{secret} cannot be redacted after `{helper}` changes it");
             let diagnostic = self.error(Code::Secret, span, message);
-            diagnostic.help(format!(
-                "hand it over without `{helper}`, or declare what is needed as a secret variable of its own"
-            ));
+            diagnostic
+                .help(format!("use it without `{helper}`, or declare the changed value as its own secret variable"));
             if let Some(used_at) = used_at {
                 diagnostic.note(used_at, "used here");
             }
         }
     }
 
-    /// Says which secret a template reads.
+    /// The secret that a template reads, for messages.
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
         let env = &self.pack.env;
         reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
-            Some(name) => env.is_secret(name).then(|| format!("`{name}` is a secret")),
-            None => env.has_secrets().then(|| "`env` holds a secret".to_owned()),
+            Some(name) => env.is_secret(name).then(|| format!("secret `{name}`")),
+            None => env.has_secrets().then(|| "`env` with its secrets".to_owned()),
         })
     }
 
     /// Compiles a JSON value whose strings are templates.
     pub fn json_template(&mut self, value: &Value, at: Location, exposure: Exposure) -> JsonTemplate {
-        self.json_template_at(value, (at, String::new()), exposure)
-    }
-
-    fn json_template_at(&mut self, value: &Value, place: (Location, String), exposure: Exposure) -> JsonTemplate {
-        let (at, pointer) = place;
         match value {
             Value::String(text) => {
-                let leaf = self.findings.documents.value_at(at, &pointer);
-                let template = self.template(&Spanned::new(text.clone(), leaf), exposure);
+                let template = self.template(&Spanned::new(text.clone(), at), exposure);
                 template.map_or_else(|| JsonTemplate::Constant(Value::Null), JsonTemplate::Leaf)
             }
             Value::Array(items) => {
-                let numbered = items.iter().enumerate();
-                let items =
-                    numbered.map(|(nth, item)| self.json_template_at(item, (at, format!("{pointer}/{nth}")), exposure));
-                JsonTemplate::List(items.collect())
+                let mut item = |(index, item): (usize, &Value)| {
+                    self.json_template(item, self.findings.documents.value_at(at, &format!("/{index}")), exposure)
+                };
+                JsonTemplate::List(items.iter().enumerate().map(&mut item).collect())
             }
             Value::Object(fields) => {
-                let below = |key: &str| format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-                let fields = fields
-                    .iter()
-                    .map(|(key, value)| (key.clone(), self.json_template_at(value, (at, below(key)), exposure)));
-                JsonTemplate::Map(fields.collect())
+                let mut field = |(key, value): (&String, &Value)| {
+                    let location = self.findings.documents.value_at(at, &pointer::join("", key));
+                    (key.clone(), self.json_template(value, location, exposure))
+                };
+                JsonTemplate::Map(fields.iter().map(&mut field).collect())
             }
-            fixed => JsonTemplate::Constant(fixed.clone()),
+            constant => JsonTemplate::Constant(constant.clone()),
         }
     }
 }
@@ -183,7 +171,7 @@ impl Compiler<'_> {
 /// A JSON value whose strings are templates: `"{{limit}}"` alone keeps the value's type.
 #[derive(Debug)]
 pub enum JsonTemplate {
-    /// What holds no template.
+    /// A value without templates.
     Constant(Value),
     /// A string.
     Leaf(Template<JsonLeaf>),
@@ -207,7 +195,7 @@ impl JsonTemplate {
     /// The value. Entries whose value is absent are left out.
     ///
     /// # Errors
-    /// What the templates refuse.
+    /// A template fails to render.
     pub fn render(&self, scope: &Scope) -> Result<Value, RenderError> {
         Ok(self.render_present(scope)?.unwrap_or(Value::Null))
     }
@@ -215,7 +203,7 @@ impl JsonTemplate {
     /// The value, unless it is absent.
     ///
     /// # Errors
-    /// What the templates refuse.
+    /// A template fails to render.
     pub fn render_present(&self, scope: &Scope) -> Result<Option<Value>, RenderError> {
         Ok(match self {
             JsonTemplate::Constant(value) => Some(value.clone()),

@@ -1,8 +1,8 @@
-//! The closed list of codes: what can be wrong with a manifest.
+//! The codes of diagnostics.
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
-        /// What is wrong, in a word that does not change from release to release.
+        /// The kind of a diagnostic; its name is stable across releases.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($(#[doc = $doc])+ $name,)+ }
 
@@ -24,74 +24,74 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A file could not be read.
+    /// A file cannot be read.
     Unreadable = "unreadable",
     /// A file is not UTF-8.
     Encoding = "encoding",
-    /// The text is not YAML (or not JSON, in a `.json` file).
+    /// Invalid YAML, or invalid JSON in a `.json` file.
     Syntax = "syntax",
-    /// A file, a tree or a text is larger, deeper or longer than folio takes.
+    /// A file, a tree or a string exceeds a limit.
     TooLarge = "too-large",
-    /// The same key, or the same name, stands twice.
+    /// A duplicate key or name.
     Duplicate = "duplicate",
-    /// A key that this language does not have.
+    /// An unknown key.
     UnknownKey = "unknown-key",
-    /// A key that must be there is missing.
+    /// A required key is missing.
     MissingKey = "missing-key",
-    /// A value of another kind than the key takes.
+    /// A value of the wrong type.
     WrongType = "wrong-type",
-    /// A value of the right kind that is not one of those allowed.
+    /// A value of the right type that is not allowed.
     BadValue = "bad-value",
-    /// Keys that exclude each other, or that need each other.
+    /// Keys that exclude or require each other.
     Conflict = "conflict",
-    /// The `folio:` version is not one that this program reads.
+    /// An unsupported `folio:` version.
     Version = "version",
-    /// A name that is not formed as names are, that is taken, or that could be read as something else.
+    /// An invalid, reserved or ambiguous name.
     BadName = "bad-name",
-    /// A path that is not there, or that is no file.
+    /// A path that does not exist or is not a file.
     NotFound = "not-found",
-    /// A path that leaves its pack.
-    Outside = "outside",
-    /// A glob that matches nothing, or that is malformed.
+    /// A path that escapes its pack.
+    PathEscape = "path-escape",
+    /// A malformed glob, or one that matches nothing.
     Glob = "glob",
-    /// The template's syntax.
+    /// A syntax error in a template.
     Template = "template",
-    /// A template names a variable that is not in scope.
+    /// A template uses a variable that is not in scope.
     UnknownVariable = "unknown-variable",
-    /// A template names a helper that does not exist.
+    /// A template uses a helper that does not exist.
     UnknownHelper = "unknown-helper",
-    /// A template names a partial that does not exist.
+    /// A template uses a partial that does not exist.
     UnknownPartial = "unknown-partial",
-    /// A helper is given what it cannot take.
+    /// Wrong arguments of a helper or partial.
     HelperArgument = "helper-argument",
-    /// Partials that use each other in a circle, or packs, or tools.
+    /// Cyclic partials, packs or tools.
     Cycle = "cycle",
-    /// Nesting that is deeper than folio takes.
+    /// Nesting exceeds a limit.
     Nesting = "nesting",
-    /// A URI, or a URI template, that is malformed.
+    /// A malformed URI or URI template.
     Uri = "uri",
-    /// A JSON Schema that is malformed or that nothing can satisfy.
+    /// A JSON Schema that is malformed or that no value can match.
     Schema = "schema",
-    /// A JMESPath expression that is malformed.
+    /// A malformed JMESPath expression.
     Select = "select",
     /// A reference to a prompt, tool or resource that does not exist.
     UnknownReference = "unknown-reference",
-    /// A skill that breaks a rule of its format, and is left out.
+    /// A skill that breaks a rule of its format and is left out.
     Skill = "skill",
-    /// An environment variable that is not set, though it is required.
-    Unset = "unset",
-    /// A secret stands where a client could read it, or in clear.
+    /// A required environment variable is not set.
+    UnsetVariable = "unset-variable",
+    /// A secret is exposed to clients or other users, or written in plain text.
     Secret = "secret",
-    /// An action that its pack has not been granted.
+    /// An action that is not granted to its pack.
     NotGranted = "not-granted",
     /// A program that is not on PATH.
     MissingProgram = "missing-program",
-    /// Something unsafe, which folio refuses or warns of.
+    /// Something unsafe, which is refused or warned of.
     Unsafe = "unsafe",
-    /// A key that is checked but that this version does not act on yet.
-    Unimplemented = "not-yet",
-    /// Something that works, and that some client will not take well.
-    Client = "client",
+    /// A key that is checked but not implemented in this version.
+    Unimplemented = "unimplemented",
+    /// Valid, but some clients do not support it well.
+    ClientCompatibility = "client-compatibility",
     /// Something that has no effect.
     Unused = "unused",
     /// MCP has no `system` role.

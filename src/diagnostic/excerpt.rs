@@ -1,4 +1,4 @@
-//! The few lines of a file that a frame shows, cut to what is near the spans and made visible.
+//! The lines of a file that a snippet shows, cut to what is near the spans and sanitized.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ const CONTEXT_CHARS: usize = 120;
 /// Characters of a span that are underlined; the rest is cut off.
 const MAX_SPAN_CHARS: usize = 160;
 
-/// Lines by which a note may be away and still stand in the frame of the primary place.
+/// The distance in lines up to which a note is shown in the snippet of the primary span.
 const MAX_NOTE_DISTANCE_LINES: usize = 50;
 
-/// What is underlined, and how.
+/// An underlined range.
 pub(super) struct Mark {
-    /// Whether it is the place of the fault itself.
+    /// Whether it is the span of the diagnostic itself.
     pub primary: bool,
-    /// What is written beside it.
+    /// The label beside it.
     pub label: Option<String>,
     line: usize,
     range: Range<usize>,
@@ -35,17 +35,17 @@ pub(super) struct Excerpt {
 }
 
 impl Excerpt {
-    /// The place of a fault. `None` where its file is not known.
+    /// The span of a diagnostic. `None` where its file is unknown.
     pub(super) fn primary(sources: &SourceMap, span: Span) -> Option<Excerpt> {
         Excerpt::with_mark(sources, span, true, None)
     }
 
-    /// The place of a note that stands apart.
+    /// A note that is shown on its own.
     pub(super) fn note(sources: &SourceMap, span: Span, label: String) -> Option<Excerpt> {
         Excerpt::with_mark(sources, span, false, Some(label))
     }
 
-    /// A place that is shown whole: `None` where it is longer than a part of one line that a frame can hold.
+    /// A span that is shown whole: `None` where it is longer than a snippet shows of one line.
     pub(super) fn single_line(sources: &SourceMap, span: Span) -> Option<Excerpt> {
         let excerpt = Excerpt::primary(sources, span)?;
         let text = sources.get(span.file)?.text().get(span.start as usize..span.end as usize)?;
@@ -62,7 +62,7 @@ impl Excerpt {
         Some(Excerpt { file: span.file, path, lines: BTreeMap::from([(line, window)]), marks, column: position.column })
     }
 
-    /// Takes in a note that stands near enough. Says whether it did.
+    /// Adds a note that is near enough; returns whether it did.
     pub(super) fn try_add_note(&mut self, sources: &SourceMap, span: Span, label: &str) -> bool {
         let Some(source) = sources.get(span.file).filter(|_| span.file == self.file) else { return false };
         let line = source.position(span.start).line as usize;
@@ -83,7 +83,7 @@ impl Excerpt {
         true
     }
 
-    /// A single line between two that are shown is shown too.
+    /// Shows a single line that is between two shown ones.
     fn fill_gap(&mut self, source: &SourceFile, line: usize) {
         for (between, beyond) in [(line.wrapping_sub(1), line.wrapping_sub(2)), (line + 1, line + 2)] {
             if self.lines.contains_key(&beyond) && !self.lines.contains_key(&between) {
@@ -123,29 +123,29 @@ impl Excerpt {
         })
     }
 
-    /// Puts the true column where the renderer has counted from the beginning of a line that was cut.
+    /// Corrects the column, which the renderer counts from the start of a cut line.
     pub(super) fn correct_column(&self, rendered: String) -> String {
         let Some(mark) = self.marks.first() else { return rendered };
         let shown = self.line(mark.line).get(..mark.range.start).unwrap_or_default().chars().count() + 1;
         if shown == self.column as usize {
             return rendered;
         }
-        let place = format!("{}:{}:", self.path, mark.line);
-        rendered.replacen(&format!("{place}{shown}\n"), &format!("{place}{}\n", self.column), 1)
+        let position = format!("{}:{}:", self.path, mark.line);
+        rendered.replacen(&format!("{position}{shown}\n"), &format!("{position}{}\n", self.column), 1)
     }
 }
 
-/// A part of one line, never empty, without what a terminal would obey.
+/// A part of one line, never empty, sanitized.
 struct Window {
     /// The bytes of the source that it shows.
     source_range: Range<usize>,
-    /// What stands for the part of the line before it.
+    /// Replaces the part of the line before it.
     ellipsis: &'static str,
     text: String,
 }
 
 impl Window {
-    /// The part of `line` around the part of `span` that lies in it, and where that part is in the window's text.
+    /// The part of `line` around `span`, and the range of `span` in the window's text.
     fn of_line(source: &SourceFile, line: usize, span: Span) -> (Window, Range<usize>) {
         let whole = source.line_range(line);
         let inside = clamp_span(source, span, &whole);
@@ -169,7 +169,7 @@ impl Window {
         self.source_range.start <= span.start as usize && span.end as usize <= self.source_range.end
     }
 
-    /// Where the part of `span` that is shown stands in the window's text.
+    /// The range in the window's text of the part of `span` that is shown.
     fn locate(&self, source: &SourceFile, span: Span) -> Range<usize> {
         let inside = clamp_span(source, span, &self.source_range);
         let length_of = |range: Range<usize>| replace_controls(source.text().get(range).unwrap_or_default()).len();
@@ -178,7 +178,7 @@ impl Window {
     }
 }
 
-/// The part of `span` within `bounds`, on the boundaries of characters and no longer than is underlined.
+/// The part of `span` within `bounds`, on character boundaries and no longer than is underlined.
 fn clamp_span(source: &SourceFile, span: Span, bounds: &Range<usize>) -> Range<usize> {
     let text = source.text();
     let start = source.boundary((span.start as usize).clamp(bounds.start, bounds.end));

@@ -1,7 +1,6 @@
-//! What is wrong with a manifest, where, and what to do about it: as data.
+//! What is wrong with a manifest, where, and how to fix it, as data in one [`Report`] of all files.
 //!
-//! Every room reports here, into one [`Report`] that collects all faults of all files. What is not here:
-//! errors of requests (catalog/ and server/) and of the command line (cli/).
+//! What is not here: errors of requests (catalog/, server/) and of the command line (cli/).
 
 mod code;
 mod excerpt;
@@ -9,6 +8,8 @@ mod snippet;
 mod render;
 mod source;
 mod sanitize;
+mod located;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -16,18 +17,20 @@ mod tests;
 use std::collections::HashSet;
 
 pub use code::Code;
+pub use located::LocatedError;
 pub use render::{Format, TerminalStyle, render, render_json, render_line, render_lines, render_text, summary};
 pub use sanitize::{one_line, sanitize, truncate};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
+pub use words::{count_noun, nearest, quote_names};
 
-/// Whether the manifest can be served in spite of it.
+/// How serious a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// The manifest cannot be served as written.
     Error,
-    /// It can, and probably not as meant.
+    /// The manifest can be served, but probably not as meant.
     Warning,
-    /// It can, and just as meant: something to know.
+    /// The manifest is served as meant: information.
     Note,
 }
 
@@ -51,47 +54,47 @@ pub enum Purpose {
     Http,
 }
 
-/// A second place that explains a fault, such as where a name was used first.
+/// A second span that explains a diagnostic, such as the first use of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The place.
+    /// Where it points.
     pub span: Span,
-    /// What is to be seen there.
+    /// The label there.
     pub text: String,
 }
 
-/// A mend that is certain enough to be applied: `span` replaced by `text`.
+/// A fix that is certain enough to be applied: `text` replaces `span`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    /// What is replaced.
+    /// The span to replace.
     pub span: Span,
-    /// What stands there afterwards.
+    /// The replacement.
     pub text: String,
 }
 
-/// One thing that is wrong.
+/// One error, warning or note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The kind of fault.
+    /// The kind.
     pub code: Code,
-    /// Whether it can be served all the same.
+    /// How serious it is.
     pub severity: Severity,
-    /// What is wrong: lower case, no full stop, names in back-ticks.
+    /// The message: lower case, no full stop, names in backticks.
     pub message: String,
     /// The exact key or value. `None` where no file could be read at all.
     pub span: Option<Span>,
-    /// Other places that belong to it.
+    /// Other spans that explain it.
     pub notes: Vec<Note>,
-    /// What to do.
+    /// How to fix it.
     pub help: Option<String>,
-    /// The mend, where it is certain.
+    /// The fix to apply, where it is certain.
     pub fix: Option<Fix>,
-    /// The purpose for which the manifest is refused because of this, though it is a warning of a check.
+    /// The purpose for which this warning is an error.
     pub forbids: Option<Purpose>,
 }
 
 impl Diagnostic {
-    /// Adds what to do about it.
+    /// Adds how to fix it.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
         self
@@ -103,19 +106,19 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a second place.
+    /// Adds a second span.
     pub fn note(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
         self.notes.push(Note { span, text: text.into() });
         self
     }
 
-    /// Adds a certain mend.
+    /// Adds a fix to apply.
     pub fn fix(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
         self.fix = Some(Fix { span, text: text.into() });
         self
     }
 
-    /// Adds "did you mean" as help and as mend of `span`, where `candidates` hold a name near to `wrong`.
+    /// Adds "did you mean" as help and as a fix of `span`, where a candidate is near to `wrong`.
     pub fn did_you_mean<'a>(
         &mut self,
         wrong: &str,
@@ -129,41 +132,70 @@ impl Diagnostic {
     }
 }
 
-/// All that is wrong in one load, together with the texts that it is wrong in.
+/// The diagnostics of one load, with the sources that they point into.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The texts that were read.
+    /// The files that were read.
     pub sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
-    /// Reports an error and returns it, for its help and notes to be added.
+    /// Reports an error.
     pub fn error(&mut self, code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Severity::Error, code, span.into(), message.into())
+        self.add(Severity::Error, code, span, message)
     }
 
-    /// Reports a warning and returns it, for its help and notes to be added.
+    /// Reports a warning.
     pub fn warning(
         &mut self,
         code: Code,
         span: impl Into<Option<Span>>,
         message: impl Into<String>,
     ) -> &mut Diagnostic {
-        self.push(Severity::Warning, code, span.into(), message.into())
+        self.add(Severity::Warning, code, span, message)
     }
 
-    /// Reports a note and returns it, for its help and notes to be added.
+    /// Reports a note.
     pub fn note(&mut self, code: Code, span: impl Into<Option<Span>>, message: impl Into<String>) -> &mut Diagnostic {
-        self.push(Severity::Note, code, span.into(), message.into())
+        self.add(Severity::Note, code, span, message)
     }
 
-    fn push(&mut self, severity: Severity, code: Code, span: Option<Span>, message: String) -> &mut Diagnostic {
-        let (notes, help, fix, forbids) = (Vec::new(), None, None, None);
-        self.diagnostics.push(Diagnostic { code, severity, message, span, notes, help, fix, forbids });
+    /// Reports a diagnostic and returns it, for its help and notes to be added.
+    pub fn add(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        span: impl Into<Option<Span>>,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
+        let (span, message, notes) = (span.into(), message.into(), Vec::new());
+        self.diagnostics.push(Diagnostic {
+            code,
+            severity,
+            message,
+            span,
+            notes,
+            help: None,
+            fix: None,
+            forbids: None,
+        });
         let last = self.diagnostics.len() - 1;
         #[expect(clippy::indexing_slicing, reason = "it was pushed on the line above")]
         &mut self.diagnostics[last]
+    }
+
+    /// Reports an error in a value, at the span of its position.
+    pub fn add_located<P>(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        span: Span,
+        error: LocatedError<P>,
+    ) -> &mut Diagnostic {
+        let diagnostic = self.add(severity, code, span, error.message);
+        diagnostic.help = error.help;
+        diagnostic
     }
 
     /// Everything reported so far, in the order of reporting.
@@ -171,24 +203,24 @@ impl Report {
         &self.diagnostics
     }
 
-    /// Drops those diagnostics from number `start` on that `keep` refuses.
+    /// Drops the diagnostics from number `start` on that `keep` rejects.
     pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
         let newer = self.diagnostics.split_off(start.min(self.diagnostics.len()));
         self.diagnostics.extend(newer.into_iter().filter(keep));
     }
 
-    /// Turns errors of one code, from number `start` on, into warnings; says whether there were any.
+    /// Turns errors of one code, from number `start` on, into warnings; returns whether there were any.
     pub fn downgrade_code_from(&mut self, start: usize, code: Code) -> bool {
-        let mut softened = false;
+        let mut found = false;
         for diagnostic in self.diagnostics.iter_mut().skip(start).filter(|diagnostic| diagnostic.code == code) {
             diagnostic.severity = diagnostic.severity.max(Severity::Warning);
             diagnostic.help = None;
-            softened = true;
+            found = true;
         }
-        softened
+        found
     }
 
-    /// Turns all errors from number `start` on into warnings, which say what comes of them.
+    /// Turns all errors from number `start` on into warnings with their `consequence`.
     pub fn downgrade_from(&mut self, start: usize, consequence: &str) {
         for diagnostic in self.diagnostics.iter_mut().skip(start) {
             diagnostic.severity = diagnostic.severity.max(Severity::Warning);
@@ -219,8 +251,8 @@ impl Report {
         self.warnings().next().is_some()
     }
 
-    /// Puts the diagnostics in the order of the files and lines. Repetitions are dropped, and so is whatever was found
-    /// later at the very place of a value that could not be read at all.
+    /// Sorts the diagnostics by file and line, and drops duplicates and whatever else is reported at the span of a value
+    /// that could not be read.
     pub fn sort_and_dedup(&mut self) {
         let mut unread: HashSet<Span> = HashSet::new();
         self.diagnostics.retain(|diagnostic| {
@@ -236,33 +268,4 @@ impl Report {
         });
         self.diagnostics.dedup();
     }
-}
-
-/// The longest text, in characters, that a misspelt name is looked for in.
-const MAX_NAME_CHARS: usize = 64;
-/// How many candidates a misspelt name is compared with.
-const MAX_CANDIDATES: usize = 1000;
-
-/// The candidate that `wrong` was probably meant to be: at most a third of its letters away, at least one.
-///
-/// A comparison takes time by the product of both lengths, and a caller may choose `wrong`: what is longer than a name,
-/// or than the candidate could be, is not compared.
-pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let length = name_length(wrong)?;
-    let most = (length / 3).max(1);
-    let lower = wrong.to_lowercase();
-    candidates
-        .into_iter()
-        .take(MAX_CANDIDATES)
-        .filter(|candidate| name_length(candidate).is_some_and(|other| other.abs_diff(length) <= most))
-        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= most)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many characters a name has; `None` where it is longer than any name that a person would write.
-fn name_length(name: &str) -> Option<usize> {
-    let length = name.chars().take(MAX_NAME_CHARS + 1).count();
-    (length <= MAX_NAME_CHARS).then_some(length)
 }

@@ -1,14 +1,14 @@
-//! A report in the forms in which it leaves the program.
+//! Renders a report as text, JSON or lines.
 
 use serde::Serialize;
 
 use super::sanitize::one_line;
-use super::{Diagnostic, Report, Severity, snippet};
+use super::{Diagnostic, Report, Severity, count_noun, snippet};
 
-/// The forms of a report.
+/// The output formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// Frames of the source, for people.
+    /// Snippets of the source, for people.
     #[default]
     Text,
     /// A JSON list, for programs.
@@ -18,20 +18,20 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every form.
+    /// Every format.
     pub const ALL: &[Format] = &[Format::Text, Format::Json, Format::Lines];
 }
 
-/// How text looks where it is shown.
+/// The style of text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TerminalStyle {
     /// Whether colours may be used.
     pub color: bool,
-    /// The columns that the terminal has, where that is known.
+    /// The columns of the terminal, where known.
     pub width: Option<usize>,
 }
 
-/// Renders a report in the form asked for. Every form but that of an empty list of lines ends with a line feed.
+/// Renders a report. Every format but an empty list of lines ends with a line feed.
 pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
     match format {
         Format::Text => render_text(report, style),
@@ -40,7 +40,7 @@ pub fn render(report: &Report, format: Format, style: TerminalStyle) -> String {
     }
 }
 
-/// Renders a report for people: each fault with a frame of its source, and a summary line at the end.
+/// Renders a report for people: each diagnostic with snippets of its source, and a summary line.
 pub fn render_text(report: &Report, style: TerminalStyle) -> String {
     let renderer = snippet::renderer(style);
     let mut out = String::new();
@@ -53,7 +53,7 @@ pub fn render_text(report: &Report, style: TerminalStyle) -> String {
     out
 }
 
-/// Renders a report as a JSON list with one object for each fault.
+/// Renders a report as a JSON list with one object for each error.
 pub fn render_json(report: &Report) -> String {
     let entries: Vec<JsonDiagnostic<'_>> =
         report.diagnostics().iter().map(|diagnostic| JsonDiagnostic::new(report, diagnostic)).collect();
@@ -62,29 +62,22 @@ pub fn render_json(report: &Report) -> String {
     out
 }
 
-/// Renders a report as one line for each fault.
+/// Renders a report as one line for each error.
 pub fn render_lines(report: &Report) -> String {
     report.diagnostics().iter().map(|diagnostic| render_line(report, diagnostic)).collect()
 }
 
-/// Counts the faults: `2 errors, 1 warning`.
+/// Counts the errors: `2 errors, 1 warning`.
 pub fn summary(report: &Report) -> String {
     let count = |severity| report.diagnostics().iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
-    let [errors, warnings, _] = counts.map(|(severity, _)| count(severity));
-    let nothing = if errors + warnings == 0 { Some("no errors, no warnings".to_owned()) } else { None };
-    let counted = counts.iter().map(|(severity, noun)| (count(*severity), noun)).filter(|(count, _)| *count > 0);
-    let parts: Vec<String> =
-        nothing.into_iter().chain(counted.map(|(count, noun)| self::count_noun(count, noun))).collect();
-    parts.join(", ")
+    let clean = count(Severity::Error) + count(Severity::Warning) == 0;
+    let found = counts.map(|(severity, noun)| (count(severity), noun)).into_iter().filter(|(count, _)| *count > 0);
+    let parts = found.map(|(count, noun)| count_noun(count, noun));
+    clean.then(|| "no errors, no warnings".to_owned()).into_iter().chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-fn count_noun(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
-/// Renders one fault as a line of [`render_lines`].
+/// Renders one error as a line of [`render_lines`].
 pub fn render_line(report: &Report, diagnostic: &Diagnostic) -> String {
     let place = match JsonDiagnostic::new(report, diagnostic) {
         JsonDiagnostic { file: Some(file), line: Some(line), column: Some(column), .. } => {
@@ -96,7 +89,7 @@ pub fn render_line(report: &Report, diagnostic: &Diagnostic) -> String {
     format!("{place}{severity}: {} [{code}]\n", one_line(&diagnostic.message))
 }
 
-/// A fault as programs read it. Lines and columns count from 1, columns in characters; the end is exclusive.
+/// An error as programs read it. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct JsonDiagnostic<'a> {

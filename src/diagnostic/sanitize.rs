@@ -1,4 +1,4 @@
-//! Text of others, made safe to show: nothing in it can move the cursor, colour or reorder what stands beside it.
+//! Sanitizes untrusted text for terminals: nothing in it can move the cursor, colour or reorder what is beside it.
 
 use std::borrow::Cow;
 

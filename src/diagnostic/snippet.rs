@@ -1,7 +1,7 @@
-//! One diagnostic with frames of its source.
+//! Renders one diagnostic as snippets of its source, by annotate-snippets.
 //!
-//! The renderer is given excerpts and never a whole file: only the lines that are pointed at, cut around the spans
-//! and made visible. So a line of a megabyte costs what a short one does, and no span can be out of bounds.
+//! The renderer gets excerpts and never a whole file, so a line of a megabyte costs what a short one does, and no span is
+//! out of bounds.
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Patch, Renderer, Snippet};
 
@@ -13,7 +13,7 @@ use super::{Diagnostic, Note, Severity, SourceMap};
 /// Narrower terminals than this get lines that wrap.
 const MIN_TERMINAL_WIDTH: usize = 40;
 
-/// A mend that is longer than this is told in words alone.
+/// The longest fix that is shown as a patch.
 const MAX_FIX_CHARS: usize = 400;
 
 pub(super) fn renderer(style: TerminalStyle) -> Renderer {
@@ -27,12 +27,12 @@ pub(super) fn renderer(style: TerminalStyle) -> Renderer {
 /// Renders one diagnostic, without a line feed at its end.
 pub(super) fn render(renderer: &Renderer, sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     let excerpts = excerpts(sources, diagnostic);
-    let mend = fix_excerpt(sources, diagnostic);
+    let fix = fix_excerpt(sources, diagnostic);
     let title = level(diagnostic.severity).primary_title(sanitize(&diagnostic.message)).id(diagnostic.code.as_str());
     let mut first = Group::with_title(title).elements(excerpts.iter().map(source_snippet));
     let help = diagnostic.help.as_deref().map(sanitize);
     let mut groups = Vec::new();
-    match (&mend, help) {
+    match (&fix, help) {
         (Some((excerpt, text)), help) => {
             let title = Level::HELP.secondary_title(help.unwrap_or("write this instead".into()));
             groups.push(Group::with_title(title).elements(patch_snippet(excerpt, text)));
@@ -41,7 +41,7 @@ pub(super) fn render(renderer: &Renderer, sources: &SourceMap, diagnostic: &Diag
         (None, None) => {}
     }
     groups.insert(0, first);
-    let shown = excerpts.iter().chain(mend.as_ref().map(|(excerpt, _)| excerpt));
+    let shown = excerpts.iter().chain(fix.as_ref().map(|(excerpt, _)| excerpt));
     shown.fold(renderer.render(&groups), |text, excerpt| excerpt.correct_column(text))
 }
 
@@ -53,7 +53,7 @@ fn level(severity: Severity) -> Level<'static> {
     }
 }
 
-/// The primary place first, with the notes that stand near it; then the other notes, each on its own.
+/// The primary span first, with the notes near it; then the other notes, each on its own.
 fn excerpts(sources: &SourceMap, diagnostic: &Diagnostic) -> Vec<Excerpt> {
     let mut excerpts = Vec::new();
     if let Some(excerpt) = diagnostic.span.and_then(|span| Excerpt::primary(sources, span)) {
@@ -79,7 +79,7 @@ fn annotation((range, mark): (std::ops::Range<usize>, &Mark)) -> Annotation<'_> 
     kind.span(range).label(mark.label.as_deref())
 }
 
-/// The excerpt that a mend changes, with the text that it puts there. `None` where there is no mend that can be shown.
+/// The excerpt that a fix changes, with its new text. `None` where no fix can be shown.
 fn fix_excerpt(sources: &SourceMap, diagnostic: &Diagnostic) -> Option<(Excerpt, String)> {
     let fix = diagnostic.fix.as_ref()?;
     let excerpt = Excerpt::single_line(sources, fix.span)?;

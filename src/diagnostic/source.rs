@@ -1,10 +1,10 @@
-//! The texts that were read, and places in them: byte ranges turned into lines and columns.
+//! The files that were read, and spans in them with their lines and columns.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Some editors put it at the beginning of a file; none of them counts it as a column.
+/// Some editors write it at the start of a file; none counts it as a column.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// One of the files of a [`SourceMap`].
@@ -29,7 +29,7 @@ impl Span {
         Span { file, start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The very beginning of `file`, for faults that concern it as a whole.
+    /// The start of `file`, for diagnostics of the whole file.
     pub fn start_of(file: FileId) -> Span {
         Span { file, start: 0, end: 0 }
     }
@@ -63,7 +63,7 @@ impl SourceFile {
         &self.text
     }
 
-    /// Line and column of a byte offset; an offset past the end is the end, one inside a character its beginning.
+    /// The line and column of a byte offset, moved back to the start of its character and to the end of the text.
     pub fn position(&self, offset: u32) -> Position {
         let offset = self.boundary(offset as usize);
         let line = self.lines.partition_point(|&start| start as usize <= offset).max(1);
@@ -73,7 +73,7 @@ impl SourceFile {
         Position { line: fitting(line), column: fitting(column) }
     }
 
-    /// The beginning of the character that holds the byte at `offset`; the end for an offset past it.
+    /// The start of the character at `offset`; the end of the text for an offset past it.
     pub(super) fn boundary(&self, offset: usize) -> usize {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -95,14 +95,14 @@ impl SourceFile {
     }
 }
 
-/// Every text that one load has read, in the order of reading.
+/// Every file that one load has read, in that order.
 #[derive(Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
 }
 
 impl SourceMap {
-    /// Keeps a text under the path by which people will see it.
+    /// Adds a text under the path that messages show.
     pub fn add(&mut self, path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> FileId {
         let text = text.into();
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
@@ -111,19 +111,14 @@ impl SourceMap {
         FileId(u32::try_from(self.files.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// The file behind an id. `None` only for an id of another `Sources`.
+    /// The file of an id. `None` only for an id of another `SourceMap`.
     pub fn get(&self, file: FileId) -> Option<&SourceFile> {
         self.files.get(file.0 as usize)
     }
 
-    /// How many files there are.
-    pub fn count(&self) -> usize {
-        self.files.len()
-    }
-
-    /// The file of a number, in the order of reading.
-    pub fn get_index(&self, number: usize) -> Option<&SourceFile> {
-        self.files.get(number)
+    /// The files, in the order of reading.
+    pub fn iter(&self) -> impl Iterator<Item = &SourceFile> {
+        self.files.iter()
     }
 
     /// The text that a span covers.

@@ -22,7 +22,7 @@ fn codes_are_kebab_case_unique_and_explained() {
     let mut seen = HashSet::new();
     for code in Code::ALL {
         let text = code.as_str();
-        assert!(seen.insert(text), "`{text}` stands twice");
+        assert!(seen.insert(text), "duplicate code `{text}`");
         let kebab = text.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase()));
         assert!(kebab, "`{text}` is not kebab-case");
         assert!(code.explanation().trim().ends_with('.'), "`{text}` is not explained in a sentence");
@@ -59,13 +59,13 @@ fn notes_join_the_snippet_or_get_their_own() {
         .error(
             Code::Duplicate,
             Span::new(second.file, second.start as usize, second.start as usize + 1),
-            "`a` stands twice",
+            "duplicate key `a`",
         )
         .note(first, "first here")
         .note(Span::new(other, 9, 10), "and here")
         .help("give one of them another name");
     let expected = "\
-error[duplicate]: `a` stands twice
+error[duplicate]: duplicate key `a`
  --> folio.yaml:4:3
   |
 2 |   a: 1
@@ -113,12 +113,12 @@ fn summary_pluralizes_counts() {
 #[test]
 fn json_has_exactly_the_documented_keys() {
     let (mut report, span) = report_on("a: ä\nb: |\n  x\n", "b: |\n  x");
-    report.warning(Code::BadValue, span, "line\nbreak").help("mend it");
+    report.warning(Code::BadValue, span, "line\nbreak").help("fix it");
     report.error(Code::Unreadable, None, "gone");
     let parsed: serde_json::Value = serde_json::from_str(&render_json(&report)).unwrap();
     let expected = serde_json::json!([
         { "code": "bad-value", "severity": "warning", "message": "line\nbreak", "file": "folio.yaml",
-          "line": 2, "column": 1, "endLine": 3, "endColumn": 4, "help": "mend it" },
+          "line": 2, "column": 1, "endLine": 3, "endColumn": 4, "help": "fix it" },
         { "code": "unreadable", "severity": "error", "message": "gone", "file": null,
           "line": null, "column": null, "endLine": null, "endColumn": null, "help": null },
     ]);
@@ -245,14 +245,14 @@ proptest! {
     fn rendering_never_panics(
         (first, second) in (texts(), texts()),
         places in proptest::collection::vec(spans(), 4),
-        (message, mend) in (texts(), texts()),
+        (message, fix) in (texts(), texts()),
         width in proptest::option::of(0usize..200),
     ) {
         let mut report = Report::default();
         report.sources.add("one.yaml", first);
         report.sources.add("two\n.yaml", second);
         let diagnostic = report.error(Code::Syntax, places[0], message.clone());
-        diagnostic.note(places[1], message.clone()).note(places[2], "").fix(places[3], mend);
+        diagnostic.note(places[1], message.clone()).note(places[2], "").fix(places[3], fix);
         report.warning(Code::Unused, places[1], "x").help(message).fix(places[1], "");
         for color in [false, true] {
             let shown = render_text(&report, TerminalStyle { color, width });

@@ -1,18 +1,18 @@
-//! Digests that are the same in every process, whichever release made it.
+//! SHA-256 digests that are stable across processes and releases.
 //!
-//! What travels (in a cursor, in a sealed state) and what is compared with a later load is made here, and never with
-//! the hasher of the standard library, whose algorithm may change from one release of Rust to the next.
+//! Digests that travel (in a cursor, in a sealed state) or are compared with a later load are made here; the algorithm of
+//! the standard hasher may change between releases of Rust.
 
 use sha2::{Digest as _, Sha256};
 
-/// A digest of parts, each counted with its length, so that no two lists of parts run into one another.
+/// A digest of parts, each prefixed with its length, so that different lists of parts differ.
 #[derive(Clone)]
 pub struct Digest(Sha256);
 
 impl Digest {
-    /// A digest of one kind of thing: equal parts of another kind have another digest.
-    pub fn new(kind: &str) -> Digest {
-        Digest(Sha256::new()).chain_update(b"folio").chain_update(kind.as_bytes())
+    /// A digest for one purpose: equal parts for another purpose have another digest.
+    pub fn new(domain: &str) -> Digest {
+        Digest(Sha256::new()).chain_update(b"folio").chain_update(domain.as_bytes())
     }
 
     /// Adds a part.
@@ -21,14 +21,14 @@ impl Digest {
         self.0.update(part);
     }
 
-    /// The digest with one part more.
+    /// The digest with one more part.
     #[must_use]
     pub fn chain_update(mut self, part: &[u8]) -> Digest {
         self.update(part);
         self
     }
 
-    /// The first 64 bits of it.
+    /// Its first 64 bits.
     pub fn finish_u64(self) -> u64 {
         let bytes: [u8; 32] = self.0.finalize().into();
         bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))

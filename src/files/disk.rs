@@ -1,6 +1,9 @@
+//! Folders on disk, through cap-std.
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, Metadata, OpenOptions};
@@ -12,7 +15,7 @@ use super::open::OpenFile;
 use super::path::join;
 use super::walk::{EntryKind, FolderBackend, WalkItem};
 
-/// A folder of the disk, held open, so that every path is resolved beneath it by the kernel.
+/// An open folder on disk; the kernel resolves every path below it.
 #[derive(Debug)]
 pub(super) struct DiskFolder {
     dir: Dir,
@@ -27,56 +30,31 @@ impl DiskFolder {
         Ok(Self { dir, path })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {
-        let dir = match self.access_beneath(path, |path| self.dir.open_dir(path)) {
-            Ok(dir) => dir,
-            // The same kind tells of a file on the way and of a file at the end.
-            Err(FileError::NotFound { path: missing }) => {
-                self.stat(path)?;
-                return Err(FileError::NotAFolder { path: missing });
-            }
-            Err(other) => return Err(other),
-        };
-        let inside = self.resolve_links(path).unwrap_or_else(|| path.to_owned());
-        let path = if inside.is_empty() { self.path.clone() } else { self.path.join(inside) };
-        Ok(Self { dir, path })
-    }
-
-    pub(super) fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
-        OpenFile::on_disk(path, self.access_beneath(path, |path| self.dir.open_with(path, &read_options()))?)
-    }
-
-    /// Tries `open` on the path. Resolution beneath a folder refuses absolute links altogether, so that one which
-    /// leads back into this folder is tried again by where it leads; that, too, is resolved beneath.
+    /// Runs `open` on the path. Resolution below a folder rejects all absolute links, so a link back into this folder is
+    /// retried by its target, which is also resolved below the folder.
     fn access_beneath<T>(&self, path: &str, open: impl Fn(&Path) -> io::Result<T>) -> Result<T, FileError> {
         let first = match open(dot_if_empty(path)) {
             Ok(opened) => return Ok(opened),
             Err(source) => FileError::from_io(path, source),
         };
         match (&first, self.resolve_links(path)) {
-            (FileError::EscapesFolder { .. }, Some(resolve_links)) => {
-                open(dot_if_empty(&resolve_links)).map_err(|_| first)
-            }
+            (FileError::EscapesFolder { .. }, Some(target)) => open(dot_if_empty(&target)).map_err(|_| first),
             _ => Err(first),
         }
     }
 
-    /// Whether what a link leads to is hidden from `globs`. A mounted ConfigMap shows its files by links into `..data`:
-    /// they are meant to be seen.
+    /// Whether the target of a link is hidden from `globs`. The links of a mounted ConfigMap lead into `..data`, which is
+    /// not hidden.
     fn leads_to_hidden(&self, link: &str, globs: &Globs) -> bool {
-        let is_seen = |name: &str| globs.may_match_name(name) || name.starts_with("..");
-        self.resolve_links(link).is_some_and(|real| !real.split('/').all(is_seen))
+        let is_visible = |name: &str| globs.may_match_name(name) || name.starts_with("..");
+        self.resolve_links(link).is_some_and(|real| !real.split('/').all(is_visible))
     }
 
-    /// What an entry is and, where that had to be asked anyway, how it is described. Nothing, if it is gone.
+    /// The kind of an entry and, where already known, its metadata. `None` if it is gone.
     fn entry_kind(&self, entry: &DirEntry, path: &str) -> Option<(EntryKind, Option<FileStat>)> {
         let mut kind = entry.file_type().ok()?;
         if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
-            // Some file systems say it only when asked for the file itself.
+            // Some file systems report it only in the metadata.
             kind = entry.metadata().ok()?.file_type();
         }
         if kind.is_symlink() {
@@ -95,6 +73,29 @@ impl DiskFolder {
 }
 
 impl FolderBackend for DiskFolder {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
+        OpenFile::on_disk(path, self.access_beneath(path, |path| self.dir.open_with(path, &read_options()))?)
+    }
+
+    fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError> {
+        let dir = match self.access_beneath(path, |path| self.dir.open_dir(path)) {
+            Ok(dir) => dir,
+            // Not found is also the error for a file in the path or at its end.
+            Err(FileError::NotFound { path: missing }) => {
+                self.stat(path)?;
+                return Err(FileError::NotAFolder { path: missing });
+            }
+            Err(other) => return Err(other),
+        };
+        let inside = self.resolve_links(path).unwrap_or_else(|| path.to_owned());
+        let path = if inside.is_empty() { self.path.clone() } else { self.path.join(inside) };
+        Ok(Arc::new(Self { dir, path }))
+    }
+
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         let meta = self.access_beneath(path, |path| self.dir.metadata(path))?;
         stat_of(&meta).ok_or_else(|| FileError::NotAFile { path: display_path(path) })
@@ -153,7 +154,7 @@ fn stat_of(meta: &Metadata) -> Option<FileStat> {
     })
 }
 
-/// Never waits: a pipe without a writer opens at once, and is then refused for what it is.
+/// Never blocks: a pipe without a writer opens at once and is then rejected.
 fn read_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -1,17 +1,19 @@
+//! `FileError`.
+
 use std::io;
 use std::path::Path;
 
-/// Why a file could not be had. Its words never hold an absolute path.
+/// Why a file could not be read. No message contains an absolute path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Nothing of that name exists.
-    #[error("there is no `{path}`")]
+    /// It does not exist.
+    #[error("no such file or folder: `{path}`")]
     NotFound {
         /// The relative path.
         path: String,
     },
-    /// The path, or a link on its way, leaves the folder.
-    #[error("`{path}` leaves its folder")]
+    /// The path, or a link in it, escapes the folder.
+    #[error("path `{path}` escapes its folder")]
     EscapesFolder {
         /// The relative path.
         path: String,
@@ -22,71 +24,66 @@ pub enum FileError {
         /// The relative path.
         path: String,
     },
-    /// It is a folder, where a file is wanted.
+    /// It is a folder, not a file.
     #[error("`{path}` is a folder")]
     IsFolder {
         /// The relative path.
         path: String,
     },
-    /// It is a file, where a folder is wanted.
+    /// It is a file, not a folder.
     #[error("`{path}` is not a folder")]
     NotAFolder {
         /// The relative path.
         path: String,
     },
-    /// The file holds more than was asked for.
-    #[error("`{path}` holds {size} bytes, and at most {limit} are read")]
+    /// The file exceeds the limit.
+    #[error("file `{path}` is too large: {size} bytes, limit {limit}")]
     TooLarge {
         /// The relative path.
         path: String,
-        /// How much would have been read.
+        /// The limit in bytes.
         limit: u64,
-        /// How much there is, as far as is known.
+        /// The size in bytes, as far as known.
         size: u64,
     },
-    /// A walk met more than it may.
-    #[error("there are more than {limit} {what}")]
+    /// A walk exceeds a limit.
+    #[error("too many {what}: limit {limit}")]
     TooMany {
-        /// How many were allowed.
+        /// The limit.
         limit: usize,
-        /// What was counted, in the plural.
+        /// What is counted, in the plural.
         what: &'static str,
     },
-    /// The system does not let us.
-    #[error("`{path}` may not be read: permission denied")]
+    /// The system denies permission.
+    #[error("permission denied: `{path}`")]
     Denied {
         /// The relative path.
         path: String,
     },
-    /// The name is none that a folder could hold.
-    #[error("`{path}` is no path of a folder: {why}")]
+    /// The path is invalid.
+    #[error("invalid path `{path}`: {why}")]
     BadName {
-        /// The path; of an absolute one only the last part.
+        /// The path; of an absolute one only the last component.
         path: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Anything else that the system says.
-    #[error("`{path}` cannot be read: {}", source.kind())]
+    /// Any other error of the system.
+    #[error("cannot read `{path}`: {}", source.kind())]
     Other {
         /// The relative path.
         path: String,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl FileError {
-    /// Says whether the path names nothing that could be read, now or as written: the fault of whoever asked.
-    pub fn is_missing(&self) -> bool {
-        !matches!(self, Self::TooLarge { .. } | Self::TooMany { .. } | Self::Denied { .. } | Self::Other { .. })
-    }
-
-    /// Sorts what the system said about `path`.
+    /// Classifies an error of the system for `path`.
     pub(super) fn from_io(path: &str, source: io::Error) -> Self {
         let path = display_path(path);
         match source.kind() {
-            // cap-std refuses an escape in the same kind, without a number of the system.
+            // cap-std reports an escape as the same kind, without an error number.
             io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::EscapesFolder { path },
             io::ErrorKind::PermissionDenied => Self::Denied { path },
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
@@ -101,7 +98,7 @@ impl FileError {
         use rustix::io::Errno;
         match Errno::from_io_error(&source) {
             Some(Errno::LOOP) => Self::NotFound { path },
-            // A socket, or a device that is not there.
+            // A socket, or a missing device.
             Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile { path },
             _ => Self::Other { path, source },
         }
@@ -113,7 +110,7 @@ impl FileError {
     }
 }
 
-/// The path as it may be shown: of an absolute one, only its last part.
+/// The path in messages: of an absolute one, only the last component.
 pub(super) fn display_path(path: &str) -> String {
     let written = Path::new(path);
     let relative = if written.has_root() || written.is_absolute() {

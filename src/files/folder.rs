@@ -1,3 +1,5 @@
+//! `Folder`, a directory as a capability, on disk or in memory.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,27 +13,20 @@ use super::open::OpenFile;
 use super::path::normalize_to_slashes;
 use super::walk::{self, FolderBackend, WalkOutcome};
 
-/// A folder, and with it all that it holds and nothing else. Cheap to clone.
+/// A folder as a capability: access to its contents and to nothing else. Cheap to clone.
 ///
-/// On disk it keeps the folder open: when the path comes to mean another folder (a swapped link), this one still
-/// reads the old, until it is opened anew.
+/// On disk the folder stays open: after its path is replaced (a swapped link), this one still reads the old folder.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    kind: FolderKind,
+    backend: Arc<dyn FolderBackend>,
 }
 
-#[derive(Debug, Clone)]
-enum FolderKind {
-    Disk(Arc<DiskFolder>),
-    Memory(Arc<MemoryFolder>),
-}
-
-/// What is known of a file or folder without reading it.
+/// The metadata of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
-    /// Its size in bytes; 0 of a folder.
+    /// Its size in bytes; 0 for a folder.
     pub size: u64,
-    /// When it was last written, where the system knows.
+    /// When it was last written, where known.
     pub modified: Option<SystemTime>,
     /// Whether it is a folder.
     pub is_dir: bool,
@@ -40,98 +35,80 @@ pub struct FileStat {
 /// A file that a walk found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The path from the folder walked, joined with `/`.
+    /// The path from the walked folder, with `/`.
     pub path: String,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was last written, where the system knows.
+    /// When it was last written, where known.
     pub modified: Option<SystemTime>,
 }
 
 impl Folder {
-    /// Opens a folder of the disk. The path may itself lead through links; it is the last that may.
+    /// Opens a folder on disk. Only this path may escape through links.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        Ok(Self { kind: FolderKind::Disk(Arc::new(DiskFolder::open(path)?)) })
+        Ok(Self { backend: Arc::new(DiskFolder::open(path)?) })
     }
 
-    /// Makes a folder out of files by their relative paths, for tests, editors and fuzzing. It behaves as one of
-    /// the disk does, without links. Names that no folder could hold are left out.
+    /// A folder in memory of files by their relative paths, for tests, editors and fuzzing. It behaves as one on disk,
+    /// without links. Invalid paths are left out.
     pub fn in_memory(files: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { kind: FolderKind::Memory(Arc::new(MemoryFolder::new(files))) }
+        Self { backend: Arc::new(MemoryFolder::new(files)) }
     }
 
-    /// The absolute path, every link resolved; `/` in memory.
+    /// The absolute path, with all links resolved; `/` in memory.
     pub fn path(&self) -> &Path {
-        match &self.kind {
-            FolderKind::Disk(disk) => disk.path(),
-            FolderKind::Memory(memory) => memory.path(),
-        }
+        self.backend.path()
     }
 
-    /// Reads a regular file whole, if it holds at most `limit` bytes.
+    /// Reads a whole regular file of at most `limit` bytes.
     pub fn read(&self, relative: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         self.open_file(relative)?.read(limit)
     }
 
     /// Opens a regular file.
     pub fn open_file(&self, relative: &Path) -> Result<OpenFile, FileError> {
-        let path = normalize_to_slashes(relative)?;
-        match &self.kind {
-            FolderKind::Disk(disk) => disk.open_file(&path),
-            FolderKind::Memory(memory) => memory.open_file(&path),
-        }
+        self.backend.open_file(&normalize_to_slashes(relative)?)
     }
 
-    /// Describes a regular file or a folder; an empty path or `.` is the folder itself.
+    /// The metadata of a regular file or folder; an empty path or `.` is the folder itself.
     pub fn stat(&self, relative: &Path) -> Result<FileStat, FileError> {
-        self.backend().stat(&normalize_to_slashes(relative)?)
+        self.backend.stat(&normalize_to_slashes(relative)?)
     }
 
-    /// Whether a path leads, by a link, to a name that `globs` do not see: what is hidden is so by all of its names.
+    /// Whether a path leads through a link to a name that `globs` do not match: hidden files stay hidden under other
+    /// names.
     pub fn is_hidden(&self, path: &str, globs: &Globs) -> bool {
-        self.backend().is_hidden(path, globs)
+        self.backend.is_hidden(path, globs)
     }
 
-    /// Opens a folder beneath this one; what it gives cannot leave that.
+    /// Opens a folder below this one, which is then the limit.
     pub fn subfolder(&self, relative: &Path) -> Result<Self, FileError> {
-        let path = normalize_to_slashes(relative)?;
-        let kind = match &self.kind {
-            FolderKind::Disk(disk) => FolderKind::Disk(Arc::new(disk.subfolder(&path)?)),
-            FolderKind::Memory(memory) => FolderKind::Memory(Arc::new(memory.subfolder(&path)?)),
-        };
-        Ok(Self { kind })
+        Ok(Self { backend: self.backend.subfolder(&normalize_to_slashes(relative)?)? })
     }
 
     /// Lists the regular files that `globs` match, sorted by path, or fails when there are more than `limit`.
     ///
-    /// Hidden names until it is said otherwise, names that are no UTF-8, links that leave the folder and folders that may not be read are left
-    /// out. A link to a folder is followed, but within what it leads to, such links are not: so a walk always ends.
+    /// Hidden names unless the globs include them, names that are not UTF-8, links that escape the folder and unreadable
+    /// folders are left out. A link to a folder is followed, but not further links within it, so that a walk ends.
     pub fn walk(&self, globs: &Globs, limit: usize) -> Result<Vec<FileEntry>, FileError> {
         Ok(self.walk_outcome(globs, limit)?.files)
     }
 
-    /// The same, with the folders that were gone through and what was left out on the way.
+    /// The same, with the walked folders and the skipped paths.
     pub fn walk_outcome(&self, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
-        walk::walk(self.backend(), globs, limit)
+        walk::walk(self.backend.as_ref(), globs, limit)
     }
 
-    /// Lists the folders, absolute and sorted, in which a file that `globs` match exists or could appear: those that
-    /// a watcher must watch. This folder is always one of them.
+    /// The folders, absolute and sorted, in which a match of `globs` exists or could appear: those to watch. This
+    /// folder is always one of them.
     pub fn folders_to_watch(&self, globs: &Globs) -> Result<Vec<PathBuf>, FileError> {
-        let folders = walk::walk(self.backend(), globs, usize::MAX)?.folders;
+        let folders = self.walk_outcome(globs, usize::MAX)?.folders;
         let absolute = |folder: String| if folder.is_empty() { self.path().into() } else { self.path().join(folder) };
         Ok(folders.into_iter().map(absolute).collect())
     }
-
-    fn backend(&self) -> &dyn FolderBackend {
-        match &self.kind {
-            FolderKind::Disk(disk) => disk.as_ref(),
-            FolderKind::Memory(memory) => memory.as_ref(),
-        }
-    }
 }
 
-/// Writes a time as MCP's `lastModified` wants it, in UTC and whole seconds.
+/// A time as in MCP's `lastModified`, in UTC and whole seconds.
 pub fn rfc3339(time: SystemTime) -> String {
     let stamp = jiff::Timestamp::try_from(time).unwrap_or(if time < SystemTime::UNIX_EPOCH {
         jiff::Timestamp::MIN

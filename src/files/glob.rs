@@ -1,21 +1,23 @@
+//! Include and exclude patterns.
+
 use glob::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::path::is_normalized;
 
-/// Patterns longer than this are refused: none that is meant is, and the compiler of patterns is recursive.
+/// The longest pattern: the compiler of patterns is recursive.
 const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Which files are meant: those that one pattern includes and none excludes.
+/// Include and exclude patterns: a file matches if one pattern includes it and none excludes it.
 ///
-/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is all beneath it. Hidden names do not match, and
-/// links are followed, until it is said otherwise.
+/// `*` stops at `/`, `**` does not, `{a,b}` is either; `folder/` is everything below it. By default hidden names do not
+/// match, and links are followed.
 #[derive(Debug, Clone)]
 pub struct Globs {
     include: GlobSet,
     exclude: GlobSet,
-    /// Folders beneath which `include` can match.
+    /// Folders below which `include` can match.
     include_ancestors: GlobSet,
-    /// Folders beneath which `exclude` matches everything.
+    /// Folders below which `exclude` matches everything.
     pruned: GlobSet,
     /// Whether hidden names match.
     match_hidden: bool,
@@ -23,20 +25,20 @@ pub struct Globs {
     pub(super) follow_links: bool,
 }
 
-/// A pattern that is none.
+/// An invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct GlobError {
-    /// Its place in its list.
+    /// Its index in its list.
     pub index: usize,
-    /// Whether that is the list of what is excluded.
+    /// Whether it is in the exclude list.
     pub excluded: bool,
-    /// What is wrong with it.
+    /// The message.
     pub message: String,
 }
 
 impl Globs {
-    /// Compiles patterns, which are relative to the folder that is walked.
+    /// Compiles patterns, which are relative to the walked folder.
     pub fn new(include: &[&str], exclude: &[&str]) -> Result<Self, GlobError> {
         let include = normalize_patterns(include, false)?;
         let exclude = normalize_patterns(exclude, true)?;
@@ -50,24 +52,24 @@ impl Globs {
         })
     }
 
-    /// The same for every file that is really there: hidden ones match, and what only a link leads to does not.
+    /// The same for the files themselves: hidden ones match, and links are not followed.
     #[must_use]
     pub fn with_hidden_without_links(self) -> Self {
         Self { match_hidden: true, follow_links: false, ..self }
     }
 
-    /// Says whether a walk would list a file of this relative path. Only the plain spelling matches: a path with
-    /// `.`, `..`, an empty part or a hidden one never does, so that nothing excluded is reached by another name.
+    /// Whether a walk would list a file of this relative path. A path with `.`, `..`, an empty component or a hidden one
+    /// never matches, so that another spelling does not reach an excluded file.
     pub fn matches(&self, path: &str) -> bool {
         is_normalized(path) && path.split('/').all(|name| self.may_match_name(name)) && self.matches_normalized(path)
     }
 
-    /// Whether a name may be part of a path that matches.
+    /// Whether a name may be in a matching path.
     pub(super) fn may_match_name(&self, name: &str) -> bool {
         self.match_hidden || !name.starts_with('.')
     }
 
-    /// The pattern of exactly this text.
+    /// The pattern that matches exactly this text.
     pub fn escape(text: &str) -> String {
         let mut pattern = String::with_capacity(text.len());
         for character in text.chars() {
@@ -79,13 +81,12 @@ impl Globs {
         pattern
     }
 
-    /// Says whether the text is a pattern, rather than the name of one file.
+    /// Whether a text is a pattern and not the path of one file.
     pub fn is_glob(pattern: &str) -> bool {
         pattern.contains(is_special)
     }
 
-    /// The literal folder in which all matches lie: what stands before the last `/` that is before the first
-    /// character of a pattern.
+    /// The literal folder of all matches: the text before the last `/` before the first special character.
     pub fn base(pattern: &str) -> &str {
         let literal = pattern.split(is_special).next().unwrap_or_default();
         literal.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -111,24 +112,24 @@ fn normalize_patterns(patterns: &[&str], excluded: bool) -> Result<Vec<String>, 
     patterns.iter().enumerate().map(tidy).collect()
 }
 
-/// Resolves `.` and `..`, so that a pattern can be compared with the plain spelling of a path.
+/// Resolves `.` and `..`, so that a pattern matches normalized paths.
 fn normalize_pattern(pattern: &str) -> Result<String, &'static str> {
     if pattern.is_empty() {
-        return Err("a pattern may not be empty");
+        return Err("empty pattern");
     }
     if pattern.len() > MAX_PATTERN_BYTES {
-        return Err("a pattern may not be longer than 1024 bytes");
+        return Err("pattern exceeds 1024 bytes");
     }
     if pattern.starts_with('/') {
-        return Err("a pattern may not be absolute");
+        return Err("absolute pattern");
     }
     let mut parts: Vec<&str> = Vec::new();
     for part in pattern.split('/') {
         match part {
             "" | "." => {}
             ".." => match parts.pop() {
-                None => return Err("the pattern leaves its folder"),
-                Some(last) if last.contains(is_special) => return Err("`..` may not follow a wildcard"),
+                None => return Err("pattern escapes its folder"),
+                Some(last) if last.contains(is_special) => return Err("`..` after a wildcard"),
                 Some(_) => {}
             },
             _ => parts.push(part),
@@ -140,7 +141,7 @@ fn normalize_pattern(pattern: &str) -> Result<String, &'static str> {
     Ok(parts.join("/"))
 }
 
-/// The patterns of all folders in which a match of `pattern` can lie: `a/*/c.md` gives `a` and `a/*`.
+/// The patterns of all folders around matches of `pattern`: `a` and `a/*` for `a/*/c.md`.
 fn ancestors(pattern: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut depth = 0_i32;
@@ -149,7 +150,7 @@ fn ancestors(pattern: &str) -> Vec<String> {
         match character {
             '{' => depth += 1,
             '}' => depth -= 1,
-            // An alternative or a class that holds a `/`, or an escape: no telling how deep it reaches.
+            // An alternative or class with a `/`, or an escape, may match at any depth.
             '/' if depth != 0 => return with_recursive(found, pattern, start),
             '[' | '\\' => return with_recursive(found, pattern, start),
             '/' => {
@@ -183,7 +184,7 @@ fn compile_all(patterns: &[String], excluded: bool) -> Result<GlobSet, GlobError
     set.build().map_err(|error| GlobError { index: 0, excluded, message: error.kind().to_string() })
 }
 
-/// For what only saves work: a pattern that does not compile is reported by [`compile_all`].
+/// Skips invalid patterns, which [`compile_all`] reports.
 fn compile_valid(patterns: impl Iterator<Item = String>) -> GlobSet {
     let mut set = GlobSetBuilder::new();
     for glob in patterns.filter_map(|text| compile_glob(&text).ok()) {

@@ -1,5 +1,8 @@
+//! Folders in memory, for tests and fuzzing.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{FileError, display_path};
 use super::folder::FileStat;
@@ -8,12 +11,12 @@ use super::open::OpenFile;
 use super::path::{join, normalize_to_slashes};
 use super::walk::{EntryKind, FolderBackend, WalkItem};
 
-/// A folder that exists only here.
+/// A folder in memory.
 #[derive(Debug)]
 pub(super) struct MemoryFolder {
     path: PathBuf,
     files: BTreeMap<String, Vec<u8>>,
-    /// Every folder with what it holds: the name of each, and whether it is a folder itself.
+    /// Every folder with its entries: their names, and whether they are folders.
     folders: BTreeMap<String, BTreeSet<(String, bool)>>,
 }
 
@@ -39,33 +42,33 @@ impl MemoryFolder {
         }
         Self { path, files, folders }
     }
+}
 
-    pub(super) fn path(&self) -> &Path {
+impl FolderBackend for MemoryFolder {
+    fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
+    fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
         if self.stat(path)?.is_dir {
             return Err(FileError::IsFolder { path: display_path(path) });
         }
         Ok(OpenFile::in_memory(path, self.files.get(path).cloned().unwrap_or_default()))
     }
 
-    pub(super) fn subfolder(&self, path: &str) -> Result<Self, FileError> {
+    fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError> {
         if !self.stat(path)?.is_dir {
             return Err(FileError::NotAFolder { path: display_path(path) });
         }
         if path.is_empty() {
-            return Ok(Self::with_path(self.path.clone(), self.files.clone()));
+            return Ok(Arc::new(Self::with_path(self.path.clone(), self.files.clone())));
         }
         let inside = |(file, bytes): (&String, &Vec<u8>)| {
             Some((file.strip_prefix(path)?.strip_prefix('/')?.to_owned(), bytes.clone()))
         };
-        Ok(Self::with_path(self.path.join(path), self.files.iter().filter_map(inside).collect()))
+        Ok(Arc::new(Self::with_path(self.path.join(path), self.files.iter().filter_map(inside).collect())))
     }
-}
 
-impl FolderBackend for MemoryFolder {
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         if self.folders.contains_key(path) {
             return Ok(FileStat { size: 0, modified: None, is_dir: true });

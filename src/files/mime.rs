@@ -1,6 +1,8 @@
+//! MIME types, by file name and then by content.
+
 use std::path::Path;
 
-/// What an extension means in a folder of sources, where the usual tables think of films (`.ts`) or know nothing.
+/// The types of source files by extension, where the usual tables have none or another (`.ts` is a video).
 const EXTENSION_OVERRIDES: &[(&str, &str)] = &[
     ("adoc", "text/asciidoc"),
     ("astro", "text/x-astro"),
@@ -72,7 +74,7 @@ const EXTENSION_OVERRIDES: &[(&str, &str)] = &[
     ("zsh", "text/x-shellscript"),
 ];
 
-/// Files that are known by their whole name.
+/// Types by whole file name.
 const FILE_NAME_TYPES: &[(&str, &str)] = &[
     ("cmakelists.txt", "text/x-cmake"),
     ("containerfile", "text/x-dockerfile"),
@@ -86,12 +88,12 @@ const FILE_NAME_TYPES: &[(&str, &str)] = &[
     ("readme", "text/plain"),
 ];
 
-/// Guesses the type of a file by its name and, where that says nothing, by how its content begins.
+/// The type of a file by its name, else by the start of its content.
 pub fn mime_of(path: &str, head: &[u8]) -> &'static str {
     mime_by_name(path).unwrap_or_else(|| if is_text(head) { "text/plain" } else { "application/octet-stream" })
 }
 
-/// Guesses the type of a file by its name alone, for where nothing is read.
+/// The type of a file by its name alone.
 pub fn mime_by_name(path: &str) -> Option<&'static str> {
     let path = Path::new(path);
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
@@ -105,7 +107,7 @@ fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
     table.get(at).map(|(_, mime)| *mime)
 }
 
-/// A head may end in the middle of a character.
+/// Whether a head is text; it may end inside a character.
 fn is_text(head: &[u8]) -> bool {
     !head.contains(&0) && std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true)
 }

@@ -1,8 +1,7 @@
-//! Everything beneath one folder: read, described and listed, and nothing outside of it.
+//! Files and folders below one folder, which no path escapes.
 //!
-//! [`Folder`] is the only door to files: paths are relative to it and cannot leave it, whatever links say. Where others
-//! open a file, [`Roots`] says whether it lies inside of given folders.
-//! What is not here: what the files mean (load/), and word of their changes (reload/).
+//! [`Folder`] is the only way to files; [`Roots`] checks paths that other programs open. What is not here: the meaning of
+//! the files (load/), and notifications of changes (reload/).
 
 mod disk;
 mod error;

@@ -1,9 +1,11 @@
+//! A regular file that is open for reading.
+
 use cap_std::fs::File;
 use std::io::{self, Read};
 
 use super::error::{FileError, display_path};
 
-/// A regular file that is open for reading. What it is called may come to mean another file meanwhile.
+/// A regular file that is open for reading, even after its path is replaced.
 #[derive(Debug)]
 pub struct OpenFile {
     path: String,
@@ -33,15 +35,15 @@ impl OpenFile {
         Self { path: path.to_owned(), size: bytes.len() as u64, source: FileContents::Memory(bytes) }
     }
 
-    /// How many bytes it holds, where that is known before it is read: files of `/proc` do not say.
+    /// Its size in bytes, where known before reading: files of `/proc` do not report it.
     pub fn size(&self) -> Option<u64> {
         (self.size > 0).then_some(self.size)
     }
 
-    /// Reads it whole, if it holds at most `limit` bytes.
+    /// Reads the whole file, of at most `limit` bytes.
     ///
     /// # Errors
-    /// It holds more, or cannot be read.
+    /// It is larger or unreadable.
     pub fn read(self, limit: u64) -> Result<Vec<u8>, FileError> {
         let path = self.path;
         let too_large = |size| FileError::TooLarge { path: display_path(&path), limit, size };
@@ -74,7 +76,7 @@ fn read_contents(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
         }
     }
     bytes.truncate(filled);
-    // It may have grown, and some files (of /proc) do not say their size.
+    // It may have grown, and files of /proc do not report their size.
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -1,55 +1,53 @@
-//! Whether a path lies inside folders that somebody else names, once every link is followed.
+//! Checks whether a path is inside given folders, with all links resolved.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path cannot be taken for one inside of the folders.
+/// Why a path is not accepted as inside the roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RootPathError {
-    /// It is relative, or holds a NUL.
+    /// It is relative, or contains a NUL.
     #[error("must be an absolute path or a `file:` URI")]
     NotAbsolute,
-    /// It holds `..`, which means one thing as text and another behind a link.
-    #[error("must not hold `..`")]
+    /// It contains `..`, which is ambiguous after a link.
+    #[error("must not contain `..`")]
     ParentDir,
-    /// What is there cannot be followed to its end: a link without its target, a circle of links, a file in the place of
-    /// a folder, or a folder that may not be looked into.
-    #[error("leads through a link or a folder that cannot be followed")]
+    /// It cannot be resolved: a dangling link, a cycle of links, a file as a folder, or an unreadable folder.
+    #[error("cannot be resolved (dangling link, link loop or unreadable folder)")]
     Unresolved,
-    /// It lies elsewhere.
+    /// It is outside.
     #[error("must be inside one of the client's roots")]
     OutsideRoots,
-    /// What it leads to has a name that is no UTF-8.
-    #[error("leads to a name that is not UTF-8")]
+    /// The resolved path is not UTF-8.
+    #[error("resolves to a path that is not UTF-8")]
     NotUtf8,
 }
 
-/// Folders, with every link of theirs followed.
+/// Folders with all links resolved.
 #[derive(Debug)]
 pub struct Roots {
     real: HashSet<PathBuf>,
-    /// How long they are: to compare a long path with them part by part takes the square of its length.
+    /// Their lengths: comparing all ancestors of a long path takes the square of its length.
     lengths: HashSet<usize>,
 }
 
 impl Roots {
-    /// Follows the links of each. One that cannot be followed holds nothing.
+    /// Resolves the links of each root; roots that cannot be resolved contain nothing.
     pub fn follow<'p>(roots: impl IntoIterator<Item = &'p Path>) -> Roots {
         let roots = roots.into_iter().filter(|root| root.is_absolute() && !has_parent_dir(root));
         let real: HashSet<PathBuf> = roots.filter_map(|root| resolve_links(root).ok()).collect();
         Roots { lengths: real.iter().map(|root| root.as_os_str().len()).collect(), real }
     }
 
-    /// Follows every link of `path`, and returns where it leads if that lies inside one of the folders.
-    ///
-    /// What is not there yet may be named: behind the last part that is there, names stand for themselves.
+    /// Resolves the links of `path`, which must then be inside one of the roots. It need not exist: the components after
+    /// the last existing one are kept.
     ///
     /// # Errors
-    /// Why the path is not taken.
+    /// The path is not inside, or not resolvable.
     pub fn resolve(&self, path: &Path) -> Result<String, RootPathError> {
-        let real = checked(path)?;
+        let real = resolve_checked(path)?;
         let is_root = |folder: &Path| self.lengths.contains(&folder.as_os_str().len()) && self.real.contains(folder);
         if !real.ancestors().any(is_root) {
             return Err(RootPathError::OutsideRoots);
@@ -58,8 +56,8 @@ impl Roots {
     }
 }
 
-/// Where a path leads, if it says so in one way alone.
-fn checked(path: &Path) -> Result<PathBuf, RootPathError> {
+/// The resolved path, if it is absolute and unambiguous.
+fn resolve_checked(path: &Path) -> Result<PathBuf, RootPathError> {
     if !path.is_absolute() || path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(RootPathError::NotAbsolute);
     }
@@ -73,14 +71,14 @@ fn has_parent_dir(path: &Path) -> bool {
     path.components().any(|part| part == Component::ParentDir)
 }
 
-/// The path with every link followed as far as something is there, and with the rest as it is written.
+/// The path with the links of its existing part resolved, and the rest as written.
 fn resolve_links(path: &Path) -> io::Result<PathBuf> {
-    // From the top down: of a path that leads nowhere, however long, no more is looked at than what is there.
+    // From the top down, so that a long path that does not exist costs little.
     let (mut there, mut parts) = (PathBuf::new(), path.components().peekable());
     while let Some(part) = parts.peek() {
         there.push(part);
         match fs::symlink_metadata(&there) {
-            // A link without its target is there, and fails below.
+            // A dangling link exists, and fails below.
             Ok(_) => parts.next(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 there.pop();
@@ -166,7 +164,7 @@ mod tests {
     #[test]
     fn escaping_or_dangling_path_is_refused() {
         let dir = tree();
-        for (path, fault) in [
+        for (path, error) in [
             ("root/../secret", RootPathError::ParentDir),
             ("root/outside/../secret", RootPathError::ParentDir),
             ("root/sub/..", RootPathError::ParentDir),
@@ -186,7 +184,7 @@ mod tests {
             ("root/circle/x", RootPathError::Unresolved),
             ("root/file/x", RootPathError::Unresolved),
         ] {
-            assert_eq!(within(&dir, "root", path), Err(fault), "{path}");
+            assert_eq!(within(&dir, "root", path), Err(error), "{path}");
         }
         assert_eq!(within(&dir, "gone", "root/file"), Err(RootPathError::OutsideRoots));
         assert_eq!(within(&dir, "root/dangling", "root/dangling"), Err(RootPathError::Unresolved));
@@ -282,9 +280,9 @@ mod tests {
                             prop_assert_eq!(there.as_deref(), Some(&*taken));
                         }
                     }
-                    Err(fault) => {
+                    Err(error) => {
                         let inside = there.is_some_and(|there| there.starts_with(&real));
-                        prop_assert!(!inside || fault == RootPathError::ParentDir, "{fault} of {}", path.display());
+                        prop_assert!(!inside || error == RootPathError::ParentDir, "{error} of {}", path.display());
                     }
                 }
             }

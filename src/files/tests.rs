@@ -60,16 +60,15 @@ fn read_errors_name_the_reason() {
     for (path, words) in [
         ("docs", "`docs` is a folder"),
         (".", "`.` is a folder"),
-        ("no", "there is no `no`"),
-        ("docs/a.md/b", "there is no `docs/a.md/b`"),
-        ("../x", "`../x` leaves its folder"),
-        ("docs/../../x", "`docs/../../x` leaves its folder"),
-        ("/etc/passwd", "`passwd` is no path of a folder: it is absolute"),
-        ("a\0b", "`a\u{fffd}b` is no path of a folder: it holds a NUL"),
+        ("no", "no such file or folder: `no`"),
+        ("docs/a.md/b", "no such file or folder: `docs/a.md/b`"),
+        ("../x", "path `../x` escapes its folder"),
+        ("docs/../../x", "path `docs/../../x` escapes its folder"),
+        ("/etc/passwd", "invalid path `passwd`: absolute path"),
+        ("a\0b", "invalid path `a\u{fffd}b`: contains a NUL byte"),
     ] {
         let error = read(&folder, path).unwrap_err();
         assert_eq!(error.to_string(), words);
-        assert!(error.is_missing());
     }
     let long = "x".repeat(5000);
     assert!(matches!(read(&folder, &long), Err(FileError::NotFound { .. })));
@@ -79,7 +78,7 @@ fn read_errors_name_the_reason() {
 fn open_error_hides_the_absolute_path() {
     let dir = tree(&[("file", "")]);
     let error = |name: &str| Folder::open(&dir.path().join(name)).unwrap_err().to_string();
-    assert_eq!(error("no"), "there is no `no`");
+    assert_eq!(error("no"), "no such file or folder: `no`");
     assert_eq!(error("file"), "`file` is not a folder");
 }
 
@@ -90,7 +89,6 @@ fn read_stops_at_its_limit() {
         assert_eq!(folder.read(Path::new("a"), 5).unwrap(), b"12345");
         let error = folder.read(Path::new("a"), 3).unwrap_err();
         assert!(matches!(error, FileError::TooLarge { limit: 3, size: 5, .. }));
-        assert!(!error.is_missing());
     }
 }
 
@@ -288,7 +286,7 @@ fn walk_stops_at_its_limit() {
     let globs = Globs::new(&["**"], &[]).unwrap();
     assert_eq!(open(&dir).walk(&globs, 3).unwrap().len(), 3);
     let error = open(&dir).walk(&globs, 2).unwrap_err();
-    assert_eq!(error.to_string(), "there are more than 2 matching files");
+    assert_eq!(error.to_string(), "too many matching files: limit 2");
 }
 
 #[test]
@@ -331,13 +329,13 @@ fn star_stops_at_slash_and_braces_alternate() {
 #[test]
 fn malformed_pattern_is_reported_by_index() {
     for (pattern, message) in [
-        ("", "a pattern may not be empty"),
-        ("/etc/*", "a pattern may not be absolute"),
-        ("../*", "the pattern leaves its folder"),
-        ("*/../../x", "`..` may not follow a wildcard"),
+        ("", "empty pattern"),
+        ("/etc/*", "absolute pattern"),
+        ("../*", "pattern escapes its folder"),
+        ("*/../../x", "`..` after a wildcard"),
         ("a[", "unclosed character class; missing ']'"),
         ("{a", "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"),
-        (&"x".repeat(1025), "a pattern may not be longer than 1024 bytes"),
+        (&"x".repeat(1025), "pattern exceeds 1024 bytes"),
     ] {
         let wrong = Globs::new(&["fine", pattern], &[]).unwrap_err();
         assert_eq!(wrong, GlobError { index: 1, excluded: false, message: message.to_owned() });

@@ -1,19 +1,32 @@
+//! The walk through folders, for both backends.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
 use super::error::FileError;
 use super::folder::{FileEntry, FileStat};
 use super::glob::Globs;
+use super::open::OpenFile;
 
-/// How many names a walk looks at before it gives up: so many that only a root at the wrong place has more.
+/// How many names a walk visits at most: more than any sensible root has.
 const MAX_WALKED_NAMES: usize = 1_000_000;
 
-/// What disk and memory have in common, so that one walk serves both.
-pub(super) trait FolderBackend {
-    /// Describes a regular file or a folder.
+/// A folder on disk or in memory.
+pub(super) trait FolderBackend: Debug + Send + Sync {
+    /// The absolute path.
+    fn path(&self) -> &Path;
+    /// Opens a regular file.
+    fn open_file(&self, path: &str) -> Result<OpenFile, FileError>;
+    /// Opens a folder below this one.
+    fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError>;
+    /// The metadata of a regular file or folder.
     fn stat(&self, path: &str) -> Result<FileStat, FileError>;
-    /// Shows each name of a folder that `globs` see.
+    /// Visits each name in a folder that `globs` may match.
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError>;
-    /// Whether a path leads through a link to a name that `globs` do not see.
+    /// Whether a path leads through a link to a name that `globs` do not match.
     fn is_hidden(&self, path: &str, globs: &Globs) -> bool;
-    /// Where a path leads when links are resolved, if that is beneath the root.
+    /// The path with its links resolved, if it is below the root.
     fn resolve_links(&self, path: &str) -> Option<String>;
 }
 
@@ -21,7 +34,7 @@ pub(super) trait FolderBackend {
 pub(super) struct WalkItem<'a> {
     pub(super) path: &'a str,
     pub(super) kind: EntryKind,
-    /// Asked only of what matches: it costs a call of the system.
+    /// Called only for matches: it costs a system call.
     pub(super) stat: &'a dyn Fn() -> Option<FileStat>,
 }
 
@@ -31,29 +44,28 @@ pub(super) enum EntryKind {
     Folder,
     LinkToFile,
     LinkToFolder,
-    /// What cannot be read as either: a link that leads nowhere or out, a socket, a name that is no UTF-8.
+    /// A dangling or escaping link, a socket, or a name that is not UTF-8.
     Other,
 }
 
-/// What a walk came by.
+/// The result of a walk.
 #[derive(Debug, Default)]
 pub struct WalkOutcome {
-    /// The files that match, sorted by path.
+    /// The matching files, sorted by path.
     pub files: Vec<FileEntry>,
-    /// The paths of the folders in which a match exists or could appear, sorted; an empty one for the folder walked.
+    /// The folders in which a match exists or could appear, sorted; empty for the walked folder.
     pub folders: Vec<String>,
-    /// The paths of what would match and is no file, or cannot be read, sorted. Links are among them, where
-    /// none is followed.
+    /// The matching paths that are not files or are unreadable, sorted; links too, where they are not followed.
     pub skipped: Vec<String>,
 }
 
-/// A folder yet to be listed, and whether a link led to it.
+/// A folder to list, and whether a link led to it.
 struct PendingFolder {
     folder: String,
     linked: bool,
 }
 
-/// Walks all folders that `globs` could match in. Only the root itself must be readable.
+/// Walks all folders in which `globs` could match. Only the root must be readable.
 pub(super) fn walk(tree: &dyn FolderBackend, globs: &Globs, limit: usize) -> Result<WalkOutcome, FileError> {
     let root = PendingFolder { folder: String::new(), linked: false };
     let mut walk = Walk { tree, globs, limit, seen: 0, pending: vec![root], found: WalkOutcome::default() };
@@ -63,7 +75,7 @@ pub(super) fn walk(tree: &dyn FolderBackend, globs: &Globs, limit: usize) -> Res
             listed => listed?,
         }
         check_limit(walk.found.files.len(), limit, "matching files")?;
-        check_limit(walk.seen, MAX_WALKED_NAMES, "files to look at")?;
+        check_limit(walk.seen, MAX_WALKED_NAMES, "files")?;
         walk.found.folders.push(here.folder);
     }
     let mut found = walk.found;
@@ -87,7 +99,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// A folder of any size is listed to its end, but nothing is kept of what is too much.
+    /// Beyond the limits, nothing more is kept.
     fn visit(&mut self, here: &PendingFolder, item: &WalkItem<'_>) {
         self.seen += 1;
         if self.seen > MAX_WALKED_NAMES || self.found.files.len() > self.limit {
@@ -124,7 +136,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A link to a folder that it stands in would only show everything once more.
+    /// Whether a link leads to a folder around it, and so would repeat everything.
     fn is_loop(&self, here: &PendingFolder, link: &str) -> bool {
         self.tree.resolve_links(link).is_none_or(|real| {
             let below = here.folder.strip_prefix(&real);

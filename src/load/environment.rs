@@ -56,7 +56,7 @@ pub(super) fn resolve_variables(
             found.unset.push(name.value.clone());
             findings
                 .report
-                .note(Code::Unset, name.location.span(), format!("`{}` is required and not set", name.value))
+                .note(Code::UnsetVariable, name.location.span(), format!("`{}` is required and not set", name.value))
                 .help("set it where the server is started; `serve` refuses to start without it")
                 .forbid(Purpose::Use);
         }
@@ -108,7 +108,7 @@ fn resolve_variable(
     if unexpanded {
         let words =
             format!("the value of `{}` still looks like `${{…}}`: whoever started folio did not expand it", name.value);
-        findings.report.warning(Code::Unset, name.location.span(), words).help("it counts as not set");
+        findings.report.warning(Code::UnsetVariable, name.location.span(), words).help("it counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let (value, given) = (given.clone().or_else(|| default.clone()), given.is_some());
@@ -168,7 +168,7 @@ pub(super) fn note_not_passed(
             continue;
         }
         let words = format!("`{name}` is set, and the pack `{}` is not handed it", key.value);
-        findings.report.note(Code::Unset, key.location.span(), words).help(format!(
+        findings.report.note(Code::UnsetVariable, key.location.span(), words).help(format!(
             "a pack reads only what it is handed: declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"
         ));
     }

@@ -102,7 +102,7 @@ fn empty_and_unexpanded_variables_count_as_unset() {
     assert!(!variables.contains_key("X"));
     assert_eq!(found.packs[0].unset_variables, ["E"]);
     let codes: Vec<Code> = found.findings.report.diagnostics().iter().map(|fault| fault.code).collect();
-    assert_eq!(codes, [Code::Unset, Code::Unset]);
+    assert_eq!(codes, [Code::UnsetVariable, Code::UnsetVariable]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Blocks of content, as prompts, results and samples hold them.
+//! Content blocks of prompts, results and samples.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,28 +11,28 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
 }
 
-/// Hints for the client about a piece of content.
+/// Annotations of content for the client.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Annotations {
-    /// Whom it is meant for.
+    /// The intended audience, such as `[user]`.
     pub audience: Option<Vec<Role>>,
-    /// How much it matters, from 0 to 1.
+    /// The importance, from 0 to 1.
     #[schemars(range(min = 0.0, max = 1.0), with = "Option<f64>")]
     pub priority: Option<Spanned<f64>>,
-    /// When it was changed last: a date and time as in RFC 3339.
+    /// The time of the last change (RFC 3339), such as `2026-07-28T09:30:00Z`.
     #[schemars(with = "Option<String>")]
     pub last_modified: Option<Spanned<String>>,
 }
 
 kind_enum! {
-    /// A text (a template), or a block of content.
+    /// A string (a template), or a content block.
     pub enum Block {
         /// A template.
         "text" => Text(String),
@@ -41,82 +41,82 @@ kind_enum! {
     }
 }
 
-/// One block of content: exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`.
+/// One content block: exactly one of `text`, `file`, `image`, `audio`, `resource`, `resourceLink`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlockBody {
-    /// A text: a template, or `{ file: … }` for the file that holds one.
+    /// Text: a template, or `{ file: PATH }` for a file with one.
     pub text: Option<Spanned<super::TextOrFile>>,
-    /// The file that holds the text, a template.
+    /// The file with the text, a template, such as `prompts/review.md`.
     pub file: Option<Spanned<String>>,
-    /// A picture: the path of a file, or its source.
+    /// An image: the path of a file, or its source.
     pub image: Option<Spanned<Media>>,
-    /// A sound: the path of a file, or its source.
+    /// Audio: the path of a file, or its source.
     pub audio: Option<Spanned<Media>>,
-    /// The type of the picture or the sound, where the file's name does not tell.
+    /// The MIME type of the image or audio, where the file name does not determine it.
     pub mime_type: Option<Spanned<String>>,
-    /// A resource with its content: the URI of one of this server, or one written here.
+    /// An embedded resource: the URI of a resource of this server, or its contents.
     pub resource: Option<Spanned<ResourceBody>>,
-    /// A link to a resource: its URI, or a description of it.
+    /// A link to a resource: its URI, or a map with its name and more.
     pub resource_link: Option<Spanned<ResourceLinkBody>>,
-    /// Hints for the client.
+    /// Annotations for the client.
     pub annotations: Option<Annotations>,
-    /// The block is there only when this holds: exactly one `{{…}}`.
+    /// Includes the block only if this value is true: exactly one `{{…}}`, such as `{{flag}}`.
     pub when: Option<Spanned<String>>,
-    /// One block for each item: the name of a list in scope, whose items are `{{this}}`.
+    /// Repeats the block for each item of a list in scope, such as `files`; the item is `{{this}}`.
     pub each: Option<Spanned<String>>,
-    /// Metadata for the client, passed on as it is.
+    /// Metadata for the client, unchanged.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
 
 kind_enum! {
-    /// The path of a file, or where the bytes come from.
+    /// The path of a file, or a map with the source of the bytes.
     pub enum Media {
         "text" => Path(String),
         "map" => Source(MediaSource),
     }
 }
 
-/// Where the bytes of a picture or a sound come from: exactly one of `file`, `base64`.
+/// The source of the bytes of an image or audio: exactly one of `file`, `base64`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaSource {
     /// The path of the file, relative to this one.
     pub file: Option<Spanned<String>>,
-    /// The bytes in base64, a template (such as what an action put out).
+    /// The bytes in base64, a template, such as `{{result.stdout}}`.
     pub base64: Option<Spanned<String>>,
-    /// Their type, such as `image/png`.
+    /// Their MIME type, such as `image/png`.
     pub mime_type: Option<Spanned<String>>,
 }
 
 kind_enum! {
-    /// The URI of a resource of this server, or a resource written here.
+    /// The URI of a resource of this server, or a resource in place.
     pub enum ResourceBody {
         "text" => Uri(String),
         "map" => Inline(EmbeddedBody),
     }
 }
 
-/// A resource written in place: `uri` and exactly one of `text`, `blob`, `file`.
+/// A resource in place: `uri` and exactly one of `text`, `blob`, `file`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct EmbeddedBody {
     /// Its URI, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub uri: Option<Spanned<String>>,
-    /// Its type.
+    /// Its MIME type, such as `text/markdown`.
     pub mime_type: Option<Spanned<String>>,
     /// Its text, a template.
     pub text: Option<Spanned<String>>,
-    /// Its bytes in base64, a template, or `{ file: … }`.
+    /// Its bytes in base64, a template, or `{ file: PATH }`.
     pub blob: Option<Spanned<super::TextOrFile>>,
-    /// The file that holds it, sent as it is.
+    /// The file with its contents, sent unchanged.
     pub file: Option<Spanned<String>>,
 }
 
 kind_enum! {
-    /// The URI of a resource, or a description of one.
+    /// The URI of a resource, or a map with its name and more.
     pub enum ResourceLinkBody {
         "text" => Uri(String),
         "map" => Link(Box<LinkBody>),
@@ -134,12 +134,12 @@ pub struct LinkBody {
     pub name: Option<Spanned<String>>,
     /// Its title, a template.
     pub title: Option<Spanned<String>>,
-    /// What it is, a template.
+    /// Its description, a template.
     pub description: Option<Spanned<String>>,
-    /// Its type.
+    /// Its MIME type, such as `text/markdown`.
     pub mime_type: Option<Spanned<String>>,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// Pictures of it.
+    /// Its icons.
     pub icons: Option<Vec<Icon>>,
 }

@@ -1,7 +1,7 @@
-//! How single values are written: a text or a file, durations and sizes, blocks of content, icons.
+//! Serde types for values that several manifest keys share: text or file, durations, sizes, content blocks, icons.
 //!
-//! The types are read by serde and give the JSON Schema that editors use; their doc comments are documentation for
-//! authors. What is not here: the entries that hold them (manifest/, action/) and what they mean (catalog/).
+//! Their doc comments are user documentation, in the JSON Schema for editors. What is not here: the entries with these
+//! values (manifest/, action/) and their meaning (catalog/).
 
 mod block;
 mod quantity;
@@ -22,10 +22,10 @@ pub use quantity::{Duration, Size};
 pub use reference::{Reference, ReferenceKeys};
 pub use request::{Auth, Basic, Connection, NameValue, OAuth2, Retry};
 
-/// A map keyed by name, in the order written, each name with its place.
+/// A map keyed by name, in the order written, each name with its location.
 pub type NamedMap<T> = IndexMap<Spanned<String>, T>;
 
-/// Declares an enum whose variant is chosen by the kind of YAML that stands there, with its JSON Schema.
+/// Declares an enum whose variant is the kind of YAML value, with its JSON Schema.
 macro_rules! kind_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $kind:literal => $variant:ident($type:ty),)+ }) => {
         #[allow(missing_docs, reason = "a variant is named for what its kind of YAML holds")]
@@ -46,17 +46,17 @@ macro_rules! kind_enum {
 }
 pub(crate) use kind_enum;
 
-/// The content of a file instead of a value written in place.
+/// The content of a file: `{ file: PATH }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileRef {
-    /// The path of the file, relative to this one. It cannot leave the pack's folder.
+    /// The path of the file, relative to this one, such as `docs/intro.md`. It must stay inside the pack.
     #[schemars(with = "String", extend("x-required" = true))]
     pub file: Option<Spanned<String>>,
 }
 
 kind_enum! {
-    /// A text, or a file that holds it.
+    /// A string, or `{ file: PATH }` for the content of a file.
     pub enum TextOrFile {
         "text" => Text(String),
         "map" => File(FileRef),
@@ -64,7 +64,7 @@ kind_enum! {
 }
 
 kind_enum! {
-    /// One text, or several.
+    /// One value, or a list of values.
     pub enum OneOrMany {
         "scalar" => One(Spanned<Scalar>),
         "list" => Many(Vec<Spanned<Scalar>>),
@@ -72,7 +72,7 @@ kind_enum! {
 }
 
 impl OneOrMany {
-    /// The items, however they were written.
+    /// The values as a slice.
     pub fn items(&self) -> &[Spanned<Scalar>] {
         match self {
             OneOrMany::One(one) => std::slice::from_ref(one),
@@ -81,7 +81,7 @@ impl OneOrMany {
     }
 }
 
-/// A text, a number or a boolean, taken as it is spelled.
+/// A string, a number or a boolean, used as written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Scalar(pub String);
@@ -98,7 +98,7 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// A JSON value written in place, or `{ file: … }` for the file that holds it.
+/// A JSON value, or `{ file: PATH }` for the content of a file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Json(pub Value);
@@ -125,11 +125,11 @@ impl JsonSchema for Json {
     }
 }
 
-/// A picture that stands for a prompt, a resource, a tool or the server.
+/// An icon of a prompt, a resource, a tool or the server.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Icon {
-    /// Where it is: an `https:` or a `data:` URI.
+    /// An `https:` or `data:` URI.
     #[schemars(with = "String", extend("x-required" = true))]
     pub src: Option<Spanned<String>>,
     /// Its type, such as `image/png`.
@@ -137,7 +137,7 @@ pub struct Icon {
     /// Its sizes, such as `48x48`, or `any`.
     #[schemars(with = "Option<Vec<String>>")]
     pub sizes: Option<Vec<String>>,
-    /// The theme that it is for.
+    /// The theme that the icon is drawn for.
     pub theme: Option<Theme>,
 }
 
@@ -155,13 +155,13 @@ pub enum Theme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {
-    /// Anybody's cache may keep it.
+    /// Shared caches.
     Public,
-    /// Only the caller's own.
+    /// Only the cache of the caller.
     Private,
 }
 
-/// Whether a text is `[A-Za-z_][A-Za-z0-9_]*`, as the names of arguments, steps and variables are.
+/// Whether a name is `[A-Za-z_][A-Za-z0-9_]*`, as for arguments, steps and variables.
 pub fn is_identifier(text: &str) -> bool {
     let mut characters = text.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')

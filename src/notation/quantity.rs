@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-/// A span of time: a number with `ms`, `s`, `m` or `h`.
+/// A duration: a number with `ms`, `s`, `m` or `h`, such as `10s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename = "$Duration")]
 pub struct Duration(u64);
@@ -29,7 +29,7 @@ impl JsonSchema for Duration {
     }
 }
 
-/// A number of bytes: a number with `B`, `KiB`, `MiB` or `GiB`.
+/// A size: a number with `B`, `KiB`, `MiB` or `GiB`, such as `64KiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename = "$Size")]
 pub struct Size(u64);

@@ -1,4 +1,4 @@
-//! Another entry of the same server, named with or without arguments.
+//! References to other entries of the server, with or without arguments.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ kind_enum! {
 }
 
 impl Reference {
-    /// The name with its place, where there is one; `at` is that of the reference.
+    /// The name with its location; `at` is that of the reference.
     pub fn name(&self, at: Location) -> Option<Spanned<String>> {
         match self {
             Reference::Name(name) => Some(Spanned::new(name.clone(), at)),
@@ -25,14 +25,15 @@ impl Reference {
     }
 }
 
-/// An entry of this server, with arguments. Those of a pack have the names that lists show.
+/// An entry of this server with arguments, such as `{ name: review, arguments: { diff: "{{diff}}" } }`. Entries of a
+/// pack have the names that lists show.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReferenceKeys {
     /// Its name.
     #[schemars(with = "String", extend("x-required" = true))]
     pub name: Option<Spanned<String>>,
-    /// Its arguments. A string that is exactly one `{{…}}` keeps the value's type.
+    /// Its arguments. A string that is exactly one `{{…}}` keeps the type of its value.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
 }

@@ -1,4 +1,4 @@
-//! What requests share, whatever they ask for: who sends them, when to try again, and bases with a name.
+//! Authentication, retries and named connections of HTTP requests.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,27 +7,27 @@ use serde::Deserialize;
 use super::{Duration, NamedMap, Scalar};
 use crate::yaml::Spanned;
 
-/// How a request says who sends it: exactly one of these.
+/// The authentication of a request: exactly one of these keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Auth {
-    /// A token for `Authorization: Bearer`, a template.
+    /// The token of `Authorization: Bearer`, a template, such as `{{env.TOKEN}}`.
     pub bearer: Option<Spanned<String>>,
-    /// A name and a password for `Authorization: Basic`.
+    /// The user name and password of `Authorization: Basic`.
     pub basic: Option<Spanned<Basic>>,
-    /// A header of its own.
+    /// Another header, such as `{ name: X-Api-Key, value: "{{env.KEY}}" }`.
     pub header: Option<Spanned<NameValue>>,
-    /// A query parameter.
+    /// A query parameter, such as `{ name: key, value: "{{env.KEY}}" }`.
     pub query: Option<Spanned<NameValue>>,
-    /// A token fetched with a client's credentials.
+    /// A token from the client credentials grant of OAuth 2.
     pub oauth2: Option<Spanned<OAuth2>>,
 }
 
-/// A name and a password.
+/// A user name and a password.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Basic {
-    /// The name, a template.
+    /// The user name, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub username: Option<Spanned<String>>,
     /// The password, a template.
@@ -51,46 +51,46 @@ pub struct NameValue {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct OAuth2 {
-    /// Where tokens are fetched, a template.
+    /// The URL of the token endpoint, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub token_url: Option<Spanned<String>>,
-    /// The client, a template.
+    /// The client ID, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub client_id: Option<Spanned<String>>,
-    /// Its secret, a template.
+    /// The client secret, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub client_secret: Option<Spanned<String>>,
-    /// What the token is for.
+    /// The scopes of the token.
     pub scopes: Option<Vec<String>>,
 }
 
-/// When to try again.
+/// When to retry a request.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retry {
-    /// How often at most, the first time counted.
+    /// The number of attempts, including the first.
     #[schemars(with = "Option<u32>")]
     pub attempts: Option<Spanned<u32>>,
-    /// The statuses after which to try again.
+    /// The statuses to retry, such as `[429, 503]`.
     pub on: Option<Vec<Spanned<u16>>>,
-    /// How long to wait at first; then twice as long each time.
+    /// The wait before the first retry, such as `250ms`; it doubles each time.
     pub backoff: Option<Duration>,
 }
 
-/// A shared base of requests.
+/// A named base of HTTP requests.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Connection {
-    /// The base, a prefix of the URLs that use it; `{{env.NAME}}` is in scope.
+    /// The prefix of the URLs that use it, such as `https://api.example.com/v1`; `{{env.NAME}}` is in scope.
     #[schemars(with = "String", extend("x-required" = true))]
     pub url: Option<Spanned<String>>,
     /// Headers for every request.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub headers: NamedMap<Spanned<Scalar>>,
-    /// How requests say who sends them.
+    /// The authentication of its requests.
     pub auth: Option<Spanned<Auth>>,
-    /// When to try again.
+    /// When to retry a request.
     pub retry: Option<Spanned<Retry>>,
-    /// Hosts that may be private addresses.
+    /// Hosts that may have private addresses, such as `[localhost]`.
     pub allow: Option<Vec<Spanned<String>>>,
 }

@@ -1,4 +1,4 @@
-//! Of several forms that a value could have had: the one that it was probably meant to have.
+//! Chooses the `anyOf` or `oneOf` branch whose errors are reported.
 
 use jsonschema::error::{ValidationError, ValidationErrorKind as Kind};
 
@@ -23,7 +23,7 @@ fn is_type_error(kind: &Kind) -> bool {
     matches!(kind, Kind::Type { .. } | Kind::FalseSchema)
 }
 
-/// What is allowed, where all branches say it of the value itself: types, or fixed values.
+/// The expectation, where all branches have one of the value itself: types, or fixed values.
 pub(super) fn merged_expectation(
     error: &ValidationError<'_>,
     context: &[Vec<ValidationError<'static>>],
@@ -33,14 +33,14 @@ pub(super) fn merged_expectation(
         [one] if one.instance_path().as_str() == here => branch_expectation(one),
         _ => None,
     };
-    let mut words: Vec<String> = Vec::new();
+    let mut expectations: Vec<String> = Vec::new();
     for branch in context {
-        let word = only(branch)?;
-        if !words.contains(&word) {
-            words.push(word);
+        let expectation = only(branch)?;
+        if !expectations.contains(&expectation) {
+            expectations.push(expectation);
         }
     }
-    (!words.is_empty()).then(|| format!("must be {}", describe::join_or(&words)))
+    (!expectations.is_empty()).then(|| format!("must be {}", describe::join_or(&expectations)))
 }
 
 fn branch_expectation(error: &ValidationError<'_>) -> Option<String> {

@@ -1,9 +1,7 @@
-//! References: followed through the document and the files of the pack, checked on the way, and gathered into one
-//! document that stands for itself.
+//! Checks a schema with its references, and bundles the files of the pack into one document.
 //!
-//! A `$ref` into a file becomes one into `$defs` (`definitions` in drafts up to 7), where the schema that it names is
-//! put. Paths are relative to the file that writes them. In such a file `$id` and anchors are resolved here and left
-//! out, and `$dynamicRef` becomes a plain `$ref`.
+//! A `$ref` into a file becomes one into `$defs` (`definitions` in drafts up to 7), where its schema is embedded. In such
+//! a file `$id` and anchors are resolved and removed, and `$dynamicRef` becomes a plain `$ref`.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,26 +13,24 @@ use crate::diagnostic::nearest;
 
 use super::check::{self, MAX_DEPTH, MAX_SUBSCHEMAS};
 use super::cycle::InPlaceGraph;
-use super::{ReferenceLoader, SchemaError, describe, keyword, pattern, pointer};
+use super::{ReferenceLoader, SchemaError, describe, keyword, pattern};
+use crate::uri::{has_scheme, percent_decode_lossy};
+use crate::yaml::pointer;
 
-/// Gives a schema that needs no other document: what clients are sent, and what [`super::Schema`] compiles.
-///
-/// # Errors
-/// All mistakes of the schema and of what it refers to.
-pub fn bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<Value, Vec<SchemaError>> {
-    build_bundle(json, refs).map(|bundled| bundled.json)
-}
-
-/// A schema that was found right, but for what only the compiler of its patterns can tell.
+/// A self-contained schema without errors, except in patterns.
 pub(super) struct SchemaBundle {
     pub(super) json: Value,
     pub(super) draft: Draft,
-    /// Whether nothing stands in it that the compiler could still refuse: it may be compiled when it is needed.
+    /// Whether the compiler cannot fail, so that it may run on first use.
     pub(super) compile_lazily: bool,
 }
 
-/// A schema in one of the documents: the document's index, and the pointer there.
-pub(super) type SchemaLocation = (usize, String);
+/// A schema in one of the documents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct SchemaLocation {
+    document: usize,
+    pointer: String,
+}
 
 struct SchemaDocument {
     /// The path, relative to the file of the root; empty for the root.
@@ -45,13 +41,13 @@ struct SchemaDocument {
 struct PendingSchema {
     node: SchemaLocation,
     depth: usize,
-    /// The pointer of the schema with the nearest `$id`, to which `#/…` is relative.
+    /// The pointer of the schema with the nearest `$id`, the base of `#/…`.
     base: String,
-    /// Where in the root document its mistakes are reported, and as what.
+    /// Where in the root document its errors are reported.
     report_at: Option<String>,
 }
 
-/// A reference that has to be written anew.
+/// A reference into a file, to be rewritten.
 struct FileReference {
     from: SchemaLocation,
     keyword: &'static str,
@@ -64,32 +60,40 @@ struct Bundler<'r> {
     documents: Vec<SchemaDocument>,
     seen: HashSet<SchemaLocation>,
     queue: VecDeque<PendingSchema>,
-    faults: Vec<SchemaError>,
+    errors: Vec<SchemaError>,
     links: Vec<FileReference>,
     edges: InPlaceGraph,
     compile_lazily: bool,
 }
 
+/// Bundles a schema with the files that it refers to.
+///
+/// # Errors
+/// All errors of the schema and of what it refers to.
 pub(super) fn build_bundle(json: &Value, refs: &ReferenceLoader<'_>) -> Result<SchemaBundle, Vec<SchemaError>> {
-    let fault = |message: String| vec![SchemaError { pointer: String::new(), message, help: None }];
     if !check::has_depth_within(json, 2 * MAX_DEPTH) {
-        return Err(fault(format!("the schema nests deeper than {MAX_DEPTH} levels")));
+        return Err(vec![SchemaError::new("", format!("schema nesting exceeds {MAX_DEPTH} levels"))]);
     }
     let root = SchemaDocument { path: String::new(), json: Arc::new(json.clone()) };
-    let mut gathering = Bundler {
+    let mut bundler = Bundler {
         refs,
         draft: keyword::draft_of(json),
         documents: vec![root],
         seen: HashSet::new(),
         queue: VecDeque::new(),
-        faults: Vec::new(),
+        errors: Vec::new(),
         links: Vec::new(),
         edges: InPlaceGraph::default(),
         compile_lazily: true,
     };
-    gathering.enqueue(PendingSchema { node: (0, String::new()), depth: 0, base: String::new(), report_at: None });
-    gathering.visit_all();
-    gathering.finish()
+    bundler.enqueue(PendingSchema {
+        node: SchemaLocation { document: 0, pointer: String::new() },
+        depth: 0,
+        base: String::new(),
+        report_at: None,
+    });
+    bundler.visit_all();
+    bundler.finish()
 }
 
 impl Bundler<'_> {
@@ -102,11 +106,14 @@ impl Bundler<'_> {
     fn visit_all(&mut self) {
         while let Some(visit) = self.queue.pop_front() {
             if visit.depth > MAX_DEPTH {
-                self.push_error(&visit, "", format!("schemas nest deeper than {MAX_DEPTH} levels"), None);
+                self.push_error(&visit, SchemaError::new("", format!("schema nesting exceeds {MAX_DEPTH} levels")));
                 return;
             }
             if self.seen.len() > MAX_SUBSCHEMAS {
-                self.push_error(&visit, "", format!("there are more than {MAX_SUBSCHEMAS} schemas in it"), None);
+                self.push_error(
+                    &visit,
+                    SchemaError::new("", format!("schema has more than {MAX_SUBSCHEMAS} subschemas")),
+                );
                 return;
             }
             self.visit(&visit);
@@ -114,25 +121,28 @@ impl Bundler<'_> {
     }
 
     fn visit(&mut self, visit: &PendingSchema) {
-        let Some(json) = self.documents.get(visit.node.0).map(|document| Arc::clone(&document.json)) else { return };
-        let Some(value) = pointer::get(&json, &visit.node.1) else { return };
-        for mistake in check::keyword_errors(value, self.draft) {
-            self.push_error(visit, &mistake.tail, mistake.message, mistake.help);
+        let Some(json) = self.documents.get(visit.node.document).map(|document| Arc::clone(&document.json)) else {
+            return;
+        };
+        let Some(value) = json.pointer(&visit.node.pointer) else { return };
+        for error in check::keyword_errors(value, self.draft) {
+            self.push_error(visit, error);
         }
         let Some(schema) = value.as_object() else { return };
         self.note_compiler_keywords(schema);
         let has_id = schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
-        let base = if has_id { visit.node.1.clone() } else { visit.base.clone() };
+        let base = if has_id { visit.node.pointer.clone() } else { visit.base.clone() };
         let visit =
             &PendingSchema { node: visit.node.clone(), depth: visit.depth, base, report_at: visit.report_at.clone() };
         for child in keyword::direct_subschemas(schema, self.draft) {
-            let node = (visit.node.0, format!("{}{}", visit.node.1, child.tail));
+            let pointer = format!("{}{}", visit.node.pointer, child.tail);
+            let node = SchemaLocation { document: visit.node.document, pointer };
             if child.applies == keyword::Applicator::InPlace {
                 let at = self.report_pointer(visit, &child.tail);
                 self.edges.add(&visit.node, &node, at);
             }
-            let (base, blame) = (visit.base.clone(), visit.report_at.clone());
-            self.enqueue(PendingSchema { node, depth: visit.depth + 1, base, report_at: blame });
+            let (base, report_at) = (visit.base.clone(), visit.report_at.clone());
+            self.enqueue(PendingSchema { node, depth: visit.depth + 1, base, report_at });
         }
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
@@ -141,7 +151,7 @@ impl Bundler<'_> {
         }
     }
 
-    /// Remembers whether only the compiler can tell if this schema is right.
+    /// Notes keywords that only the compiler can check.
     fn note_compiler_keywords(&mut self, schema: &Map<String, Value>) {
         const PECULIAR: &[&str] = &["$id", "id", "$anchor", "$dynamicAnchor", "$vocabulary", "$schema"];
         let peculiar = schema.keys().any(|name| PECULIAR.contains(&name.as_str()) || name.ends_with("Ref"))
@@ -153,49 +163,46 @@ impl Bundler<'_> {
     fn follow_reference(&mut self, visit: &PendingSchema, keyword: &'static str, reference: &str) {
         let found = match self.resolve_reference(visit, reference) {
             Ok(found) => found,
-            Err((message, help)) => {
-                return self.push_error(visit, &format!("/{keyword}"), message, help);
-            }
+            Err(error) => return self.push_error(visit, error.map_position(|_| format!("/{keyword}"))),
         };
         let Some((to, base)) = found else { return };
         let at = self.report_pointer(visit, &format!("/{keyword}"));
         self.edges.add(&visit.node, &to, at.clone());
-        if to.0 != 0 {
-            if visit.node.0 == 0 && !visit.base.is_empty() {
-                let message = "a file cannot be referred to from inside a schema with an `$id` of its own".to_owned();
-                return self.push_error(visit, &format!("/{keyword}"), message, None);
+        if to.document != 0 {
+            if visit.node.document == 0 && !visit.base.is_empty() {
+                let message = "unsupported reference to a file from a schema with its own `$id`";
+                return self.push_error(visit, SchemaError::new(format!("/{keyword}"), message));
             }
             self.links.push(FileReference { from: visit.node.clone(), keyword, to: to.clone() });
         }
-        let blame = (to.0 != 0).then_some(at);
-        self.enqueue(PendingSchema { node: to, depth: 0, base, report_at: blame });
+        let report_at = (to.document != 0).then_some(at);
+        self.enqueue(PendingSchema { node: to, depth: 0, base, report_at });
     }
 
-    /// What a reference leads to, and to what `#/…` is relative there. `None` for a meta-schema, which every
-    /// validator has.
+    /// The target of a reference, and the base of `#/…` there. `None` for a meta-schema, which every validator has.
     fn resolve_reference(
         &mut self,
         visit: &PendingSchema,
         reference: &str,
-    ) -> Result<Option<(SchemaLocation, String)>, MessageAndHelp> {
+    ) -> Result<Option<(SchemaLocation, String)>, SchemaError> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if keyword::draft_from_uri(uri).is_some() {
             return Ok(None);
         }
         let (document, base) = if uri.is_empty() {
-            (visit.node.0, visit.base.clone())
-        } else if let Some(inside) = self.find_by_id(visit.node.0, uri) {
-            (visit.node.0, inside)
+            (visit.node.document, visit.base.clone())
+        } else if let Some(inside) = self.find_by_id(visit.node.document, uri) {
+            (visit.node.document, inside)
         } else {
-            (self.load_document(visit.node.0, uri)?, String::new())
+            (self.load_document(visit.node.document, uri)?, String::new())
         };
         let Some(json) = self.documents.get(document).map(|document| &document.json) else { return Ok(None) };
         let pointer =
             resolve_fragment(json, &base, fragment).ok_or_else(|| unresolved_reference(json, reference, fragment))?;
-        Ok(Some(((document, pointer), base)))
+        Ok(Some((SchemaLocation { document, pointer }, base)))
     }
 
-    /// The place in a document whose `$id` is `uri`, as written.
+    /// The schema of a document whose `$id` is `uri`.
     fn find_by_id(&self, document: usize, uri: &str) -> Option<String> {
         let json = &self.documents.get(document)?.json;
         let is_it = |schema: &Map<String, Value>| {
@@ -205,7 +212,7 @@ impl Bundler<'_> {
         find_object(json, &is_it)
     }
 
-    fn load_document(&mut self, from: usize, uri: &str) -> Result<usize, MessageAndHelp> {
+    fn load_document(&mut self, from: usize, uri: &str) -> Result<usize, SchemaError> {
         let base = self.documents.get(from).map_or("", |document| document.path.as_str());
         let path = relative_to(base, uri);
         if let Some(known) = self.documents.iter().skip(1).position(|document| document.path == path) {
@@ -213,44 +220,45 @@ impl Bundler<'_> {
         }
         let Some(json) = (self.refs)(&path) else { return Err(missing_document(&path)) };
         if !check::has_depth_within(&json, 2 * MAX_DEPTH) {
-            return Err((format!("{} nests deeper than {MAX_DEPTH} levels", describe::quote_name(&path)), None));
+            let message = format!("nesting of {} exceeds {MAX_DEPTH} levels", describe::quote_name(&path));
+            return Err(SchemaError::new("", message));
         }
         if let Some(draft) = json.get("$schema").and_then(Value::as_str)
             && keyword::draft_from_uri(draft) != Some(self.draft)
         {
             let message =
-                format!("{} is of another draft: {}", describe::quote_name(&path), describe::quote_name(draft));
-            return Err((message, Some("give both the same `$schema`".to_owned())));
+                format!("mismatched draft of {}: {}", describe::quote_name(&path), describe::quote_name(draft));
+            return Err(SchemaError::new("", message).help("use the same `$schema` in both"));
         }
         self.documents.push(SchemaDocument { path, json: Arc::new(json) });
         Ok(self.documents.len() - 1)
     }
 
     fn report_pointer(&self, visit: &PendingSchema, tail: &str) -> String {
-        visit.report_at.clone().unwrap_or_else(|| format!("{}{tail}", visit.node.1))
+        visit.report_at.clone().unwrap_or_else(|| format!("{}{tail}", visit.node.pointer))
     }
 
-    fn push_error(&mut self, visit: &PendingSchema, tail: &str, message: String, help: Option<String>) {
-        let pointer = self.report_pointer(visit, tail);
-        let message = match self.documents.get(visit.node.0).filter(|_| visit.node.0 != 0) {
-            Some(document) => format!("in `{}` at `{}{tail}`: {message}", document.path, visit.node.1),
-            None => message,
-        };
-        self.faults.push(SchemaError { pointer, message, help });
+    /// Adds an error whose pointer is relative to the schema.
+    fn push_error(&mut self, visit: &PendingSchema, mut error: SchemaError) {
+        if let Some(document) = self.documents.get(visit.node.document).filter(|_| visit.node.document != 0) {
+            error.message =
+                format!("in `{}` at `{}{}`: {}", document.path, visit.node.pointer, error.at, error.message);
+        }
+        self.errors.push(error.map_position(|tail| self.report_pointer(visit, &tail)));
     }
 
     fn finish(mut self) -> Result<SchemaBundle, Vec<SchemaError>> {
-        self.faults.extend(self.edges.errors());
-        if !self.faults.is_empty() {
+        self.errors.extend(self.edges.errors());
+        if !self.errors.is_empty() {
             let patterns = self.documents.first().map(|root| pattern::pattern_errors(&root.json, self.draft));
-            self.faults.extend(patterns.unwrap_or_default());
-            return Err(self.faults);
+            self.errors.extend(patterns.unwrap_or_default());
+            return Err(self.errors);
         }
-        let Some(root) = self.documents.first().map(|root| root.json.as_ref().clone()) else { return Err(self.faults) };
+        let Some(root) = self.documents.first().map(|root| root.json.as_ref().clone()) else { return Err(self.errors) };
         Ok(SchemaBundle { json: self.embed_documents(root), draft: self.draft, compile_lazily: self.compile_lazily })
     }
 
-    /// The root with every schema of a file that is referred to under `$defs`.
+    /// The root with the referenced schemas of files under `$defs`.
     fn embed_documents(&self, mut root: Value) -> Value {
         if self.links.is_empty() {
             return root;
@@ -262,9 +270,9 @@ impl Bundler<'_> {
         self.rewrite_references(&mut root, 0, "", &references);
         let mut entries = Map::new();
         for (node, name) in names {
-            let Some(document) = self.documents.get(node.0) else { continue };
-            let mut entry = pointer::get(&document.json, &node.1).cloned().unwrap_or_default();
-            self.rewrite_references(&mut entry, node.0, &node.1, &references);
+            let Some(document) = self.documents.get(node.document) else { continue };
+            let mut entry = document.json.pointer(&node.pointer).cloned().unwrap_or_default();
+            self.rewrite_references(&mut entry, node.document, &node.pointer, &references);
             strip_identifiers(&mut entry, self.draft);
             entries.insert(name, entry);
         }
@@ -284,8 +292,8 @@ impl Bundler<'_> {
             if named.contains_key(to) {
                 continue;
             }
-            let stem = self.documents.get(to.0).map_or("", |document| file_stem(&document.path));
-            let wanted = pointer::segments(&to.1).last().unwrap_or_else(|| stem.to_owned());
+            let stem = self.documents.get(to.document).map_or("", |document| file_stem(&document.path));
+            let wanted = pointer::segments(&to.pointer).last().unwrap_or_else(|| stem.to_owned());
             let name = unused_name(&wanted, &used);
             used.insert(name.clone());
             named.insert(to, name.clone());
@@ -301,8 +309,8 @@ impl Bundler<'_> {
         within: &str,
         references: &BTreeMap<&SchemaLocation, String>,
     ) {
-        for link in self.links.iter().filter(|link| link.from.0 == document) {
-            let place = link.from.1.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        for link in self.links.iter().filter(|link| link.from.document == document) {
+            let place = link.from.pointer.strip_prefix(within).filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let schema = place.and_then(|place| json.pointer_mut(place)).and_then(Value::as_object_mut);
             if let (Some(schema), Some(reference)) = (schema, references.get(&link.to)) {
                 if link.keyword != "$ref" {
@@ -314,14 +322,11 @@ impl Bundler<'_> {
     }
 }
 
-/// A message and what to do.
-type MessageAndHelp = (String, Option<String>);
-
 fn resolve_fragment(json: &Value, base: &str, fragment: &str) -> Option<String> {
-    let fragment = pointer::percent_decode_lossy(fragment);
+    let fragment = percent_decode_lossy(fragment);
     if fragment.is_empty() || fragment.starts_with('/') {
         let pointer = format!("{base}{fragment}");
-        return pointer::get(json, &pointer).is_some().then_some(pointer);
+        return json.pointer(&pointer).is_some().then_some(pointer);
     }
     let hashed = format!("#{fragment}");
     find_object(json, &|schema| {
@@ -330,7 +335,7 @@ fn resolve_fragment(json: &Value, base: &str, fragment: &str) -> Option<String> 
     })
 }
 
-/// The pointer of the first object for which `is_it` holds.
+/// The pointer of the first object that matches.
 fn find_object(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Option<String> {
     let mut queue = VecDeque::from([(String::new(), json)]);
     while let Some((place, value)) = queue.pop_front() {
@@ -346,33 +351,26 @@ fn find_object(json: &Value, is_it: &dyn Fn(&Map<String, Value>) -> bool) -> Opt
     None
 }
 
-fn unresolved_reference(json: &Value, reference: &str, fragment: &str) -> MessageAndHelp {
-    let fragment = pointer::percent_decode_lossy(fragment);
+fn unresolved_reference(json: &Value, reference: &str, fragment: &str) -> SchemaError {
+    let fragment = percent_decode_lossy(fragment);
     let wanted = pointer::segments(&fragment).last().unwrap_or_default();
-    let beside = pointer::get(json, pointer::parent(&fragment)).and_then(Value::as_object);
+    let beside = json.pointer(pointer::parent(&fragment)).and_then(Value::as_object);
     let near = beside.and_then(|map| nearest(&wanted, map.keys().map(String::as_str)));
     let help = near.map(|near| format!("did you mean `{}`?", pointer::join(pointer::parent(&fragment), near)));
-    (format!("{} leads nowhere", describe::quote_name(reference)), help)
+    SchemaError::new("", format!("unresolved reference {}", describe::quote_name(reference))).optional_help(help)
 }
 
-fn missing_document(path: &str) -> MessageAndHelp {
+fn missing_document(path: &str) -> SchemaError {
     let name = describe::quote_name(path);
     if has_scheme(path) {
-        let help = "save it as a file of the pack, and refer to it by its path".to_owned();
-        return (format!("{name} would have to be fetched, and schemas are never fetched"), Some(help));
+        return SchemaError::new("", format!("unsupported remote reference {name}"))
+            .help("schemas are never fetched; save it as a file in the pack and refer to its path");
     }
-    (format!("there is no schema {name}"), Some("a path is relative to the file that writes it".to_owned()))
+    SchemaError::new("", format!("schema file {name} not found"))
+        .help("paths are relative to the file that contains the reference")
 }
 
-fn has_scheme(uri: &str) -> bool {
-    let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| {
-        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
-    })
-}
-
-/// A path written in the file `base`, relative to what `base` is relative to.
+/// The path `uri` of the file `base`, relative to the base of `base`.
 fn relative_to(base: &str, uri: &str) -> String {
     if has_scheme(uri) || uri.starts_with('/') {
         return uri.to_owned();
@@ -404,7 +402,7 @@ fn unused_name(wanted: &str, used: &HashSet<String>) -> String {
     std::iter::once(base.clone()).chain(numbered).find(|name| !used.contains(name)).unwrap_or(base)
 }
 
-/// Takes out what would give an embedded schema another base or a second anchor.
+/// Removes the identifiers and anchors of an embedded schema.
 fn strip_identifiers(entry: &mut Value, draft: Draft) {
     let places: Vec<String> = keyword::subschemas(entry, draft).into_iter().map(|(place, _)| place).collect();
     for place in places {

@@ -1,41 +1,22 @@
-//! Whether a schema is one: each keyword against what it takes, with the exact place of every mistake.
-//!
-//! The meta-schema would say the same as a heap of `anyOf`; these words are for the author.
+//! Checks each keyword of a schema, with messages that are clearer than those of the meta-schema.
 
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::nearest;
+use crate::diagnostic::{nearest, quote_names};
 
 use super::keyword::{KeywordValue, draft_from_uri, find_keyword};
-use super::{describe, pointer};
+use super::{SchemaError, describe};
+use crate::yaml::pointer;
 
-/// How deeply schemas may nest.
+/// The deepest nesting of schemas.
 pub(super) const MAX_DEPTH: usize = 64;
-/// How many schemas one document and the files behind it may hold.
+/// How many schemas a document and its files may contain.
 pub(super) const MAX_SUBSCHEMAS: usize = 10_000;
 
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// A mistake at a place from the schema on that was checked.
-pub(super) struct KeywordError {
-    pub(super) tail: String,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
-
-impl KeywordError {
-    fn new(tail: impl Into<String>, message: impl Into<String>) -> KeywordError {
-        KeywordError { tail: tail.into(), message: message.into(), help: None }
-    }
-
-    fn help(mut self, help: Option<String>) -> KeywordError {
-        self.help = help;
-        self
-    }
-}
-
-/// Whether a value nests no deeper than `limit`; without recursion, as it guards what recurses.
+/// Whether a value nests no deeper than `limit`; without recursion, as it guards recursive code.
 pub(super) fn has_depth_within(value: &Value, limit: usize) -> bool {
     let mut stack = vec![(value, 0)];
     while let Some((value, depth)) = stack.pop() {
@@ -51,8 +32,8 @@ pub(super) fn has_depth_within(value: &Value, limit: usize) -> bool {
     true
 }
 
-/// The mistakes of one schema itself; not of those that stand in it, nor of its patterns.
-pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<KeywordError> {
+/// The errors of one schema itself, without its subschemas and patterns.
+pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<SchemaError> {
     match schema {
         Value::Bool(_) => Vec::new(),
         Value::Object(schema) => {
@@ -65,9 +46,9 @@ pub(super) fn keyword_errors(schema: &Value, draft: Draft) -> Vec<KeywordError> 
                 .collect()
         }
         other => {
-            vec![KeywordError::new(
+            vec![SchemaError::new(
                 "",
-                format!("a schema is an object, or true or false, not {}", describe::describe_value(other)),
+                format!("invalid schema: {}, expected an object or a boolean", describe::describe_value(other)),
             )]
         }
     }
@@ -81,7 +62,7 @@ struct KeywordCheck<'v> {
 }
 
 impl KeywordCheck<'_> {
-    fn errors(&self, takes: KeywordValue) -> Vec<KeywordError> {
+    fn errors(&self, takes: KeywordValue) -> Vec<SchemaError> {
         match takes {
             KeywordValue::Anything => Vec::new(),
             KeywordValue::Schema => self.schema(),
@@ -94,7 +75,7 @@ impl KeywordCheck<'_> {
                 if value.is_array() { self.names(tail, value) } else { Vec::new() }
             }),
             KeywordValue::Types => self.types(),
-            KeywordValue::Count => self.error_unless(is_count(self.value), "a whole number of 0 or more"),
+            KeywordValue::Count => self.error_unless(is_count(self.value), "a non-negative integer"),
             KeywordValue::Limit if self.draft == Draft::Draft4 => {
                 self.error_unless(self.value.is_boolean(), "true or false")
             }
@@ -114,112 +95,90 @@ impl KeywordCheck<'_> {
         }
     }
 
-    fn unexpected(&self, takes: &str) -> KeywordError {
-        KeywordError::new(
+    fn unexpected(&self, takes: &str) -> SchemaError {
+        SchemaError::new(
             &self.tail,
-            format!("`{}` takes {takes}, not {}", self.name, describe::describe_value(self.value)),
+            format!("invalid `{}`: {}, expected {takes}", self.name, describe::describe_value(self.value)),
         )
     }
 
-    fn error_unless(&self, right: bool, takes: &str) -> Vec<KeywordError> {
+    fn error_unless(&self, right: bool, takes: &str) -> Vec<SchemaError> {
         if right { Vec::new() } else { vec![self.unexpected(takes)] }
     }
 
-    fn schema(&self) -> Vec<KeywordError> {
+    fn schema(&self) -> Vec<SchemaError> {
         if self.value.is_object() || self.value.is_boolean() {
             return Vec::new();
         }
         let help = self.value.as_str().filter(|text| TYPES.contains(text));
-        vec![self.unexpected("a schema").help(help.map(|name| format!("write `{{ type: {name} }}`")))]
+        vec![self.unexpected("a schema").optional_help(help.map(|name| format!("write `{{ type: {name} }}`")))]
     }
 
-    fn schema_or_list(&self) -> Vec<KeywordError> {
+    fn schema_or_list(&self) -> Vec<SchemaError> {
         match (self.value, self.draft) {
             (Value::Array(_), Draft::Draft202012) => {
-                let help = "schemas by position stand in `prefixItems`; `items` is for all that follow";
-                vec![self.unexpected("one schema").help(Some(help.to_owned()))]
+                let help = "write schemas by position in `prefixItems`; `items` applies to the rest";
+                vec![self.unexpected("one schema").help(help)]
             }
             (Value::Array(_), _) => Vec::new(),
             _ => self.schema(),
         }
     }
 
-    fn schemas(&self) -> Vec<KeywordError> {
+    fn schemas(&self) -> Vec<SchemaError> {
         let right = self.value.as_array().is_some_and(|list| !list.is_empty());
         self.error_unless(right, "a list of at least one schema")
     }
 
-    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<KeywordError>) -> Vec<KeywordError> {
+    fn map(&self, takes: &str, each: impl Fn(String, &Value) -> Vec<SchemaError>) -> Vec<SchemaError> {
         let Some(map) = self.value.as_object() else { return vec![self.unexpected(takes)] };
         map.iter().flat_map(|(key, value)| each(pointer::join(&self.tail, key), value)).collect()
     }
 
-    fn types(&self) -> Vec<KeywordError> {
+    fn types(&self) -> Vec<SchemaError> {
         match self.value {
-            Value::String(name) => unknown_type(&self.tail, name).into_iter().collect(),
-            Value::Array(list) if !list.is_empty() => {
-                let mut mistakes = Vec::new();
-                for (index, value) in list.iter().enumerate() {
-                    let tail = format!("{}/{index}", self.tail);
-                    if list.iter().take(index).any(|earlier| earlier == value) {
-                        mistakes
-                            .push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(value))));
-                    } else if let Value::String(name) = value {
-                        mistakes.extend(unknown_type(&tail, name));
-                    } else {
-                        mistakes.push(not_a_type(tail, value));
-                    }
-                }
-                mistakes
-            }
-            Value::Null => vec![not_a_type(self.tail.clone(), self.value)],
+            Value::Array(list) if !list.is_empty() => unique_items(&self.tail, list, type_error),
+            Value::String(_) | Value::Null => type_error(self.tail.clone(), self.value).into_iter().collect(),
             _ => vec![self.unexpected("a type or a list of types")],
         }
     }
 
-    fn number(&self) -> Vec<KeywordError> {
+    fn number(&self) -> Vec<SchemaError> {
         let exclusive = self.value.is_boolean() && self.name.starts_with("exclusive");
         let help = exclusive.then(|| format!("write the limit itself: `{}: 10`", self.name));
-        if self.value.is_number() { Vec::new() } else { vec![self.unexpected("a number").help(help)] }
+        if self.value.is_number() { Vec::new() } else { vec![self.unexpected("a number").optional_help(help)] }
     }
 
-    fn text(&self) -> Vec<KeywordError> {
-        let Some(text) = self.value.as_str() else { return vec![self.unexpected("a text")] };
+    fn text(&self) -> Vec<SchemaError> {
+        let Some(text) = self.value.as_str() else { return vec![self.unexpected("a string")] };
         if self.name == "$schema" && draft_from_uri(text).is_none() {
-            let message = format!("the draft {} is not supported", describe::quote_name(text));
-            let help = "leave `$schema` out for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are known";
-            return vec![KeywordError::new(&self.tail, message).help(Some(help.to_owned()))];
+            let message = format!("unsupported `$schema` {}", describe::quote_name(text));
+            let help = "remove `$schema` for draft 2020-12; drafts 4, 6, 7, 2019-09 and 2020-12 are supported";
+            return vec![SchemaError::new(self.tail.as_str(), message).help(help)];
         }
         Vec::new()
     }
 
-    fn names(&self, tail: String, value: &Value) -> Vec<KeywordError> {
+    fn names(&self, tail: String, value: &Value) -> Vec<SchemaError> {
         let Some(list) = value.as_array() else {
-            let mistake = KeywordError::new(
+            let error = SchemaError::new(
                 tail,
-                format!("`{}` takes a list of names, not {}", self.name, describe::describe_value(value)),
+                format!("invalid `{}`: {}, expected a list of names", self.name, describe::describe_value(value)),
             );
-            let help = "it stands beside `properties` and lists the names of those that must be there";
-            return vec![mistake.help((self.name == "required").then(|| help.to_owned()))];
+            let help = "`required` is a list of property names beside `properties`";
+            return vec![error.optional_help((self.name == "required").then_some(help))];
         };
-        let mut mistakes = Vec::new();
-        for (index, name) in list.iter().enumerate() {
-            let tail = format!("{tail}/{index}");
-            if !name.is_string() {
-                mistakes
-                    .push(KeywordError::new(tail, format!("a name is a text, not {}", describe::describe_value(name))));
-            } else if list.iter().take(index).any(|earlier| earlier == name) {
-                mistakes.push(KeywordError::new(tail, format!("{} stands twice", describe::describe_value(name))));
-            }
-        }
-        mistakes
+        unique_items(&tail, list, |tail, name| {
+            let message = || format!("invalid name: {}, expected a string", describe::describe_value(name));
+            (!name.is_string()).then(|| SchemaError::new(tail, message()))
+        })
     }
 
-    fn choices(&self) -> Vec<KeywordError> {
+    fn choices(&self) -> Vec<SchemaError> {
         match self.value.as_array() {
             None => vec![self.unexpected("a list of values")],
             Some(list) if list.is_empty() => {
-                vec![KeywordError::new(&self.tail, "an empty `enum` allows no value at all")]
+                vec![SchemaError::new(self.tail.as_str(), "empty `enum` allows no value")]
             }
             Some(_) => Vec::new(),
         }
@@ -231,12 +190,29 @@ fn is_count(value: &Value) -> bool {
     value.as_u64().is_some() || (value.is_f64() && value.as_f64().is_some_and(exact))
 }
 
-fn not_a_type(tail: String, value: &Value) -> KeywordError {
-    let help = value.is_null().then(|| "write the type in quotes: `\"null\"`".to_owned());
-    KeywordError::new(tail, format!("{} is not the name of a type", describe::describe_value(value))).help(help)
+/// The errors of the items of a list, which must be unique.
+fn unique_items(
+    tail: &str,
+    list: &[Value],
+    item_error: impl Fn(String, &Value) -> Option<SchemaError>,
+) -> Vec<SchemaError> {
+    let error = |(index, item): (usize, &Value)| {
+        let tail = format!("{tail}/{index}");
+        let is_duplicate = list.iter().take(index).any(|earlier| earlier == item);
+        let duplicate =
+            || SchemaError::new(tail.as_str(), format!("duplicate value {}", describe::describe_value(item)));
+        item_error(tail.clone(), item).or_else(|| is_duplicate.then(duplicate))
+    };
+    list.iter().enumerate().filter_map(error).collect()
 }
 
-fn unknown_type(tail: &str, name: &str) -> Option<KeywordError> {
+fn type_error(tail: String, value: &Value) -> Option<SchemaError> {
+    let Some(name) = value.as_str() else {
+        let help = value.is_null().then_some("write the type in quotes: `\"null\"`");
+        return Some(
+            SchemaError::new(tail, format!("invalid type: {}", describe::describe_value(value))).optional_help(help),
+        );
+    };
     if TYPES.contains(&name) {
         return None;
     }
@@ -250,11 +226,11 @@ fn unknown_type(tail: &str, name: &str) -> Option<KeywordError> {
         "none" | "nil" => Some("null"),
         _ => nearest(name, TYPES.iter().copied()),
     };
-    let message = format!("{} is not a type; the types are {}", describe::quote_name(name), TYPES.join(", "));
-    Some(KeywordError::new(tail, message).help(meant.map(|meant| format!("did you mean `{meant}`?"))))
+    let message = format!("unknown type {}, expected one of {}", describe::quote_name(name), quote_names(TYPES));
+    Some(SchemaError::new(tail, message).optional_help(meant.map(|meant| format!("did you mean `{meant}`?"))))
 }
 
-/// Whether `schema` is one that says which values of a type it takes.
+/// The types that a schema declares.
 pub(super) fn declared_types(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name.as_str()],

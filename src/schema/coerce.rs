@@ -1,54 +1,47 @@
-//! Texts turned into the values that they mean, by declared type alone; and defaults.
+//! Coerces strings to the declared types of a schema, and fills in defaults.
 
 use serde_json::{Map, Number, Value};
 
-use super::{check, property, secret};
+use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
+use super::{check, property};
 
-/// How many references and branches are followed to find a type.
-const MAX_REFERENCE_STEPS: usize = 64;
-
-/// What a text was taken for.
+/// The result of a coercion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Coercion {
-    /// A value. A text that does not spell its type stays a text, so that validation says what is wrong with it.
+    /// A value. A string that is not of the declared type stays a string, so that validation reports it.
     Value(Value),
-    /// Nothing: an empty text where a text is not allowed.
+    /// No value: an empty string where a string is not allowed.
     Absent,
 }
 
-/// Turns a text into the value that it means by the type that `schema` declares; `$ref` reaches into `schema`.
+/// Coerces a string to the type that `schema` declares; `$ref` points into `root`.
 ///
-/// Numbers are spelt as in JSON; an integer has neither fraction nor exponent. `true` and `false` in any case. A list
-/// is a JSON array, or texts separated by commas, each coerced by `items`; an object is a JSON object. No type means
-/// text. Of several types the first that takes the text: boolean, integer, number, array and object as JSON, text;
-/// and, where a text is not allowed, null and a list with commas. Without a type, an `enum` or `const` gives the value
-/// that is spelt so, and `anyOf`, `oneOf` and `allOf` give the types of their branches.
-pub fn coerce(schema: &Value, text: &str) -> Coercion {
-    coerce_with_root(schema, schema, text)
-}
-
-/// The same, with references that reach into `root`.
-pub(super) fn coerce_with_root(root: &Value, schema: &Value, text: &str) -> Coercion {
-    let known = collect_declared(root, schema);
-    if text.is_empty() && !known.accepts_string() {
+/// Numbers are written as in JSON; an integer has neither fraction nor exponent. `true` and `false` in any case. A list
+/// is a JSON array, or comma-separated values, each coerced by `items`; an object is a JSON object. Without a type the
+/// value is a string. Of several types the first that matches: boolean, integer, number, array and object as JSON,
+/// string; and, where a string is not allowed, null and a comma-separated list. Without a type, an `enum` or `const`
+/// gives the value that is written so, and `anyOf`, `oneOf` and `allOf` give the types of their branches.
+pub(super) fn coerce(root: &Value, schema: &Value, text: &str) -> Coercion {
+    let declared = collect_declared(root, schema);
+    if text.is_empty() && !declared.accepts_string() {
         return Coercion::Absent;
     }
-    Coercion::Value(known.value(root, text))
+    Coercion::Value(declared.value(root, text))
 }
 
 /// Fills in the defaults of the top-level properties that are absent.
-pub fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
+pub(super) fn fill_defaults(schema: &Value, arguments: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, written) in properties.into_iter().flatten() {
+    for (name, property) in properties.into_iter().flatten() {
         if !arguments.contains_key(name)
-            && let Some(default) = property::keyword_value(schema, written, "default")
+            && let Some(default) = property::keyword_value(schema, property, "default")
         {
             arguments.insert(name.clone(), default.clone());
         }
     }
 }
 
-/// What a schema says about the kind of its value, references and branches included.
+/// The types and choices that a schema declares, with its references and branches.
 #[derive(Default)]
 struct DeclaredTypes<'v> {
     types: Vec<&'v str>,
@@ -58,26 +51,24 @@ struct DeclaredTypes<'v> {
 }
 
 fn collect_declared<'v>(root: &'v Value, schema: &'v Value) -> DeclaredTypes<'v> {
-    let mut known = DeclaredTypes::default();
+    let mut declared = DeclaredTypes::default();
     let mut queue = vec![schema];
     for _ in 0..MAX_REFERENCE_STEPS {
         let Some(schema) = queue.pop() else { break };
         let Some(map) = schema.as_object() else { continue };
-        known.items = known.items.or_else(|| map.get("items"));
+        declared.items = declared.items.or_else(|| map.get("items"));
         if let Some(Value::Array(positions)) = map.get("prefixItems") {
-            known.positions = positions;
+            declared.positions = positions;
         }
         let types = check::declared_types(map);
         if types.is_empty() {
-            known.choices.extend(map.get("const"));
-            known.choices.extend(map.get("enum").and_then(Value::as_array).into_iter().flatten());
-            queue.extend(secret::resolve_local_ref(root, map));
-            let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| map.get(*key)?.as_array());
-            queue.extend(branches.flatten());
+            declared.choices.extend(map.get("const"));
+            declared.choices.extend(map.get("enum").and_then(Value::as_array).into_iter().flatten());
+            queue.extend(in_place_schemas(root, map, &["anyOf", "oneOf", "allOf"]));
         }
-        known.types.extend(types);
+        declared.types.extend(types);
     }
-    known
+    declared
 }
 
 impl DeclaredTypes<'_> {
@@ -99,14 +90,14 @@ impl DeclaredTypes<'_> {
         by_choice().or_else(by_type).or_else(separated).unwrap_or_else(|| Value::String(text.to_owned()))
     }
 
-    /// The choice that is spelt like the text; a text before anything else.
+    /// The choice that is written like the text; a string before others.
     fn choice(&self, text: &str) -> Option<Value> {
         let exact = self.choices.iter().find(|choice| choice.as_str() == Some(text));
-        let spelt = || {
+        let unquoted = || {
             let others = self.choices.iter().filter(|choice| !choice.is_string());
             others.into_iter().find(|choice| choice.to_string() == text.trim())
         };
-        exact.or_else(spelt).map(|choice| (*choice).clone())
+        exact.or_else(unquoted).map(|choice| (*choice).clone())
     }
 
     fn parse_scalar(&self, text: &str) -> Option<Value> {
@@ -130,7 +121,7 @@ impl DeclaredTypes<'_> {
         if wanted { serde_json::from_str(text).ok() } else { None }
     }
 
-    /// A list from texts with commas between them; of lists or objects, from JSON with commas between.
+    /// A comma-separated list; of lists or objects, of JSON values.
     fn parse_separated(&self, root: &Value, text: &str) -> Option<Value> {
         let items = self.items.map(|items| collect_declared(root, items)).unwrap_or_default();
         if text.trim_start().starts_with('[') {

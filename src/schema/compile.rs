@@ -1,4 +1,4 @@
-//! A schema that is ready to be held against values.
+//! Compiled schemas, and the validation of values.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -10,65 +10,64 @@ use crate::budget::{Budget, Exhausted};
 
 use super::coerce::{self, Coercion};
 use super::explain::{self, Explainer};
-use super::meter::LimitExceeded;
+use super::meter::{LimitExceeded, Limits};
 use super::pattern::Compiled;
 use super::{
     ReferenceLoader, SchemaError, Violation, bundle, check, describe, meter, pattern, property, secret, simple,
 };
 
-/// How deeply a value may nest; what JSON parsers take at most.
+/// The deepest nesting of a value, as in JSON parsers.
 const MAX_VALUE_DEPTH: usize = 128;
 
-/// A schema without mistakes, in one document that needs no other.
-///
-/// Where nothing stands in it that its compiler could refuse, it is compiled when it is first needed.
+/// A valid, self-contained schema. Where its compiler cannot fail, it is compiled on first use.
 pub struct Schema {
     json: Arc<Map<String, Value>>,
-    /// The same as a value, once it is needed.
+    /// The same as a value, on first use.
     root: OnceLock<Value>,
     draft: Draft,
     secrets: HashSet<String>,
     validator: OnceLock<Option<Box<Compiled>>>,
-    /// The same without `required`, once a value is to be held against one property alone.
+    /// The same without `required`, to validate one property alone.
     validator_without_required: OnceLock<Option<Box<Compiled>>>,
 }
 
 impl Schema {
-    /// Checks a schema with all that it refers to, and makes it ready.
+    /// Checks and compiles a schema with its references.
     ///
     /// # Errors
-    /// All its mistakes, each with its place.
+    /// All errors of the schema.
     pub fn compile(json: Value, refs: &ReferenceLoader<'_>) -> Result<Schema, Vec<SchemaError>> {
         if simple::has_only_types(&json) {
-            return Ok(Schema {
-                json: Arc::new(schema_object(json)),
-                secrets: HashSet::new(),
-                root: OnceLock::new(),
-                draft: Draft::Draft202012,
-                validator: OnceLock::new(),
-                validator_without_required: OnceLock::new(),
-            });
+            return Ok(Schema::new(json, Draft::Draft202012));
         }
         let bundled = bundle::build_bundle(&json, refs)?;
         let schema = Schema {
-            json: Arc::new(schema_object(bundled.json.clone())),
             secrets: secret::secret_names(&bundled.json, bundled.draft),
-            root: OnceLock::from(bundled.json),
-            draft: bundled.draft,
-            validator: OnceLock::new(),
-            validator_without_required: OnceLock::new(),
+            root: OnceLock::from(bundled.json.clone()),
+            ..Schema::new(bundled.json, bundled.draft)
         };
         if !bundled.compile_lazily {
             let validator = pattern::build_validator(schema.root(), schema.draft).map_err(|error| {
-                let faults = pattern::pattern_errors(schema.root(), schema.draft);
-                if faults.is_empty() { vec![explain::compiler_error(&error)] } else { faults }
+                let errors = pattern::pattern_errors(schema.root(), schema.draft);
+                if errors.is_empty() { vec![explain::compiler_error(&error)] } else { errors }
             })?;
             let _ = schema.validator.set(Some(Box::new(validator)));
         }
         Ok(schema)
     }
 
-    /// Never shows the values of properties of these names, besides those that the schema itself marks
+    fn new(json: Value, draft: Draft) -> Schema {
+        Schema {
+            json: Arc::new(schema_object(json)),
+            secrets: HashSet::new(),
+            root: OnceLock::new(),
+            draft,
+            validator: OnceLock::new(),
+            validator_without_required: OnceLock::new(),
+        }
+    }
+
+    /// Redacts the values of properties of these names, in addition to those that the schema itself marks
     /// (`writeOnly: true`, `format: password`).
     #[must_use]
     pub fn with_secret_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Schema {
@@ -76,12 +75,12 @@ impl Schema {
         self
     }
 
-    /// The schema as clients are given it: self-contained. `true` is `{}`, and `false` is `{"not": {}}`.
+    /// The self-contained schema for clients. `true` is `{}`, and `false` is `{"not": {}}`.
     pub fn json(&self) -> &Arc<Map<String, Value>> {
         &self.json
     }
 
-    /// Whether a value is as the schema wants it.
+    /// Whether a value is valid.
     #[cfg(test)]
     pub(super) fn check_within_limit(&self, value: &Value) -> bool {
         check::has_depth_within(value, MAX_VALUE_DEPTH)
@@ -90,8 +89,8 @@ impl Schema {
                 .is_some_and(|own| matches!(check_within_limit(own, value, &Budget::default()), Ok(true)))
     }
 
-    /// Whether the top-level property `name` may have a value, whatever the others have; not where that takes more than
-    /// the call may use.
+    /// Whether the top-level property `name` may have a value, apart from the others; false where the budget does not
+    /// suffice.
     pub fn allows_property(&self, name: &str, value: &Value, budget: &Budget) -> bool {
         let property = self.property(name).and_then(Value::as_object);
         if let Some(fits) = property.and_then(|property| simple::is_valid_simple(property, value)) {
@@ -108,35 +107,38 @@ impl Schema {
         budget.run_repeatable(allowed).unwrap_or(false)
     }
 
-    /// Everything about a value that the schema does not allow; of very many, the first, and how many more.
+    /// The violations of the schema by a value; of very many, the first, and the number of the rest.
     ///
     /// # Errors
-    /// It takes more to tell than the call may use.
+    /// The budget is exhausted.
     pub fn violations(&self, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
         if !check::has_depth_within(value, MAX_VALUE_DEPTH) {
-            return Ok(vec![root_violation(format!("the value nests deeper than {MAX_VALUE_DEPTH} levels"))]);
+            return Ok(vec![root_violation(format!("nesting of the value exceeds {MAX_VALUE_DEPTH} levels"))]);
         }
         let Some(compiled) = self.validator() else {
-            return Ok(vec![root_violation(
-                "the value cannot be checked: its schema could not be compiled".to_owned(),
-            )]);
+            return Ok(vec![root_violation("cannot validate the value: its schema failed to compile")]);
         };
-        budget.run_repeatable(|| self.judged(compiled, value, budget))?
+        budget.run_repeatable(|| self.find_violations(compiled, value, budget))?
     }
 
-    fn judged(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
+    fn find_violations(
+        &self,
+        compiled: &Compiled,
+        value: &Value,
+        budget: &Budget,
+    ) -> Result<Vec<Violation>, Exhausted> {
         match check_within_limit(compiled, value, budget) {
             Ok(true) => Ok(Vec::new()),
             Ok(false) => self.explain(compiled, value, budget),
             Err(LimitExceeded::Budget(why)) => Err(why),
-            Err(LimitExceeded::Checks) => Ok(vec![root_violation(
-                "the value takes too much work to check: it nests too deeply for its schema".to_owned(),
-            )]),
+            Err(LimitExceeded::Checks) => {
+                Ok(vec![root_violation("validation limit exceeded: the value is too deeply nested for its schema")])
+            }
         }
     }
 
     fn explain(&self, compiled: &Compiled, value: &Value, budget: &Budget) -> Result<Vec<Violation>, Exhausted> {
-        let explained = compiled.judge(value, (meter::MAX_EXPLAIN_CHECKS, budget), |validator| {
+        let explained = compiled.judge(value, Limits { checks: meter::MAX_EXPLAIN_CHECKS, budget }, |validator| {
             let mut explainer = Explainer::new(self.root(), value, &self.secrets);
             validator.iter_errors(value).for_each(|error| explainer.explain(&error));
             explainer.finish()
@@ -145,27 +147,26 @@ impl Schema {
             Ok(violations) => Ok(violations),
             Err(LimitExceeded::Budget(why)) => Err(why),
             Err(LimitExceeded::Checks) => Ok(vec![root_violation(
-                "the value does not fit its schema, and nests too deeply to say where".to_owned(),
+                "the value does not match its schema, and is too deeply nested to locate the error",
             )]),
         }
     }
 
-    /// The value that a text means, by the type declared for the top-level property `name`.
-    /// A property that is not declared is a text.
+    /// Coerces a string to the declared type of the top-level property `name`.
+    /// A property that is not declared is a string.
     pub fn coerce_property(&self, name: &str, text: &str) -> Coercion {
         match self.property(name) {
-            Some(property) => coerce::coerce_with_root(self.root(), property, text),
+            Some(property) => coerce::coerce(self.root(), property, text),
             None => Coercion::Value(Value::String(text.to_owned())),
         }
     }
 
-    /// What stands under a keyword in the schema of the top-level property `name`, or behind its `$ref`.
+    /// The value of a keyword in the schema of the top-level property `name`, or behind its `$ref`.
     pub fn property_keyword(&self, name: &str, keyword: &str) -> Option<&Value> {
         property::keyword_value(self.root(), self.property(name)?, keyword)
     }
 
-    /// The values that the top-level property `name` may have, where its schema, or one behind its `$ref`, spells
-    /// them out.
+    /// The values that the top-level property `name` may have, where its schema lists them.
     pub fn property_choices(&self, name: &str) -> Option<Vec<&Value>> {
         property::allowed_values(self.root(), self.property(name)?)
     }
@@ -203,9 +204,9 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Whether a value fits.
+/// Whether a value is valid.
 fn check_within_limit(compiled: &Compiled, value: &Value, budget: &Budget) -> Result<bool, LimitExceeded> {
-    compiled.judge(value, (meter::MAX_CHECKS, budget), |validator| validator.is_valid(value))
+    compiled.judge(value, Limits { checks: meter::MAX_CHECKS, budget }, |validator| validator.is_valid(value))
 }
 
 fn schema_object(json: Value) -> Map<String, Value> {
@@ -216,6 +217,6 @@ fn schema_object(json: Value) -> Map<String, Value> {
     }
 }
 
-fn root_violation(message: String) -> Violation {
-    Violation { pointer: String::new(), name: None, message }
+fn root_violation(message: impl Into<String>) -> Violation {
+    Violation { pointer: String::new(), name: None, message: message.into() }
 }

@@ -1,9 +1,8 @@
-//! What it costs to hold a regular expression against a text.
+//! The cost of matching a regular expression.
 //!
-//! A match in linear time takes, for each byte of a text, as many steps as the states of the automaton that are active
-//! there: a few for most expressions, tens of thousands for one with large counts. Which it is for a text is found out
-//! by walking its states and counting, in both directions, as the engine may take either; the engine itself can neither
-//! be counted nor stopped. It is run only where the count was within the budget of the call.
+//! A linear match takes, for each byte, as many steps as states of the automaton are active: few for most expressions, tens
+//! of thousands for one with large counts. A walk of the states counts them, in both directions, as the engine may take
+//! either; the engine itself can neither count nor stop. It runs only where the count is within the budget.
 
 use regex_automata::nfa::thompson::{Compiler, Config, NFA, State, WhichCaptures};
 use regex_automata::util::look::Look;
@@ -11,36 +10,36 @@ use regex_automata::util::primitives::StateID;
 
 use crate::budget::{Budget, Exhausted};
 
-/// How many steps are taken between two charges.
+/// How many steps one charge covers.
 const STRIDE: usize = 4096;
 
-/// The automata of one expression: ahead, and where they can be made from the end back.
+/// The automata of one expression: forward, and backward where that compiles.
 pub(super) struct Cost {
-    ahead: NFA,
-    back: Option<NFA>,
+    forward: NFA,
+    backward: Option<NFA>,
 }
 
 impl Cost {
-    /// Of an expression as the `regex` crate writes it.
+    /// The cost of an expression of the `regex` crate.
     pub(super) fn of(expression: &str) -> Option<Cost> {
-        Some(Cost { ahead: automaton(expression, false)?, back: automaton(expression, true) })
+        Some(Cost { forward: automaton(expression, false)?, backward: automaton(expression, true) })
     }
 
-    /// The most steps that a text of so many bytes can take.
-    pub(super) fn most(&self, bytes: usize) -> usize {
-        let states = self.ahead.states().len() + self.back.as_ref().map_or(0, |back| back.states().len());
+    /// The most steps for a text of so many bytes.
+    pub(super) fn max_steps(&self, bytes: usize) -> usize {
+        let states = self.forward.states().len() + self.backward.as_ref().map_or(0, |backward| backward.states().len());
         states.saturating_mul(bytes.saturating_add(1))
     }
 
-    /// Charges what a text takes.
+    /// Charges the steps of a text.
     pub(super) fn charge(&self, text: &str, budget: &Budget) -> Result<(), Exhausted> {
-        Walk::new(&self.ahead, budget).go(text.as_bytes())?;
-        let Some(back) = &self.back else { return budget.charge_work(self.most(text.len())) };
-        let level = budget.memory_mark();
+        Walk::new(&self.forward, budget).go(text.as_bytes())?;
+        let Some(backward) = &self.backward else { return budget.charge_work(self.max_steps(text.len())) };
+        let mark = budget.memory_mark();
         budget.charge_memory(text.len())?;
         let reversed_bytes: Vec<u8> = text.bytes().rev().collect();
-        let walked = Walk::new(back, budget).go(&reversed_bytes);
-        budget.release_to(level, 0);
+        let walked = Walk::new(backward, budget).go(&reversed_bytes);
+        budget.release_to(mark, 0);
         walked
     }
 }
@@ -50,14 +49,14 @@ fn automaton(expression: &str, reverse: bool) -> Option<NFA> {
     Compiler::new().configure(config).build(expression).ok()
 }
 
-/// A walk of all states that are active at once through a text.
+/// A walk of the active states through a text.
 struct Walk<'a> {
     automaton: &'a NFA,
     budget: &'a Budget,
-    /// The states that wait for the next byte.
+    /// The states before the next byte.
     active: Vec<StateID>,
     ahead: Vec<StateID>,
-    /// At which round each state was last reached.
+    /// The round in which each state was last reached.
     reached: Vec<usize>,
     steps: usize,
 }
@@ -65,7 +64,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(automaton: &'a NFA, budget: &'a Budget) -> Walk<'a> {
         let reached = vec![0; automaton.states().len()];
-        // To make room for the states is work too.
+        // Allocating the states is work too.
         let steps = reached.len() / 16;
         Walk { automaton, budget, active: Vec::new(), ahead: Vec::new(), reached, steps }
     }
@@ -100,13 +99,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows what takes no byte, from a state that is reached at a place.
+    /// Follows the transitions without a byte from a state.
     fn follow(&mut self, from: StateID, text: &[u8], at: usize) {
         self.ahead.push(from);
         while let Some(id) = self.ahead.pop() {
             self.steps += 1;
             let Some(reached) = self.reached.get_mut(id.as_usize()) else { continue };
-            // Rounds begin with 1: at 0 no state has been reached.
+            // Rounds start at 1: at 0 no state is reached.
             if std::mem::replace(reached, at + 1) == at + 1 {
                 continue;
             }
@@ -121,7 +120,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether an assertion may hold: those of words, which read letters of several bytes, are taken to.
+    /// Whether an assertion may hold; word boundaries, which read several bytes, are assumed to.
     fn may_hold(&self, look: Look, text: &[u8], at: usize) -> bool {
         let is_anchor =
             matches!(look, Look::Start | Look::End | Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF);

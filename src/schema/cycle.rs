@@ -1,27 +1,27 @@
-//! Schemas that all apply to the same value: in circles, in which a validator would go round for ever, or so many
-//! times over that it would not end in time.
+//! Finds cycles of schemas that apply to the same value, and schemas that expand too much: both would keep a validator
+//! busy for too long.
 
 use std::collections::{HashMap, HashSet};
 
 use super::SchemaError;
 use super::bundle::SchemaLocation;
 
-/// How many schemas may apply to one and the same value, counted each time.
+/// How many schemas may apply to one value, counted each time.
 const MAX_APPLIED_SCHEMAS: u64 = 100_000;
 
-/// Which schemas apply to the same value as which, and where that is written.
+/// Which schemas apply to the same value, and the pointers by which they do.
 #[derive(Debug, Default)]
 pub(super) struct InPlaceGraph {
     from: HashMap<SchemaLocation, Vec<(SchemaLocation, String)>>,
-    /// The nodes in the order in which they were found, for faults in a steady order.
+    /// The schemas in the order of discovery, for errors in a stable order.
     order: Vec<SchemaLocation>,
 }
 
-/// How many schemas apply, by the schema at which a validator begins.
+/// How many schemas apply, by the schema where a validator starts.
 type Weights<'e> = HashMap<&'e SchemaLocation, u64>;
 
 impl InPlaceGraph {
-    /// Adds that `to` applies to whatever `from` applies to, as `at` in the root document says.
+    /// Adds that `to` applies to the same value as `from`, by `at` in the root document.
     pub(super) fn add(&mut self, from: &SchemaLocation, to: &SchemaLocation, at: String) {
         if !self.from.contains_key(from) {
             self.order.push(from.clone());
@@ -29,7 +29,7 @@ impl InPlaceGraph {
         self.from.entry(from.clone()).or_default().push((to.clone(), at));
     }
 
-    /// A fault for each reference that closes a circle, or from which on there are too many.
+    /// An error for each reference that closes a cycle or expands too much.
     pub(super) fn errors(&self) -> Vec<SchemaError> {
         let mut weights = Weights::new();
         self.order.iter().flat_map(|start| self.errors_from(start, &mut weights)).collect()
@@ -39,38 +39,37 @@ impl InPlaceGraph {
         if weights.contains_key(start) {
             return Vec::new();
         }
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut open: HashSet<&SchemaLocation> = HashSet::from([start]);
         let mut path = vec![(start, self.successors(start).iter())];
         while let Some((node, next)) = path.last_mut() {
             match next.next() {
-                Some((to, at)) if open.contains(to) => faults.push(cycle_error(at)),
+                Some((to, at)) if open.contains(to) => errors.push(cycle_error(at)),
                 Some((to, _)) if !weights.contains_key(to) => {
                     open.insert(to);
                     path.push((to, self.successors(to).iter()));
                 }
                 Some(_) => {}
                 None => {
-                    faults.extend(self.count_applied(node, weights));
+                    errors.extend(self.count_applied(node, weights));
                     open.remove(*node);
                     path.pop();
                 }
             }
         }
-        faults
+        errors
     }
 
-    /// Weighs a schema of which all inner ones have been weighed; the first that is too heavy is a fault.
+    /// Counts the schemas that apply with this one; the first over the limit is an error.
     fn count_applied<'e>(&self, node: &'e SchemaLocation, weights: &mut Weights<'e>) -> Option<SchemaError> {
         let next = self.successors(node);
         let inner = || next.iter().filter_map(|(to, _)| weights.get(to).copied());
         let weight = inner().fold(1, u64::saturating_add);
         let is_first = weight > MAX_APPLIED_SCHEMAS && inner().all(|weight| weight <= MAX_APPLIED_SCHEMAS);
         weights.insert(node, weight);
-        next.first().filter(|_| is_first).map(|(_, at)| SchemaError {
-            pointer: at.clone(),
-            message: format!("from here on more than {MAX_APPLIED_SCHEMAS} schemas apply to one value"),
-            help: None,
+        next.first().filter(|_| is_first).map(|(_, at)| {
+            let message = format!("schema expands to more than {MAX_APPLIED_SCHEMAS} subschemas for one value");
+            SchemaError::new(at.as_str(), message)
         })
     }
 
@@ -80,9 +79,6 @@ impl InPlaceGraph {
 }
 
 fn cycle_error(at: &str) -> SchemaError {
-    SchemaError {
-        pointer: at.to_owned(),
-        message: "this leads back to the schema in which it stands, without a step into the value".to_owned(),
-        help: Some("refer to it from `properties`, `items` or another part of the value".to_owned()),
-    }
+    SchemaError::new(at, "cyclic reference: the schema applies to itself")
+        .help("refer to it from `properties`, `items` or another part of the value")
 }

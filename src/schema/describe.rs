@@ -1,6 +1,8 @@
-//! Values and types in words that a person or a model can act on.
+//! Describes values, types and formats in messages.
 
 use serde_json::Value;
+
+use crate::diagnostic::count_noun;
 
 /// The longest text that is shown; what is longer is described.
 const MAX_SHOWN_CHARS: usize = 64;
@@ -11,7 +13,7 @@ const MAX_SHOWN_CHOICES: usize = 20;
 pub(super) fn describe_value(value: &Value) -> String {
     match value {
         Value::String(text) if text.chars().count() > MAX_SHOWN_CHARS => {
-            format!("a text of {} characters", text.chars().count())
+            format!("a string of {} characters", text.chars().count())
         }
         Value::Array(list) => format!("an array of {}", count_noun(list.len(), "item")),
         Value::Object(_) => "an object".to_owned(),
@@ -19,18 +21,13 @@ pub(super) fn describe_value(value: &Value) -> String {
     }
 }
 
-/// A name as it is shown: in back-ticks, cut where it is long.
+/// A name as it is shown: in backticks, cut where it is long.
 pub(super) fn quote_name(name: &str) -> String {
     let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match name.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((end, _)) => format!("`{}…`", printable(name.get(..end).unwrap_or_default())),
         None => format!("`{}`", printable(name)),
     }
-}
-
-/// "1 item", "2 items".
-pub(super) fn count_noun(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Choices as a list: `"low", "high"`.

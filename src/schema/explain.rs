@@ -1,17 +1,18 @@
-//! The compiler's errors in words: where, what is allowed, and what was got, as far as that may be shown.
+//! Explains the errors of the validator: where, what is expected, and the actual value unless it is secret.
 
 use std::collections::{HashMap, HashSet};
 
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
-use crate::diagnostic::nearest;
+use crate::diagnostic::{count_noun, nearest};
 
-use super::{SchemaError, Violation, branch, describe, pointer, secret};
+use super::{SchemaError, Violation, branch, describe, secret};
+use crate::yaml::pointer;
 
 /// How many violations are listed.
 const MAX_VIOLATIONS: usize = 20;
-/// How many are put into words, to list the first of them in the order of the schema.
+/// How many are explained, to list the first of them in the order of the schema.
 const MAX_EXPLAINED_ERRORS: usize = 200;
 
 /// Turns the errors of one value into violations.
@@ -28,7 +29,7 @@ impl<'v> Explainer<'v> {
         Explainer { root, value, secrets, found: Vec::new(), more: 0 }
     }
 
-    /// Adds what one error says.
+    /// Adds the violations of one error.
     pub(super) fn explain(&mut self, error: &ValidationError<'_>) {
         if self.found.len() >= MAX_EXPLAINED_ERRORS {
             self.more += 1;
@@ -41,7 +42,7 @@ impl<'v> Explainer<'v> {
             }
             Kind::FalseSchema => match self.unexpected_keys(error) {
                 Some(unexpected) => self.unexpected(error, &unexpected),
-                None => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
+                None => self.push(error.instance_path().as_str(), self.expectation(error)),
             },
             Kind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
@@ -49,14 +50,16 @@ impl<'v> Explainer<'v> {
             }
             Kind::PropertyNames { error: inner } => {
                 let key = describe::quote_name(inner.instance().as_str().unwrap_or_default());
-                let at = error.instance_path().as_str().to_owned();
-                self.push(at, format!("has the key {key}, but each key {}", self.expectation(inner)));
+                self.push(
+                    error.instance_path().as_str(),
+                    format!("has the key {key}, but each key {}", self.expectation(inner)),
+                );
             }
-            _ => self.push(error.instance_path().as_str().to_owned(), self.expectation(error)),
+            _ => self.push(error.instance_path().as_str(), self.expectation(error)),
         }
     }
 
-    /// All that was found, in the order of the schema's properties, and how much more there is.
+    /// The violations in the order of the schema's properties, and the number of the rest.
     pub(super) fn finish(mut self) -> Vec<Violation> {
         let properties = self.root.get("properties").and_then(Value::as_object);
         let order: HashMap<&str, usize> =
@@ -75,9 +78,10 @@ impl<'v> Explainer<'v> {
         self.found
     }
 
-    fn push(&mut self, pointer: String, what: String) {
+    fn push(&mut self, pointer: impl Into<String>, message: String) {
+        let pointer = pointer.into();
         let name = pointer::segments(&pointer).next().filter(|_| self.value.is_object());
-        let message = format!("{} {what}", self.display_pointer(&pointer));
+        let message = format!("{} {message}", self.display_pointer(&pointer));
         let violation = Violation { pointer, name, message };
         if !self.found.contains(&violation) {
             self.found.push(violation);
@@ -86,14 +90,14 @@ impl<'v> Explainer<'v> {
 
     fn branches(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) {
         if let Some(allowed) = branch::merged_expectation(error, context) {
-            return self.push(error.instance_path().as_str().to_owned(), format!("{allowed}{}", self.actual(error)));
+            return self.push(error.instance_path().as_str(), format!("{allowed}{}", self.actual(error)));
         }
         for inner in branch::best_branch(context) {
             self.explain(inner);
         }
     }
 
-    /// The keys of an object that may have none: the compiler gives the path of the object, and its first value.
+    /// The keys of an object that may have none: the validator reports the path of the object and its first value.
     fn unexpected_keys(&self, error: &ValidationError<'_>) -> Option<Vec<String>> {
         let object = self.value.pointer(error.instance_path().as_str())?;
         let is_outer = error.schema_path().as_str().ends_with("/additionalProperties") && object != &**error.instance();
@@ -105,7 +109,7 @@ impl<'v> Explainer<'v> {
         let at = error.instance_path().as_str();
         let beside = self.root.pointer(pointer::parent(error.schema_path().as_str()));
         let known = beside.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-        // Where other schemas add to what is known, a list of it would not be the whole.
+        // Where other schemas declare properties too, the list would be incomplete.
         let is_all = matches!(error.kind(), Kind::AdditionalProperties { .. })
             && beside.is_some_and(|schema| schema.get("patternProperties").is_none());
         let listed = known.filter(|known| is_all && !known.is_empty() && known.len() <= MAX_VIOLATIONS);
@@ -115,16 +119,16 @@ impl<'v> Explainer<'v> {
                 (Some(near), _) => format!("; did you mean {}?", describe::quote_name(near)),
                 (None, Some(known)) => {
                     let names: Vec<String> = known.keys().map(|name| describe::quote_name(name)).collect();
-                    format!("; known are {}", names.join(", "))
+                    format!("; expected one of {}", names.join(", "))
                 }
                 (None, None) => String::new(),
             };
-            self.push(pointer::join(at, name), format!("is not known here{hint}"));
+            self.push(pointer::join(at, name), format!("is not a known property{hint}"));
         }
         self.more += unexpected.len().saturating_sub(MAX_EXPLAINED_ERRORS);
     }
 
-    /// What is allowed, as the rest of a sentence that begins with the place.
+    /// The expectation, as the predicate of a message that starts with the position.
     fn expectation(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Kind::Type { kind } => format!("must be {}{}", type_names(kind), self.actual(error)),
@@ -163,10 +167,10 @@ impl<'v> Explainer<'v> {
         let limit = self.root.pointer(place).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
         match limit.filter(|_| !place.ends_with("/contains")) {
             Some(limit) if place.ends_with("/maxContains") => {
-                format!("must hold at most {} of the form asked for", describe::count_noun(limit, "item"))
+                format!("must contain at most {} matching `contains`", count_noun(limit, "item"))
             }
-            Some(limit) => format!("must hold at least {} of the form asked for", describe::count_noun(limit, "item")),
-            None => "must hold at least one item of the form asked for".to_owned(),
+            Some(limit) => format!("must contain at least {} matching `contains`", count_noun(limit, "item")),
+            None => "must contain at least one item matching `contains`".to_owned(),
         }
     }
 
@@ -178,13 +182,13 @@ impl<'v> Explainer<'v> {
         format!("; got {}", describe::describe_value(value))
     }
 
-    /// Whether the value of an error is secret: by a name on its way, or by a schema on the way to the keyword.
+    /// Whether the value of an error is secret, by a name in its path or by a schema on the path of the keyword.
     fn is_secret(&self, error: &ValidationError<'_>) -> bool {
         pointer::segments(error.instance_path().as_str()).any(|segment| self.secrets.contains(&segment))
             || secret::is_secret_path(self.root, error.schema_path().as_str())
     }
 
-    /// A place in the value as people write it: `items[2].name`.
+    /// A position in the value, such as `items[2].name`.
     fn display_pointer(&self, place: &str) -> String {
         let mut current = Some(self.value);
         let mut written = String::new();
@@ -197,27 +201,21 @@ impl<'v> Explainer<'v> {
                 (false, true) => format!(".{segment}"),
                 (false, false) => format!("[{}]", Value::from(segment.as_str())),
             });
-            current = match current {
-                Some(Value::Array(list)) => segment.parse::<usize>().ok().and_then(|index| list.get(index)),
-                Some(value) => value.get(&segment),
-                None => None,
-            };
+            current = current.and_then(|value| secret::child_value(value, &segment));
         }
         if written.is_empty() { "the value".to_owned() } else { describe::quote_name(&written) }
     }
 }
 
-/// What is allowed of sizes; the size that was got tells no more than that.
+/// The expectation of a size, with the actual size.
 fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
-    let plural = |limit: &u64, noun: &str| describe::count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
+    let plural = |limit: &u64, noun: &str| count_noun(usize::try_from(*limit).unwrap_or(usize::MAX), noun);
     let (bound, got) = match kind {
         Kind::MinLength { limit } => (format!("must be at least {} long", plural(limit, "character")), "character"),
         Kind::MaxLength { limit } => (format!("must be at most {} long", plural(limit, "character")), "character"),
         Kind::MinItems { limit } => (format!("must have at least {}", plural(limit, "item")), "item"),
         Kind::MaxItems { limit } => (format!("must have at most {}", plural(limit, "item")), "item"),
-        Kind::AdditionalItems { limit } => {
-            (format!("must have at most {}", describe::count_noun(*limit, "item")), "item")
-        }
+        Kind::AdditionalItems { limit } => (format!("must have at most {}", count_noun(*limit, "item")), "item"),
         Kind::MinProperties { limit } => (format!("must have at least {}", plural(limit, "key")), "key"),
         Kind::MaxProperties { limit } => (format!("must have at most {}", plural(limit, "key")), "key"),
         _ => return None,
@@ -228,17 +226,14 @@ fn size_expectation(kind: &Kind, value: &Value) -> Option<String> {
         Value::Object(map) => map.len(),
         _ => return Some(bound),
     };
-    Some(format!("{bound}; it has {}", describe::count_noun(size, got)))
+    Some(format!("{bound}; it has {}", count_noun(size, got)))
 }
 
-/// A mistake that only the compiler found.
+/// An error that only the compiler finds.
 pub(super) fn compiler_error(error: &ValidationError<'_>) -> SchemaError {
     let in_schema = !matches!(error.kind(), Kind::Referencing(_));
-    SchemaError {
-        pointer: if in_schema { error.instance_path().as_str().to_owned() } else { String::new() },
-        message: format!("the schema is malformed: {}", error.masked()),
-        help: None,
-    }
+    let pointer = if in_schema { error.instance_path().as_str() } else { "" };
+    SchemaError::new(pointer, format!("invalid schema: {}", error.masked()))
 }
 
 pub(super) fn type_names(kind: &TypeKind) -> String {
@@ -259,22 +254,22 @@ fn not_expectation(schema: &Value) -> String {
     match (types, values) {
         (Some(name), _) => format!("must not be {}", describe::describe_type(name)),
         (None, Some(values)) => format!("must not be {}", describe::join_choices(values)),
-        (None, None) => "is of a form that is not allowed here".to_owned(),
+        (None, None) => "must not match the schema of `not`".to_owned(),
     }
 }
 
 fn other_expectation(kind: &Kind) -> String {
     let words = match kind {
-        Kind::FalseSchema => "is not allowed here",
-        Kind::UniqueItems => "must not hold the same item twice",
-        Kind::OneOfMultipleValid { .. } => "fits more than one of the forms allowed, and must fit exactly one",
-        Kind::UnevaluatedItems { .. } => "has items that are not known here",
-        Kind::ContentEncoding { .. } | Kind::FromUtf8 { .. } => "must be encoded as asked for",
-        Kind::ContentMediaType { .. } => "must hold a text of the media type asked for",
+        Kind::FalseSchema => "is not allowed",
+        Kind::UniqueItems => "must not contain duplicate items",
+        Kind::OneOfMultipleValid { .. } => "matches more than one schema of `oneOf`, must match exactly one",
+        Kind::UnevaluatedItems { .. } => "has unexpected items",
+        Kind::ContentEncoding { .. } | Kind::FromUtf8 { .. } => "does not match its `contentEncoding`",
+        Kind::ContentMediaType { .. } => "does not match its `contentMediaType`",
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
             "could not be matched against its pattern"
         }
-        _ => "does not fit its schema",
+        _ => "does not match its schema",
     };
     words.to_owned()
 }

@@ -1,14 +1,15 @@
-//! The keywords of JSON Schema: what each takes, and where schemas stand in it.
+//! The keywords of JSON Schema, their values and their subschemas.
 
 use jsonschema::Draft;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::nearest;
 
+use super::SchemaError;
 use super::check::MAX_SUBSCHEMAS;
-use super::{SchemaError, pointer};
+use crate::yaml::pointer;
 
-/// What a keyword takes.
+/// The kind of value of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeywordValue {
     Anything,
@@ -36,12 +37,12 @@ pub(super) enum KeywordValue {
     List,
 }
 
-/// Where the schemas of a keyword apply.
+/// Where the subschemas of a keyword apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Applicator {
-    /// To the same value: a circle of such never ends.
+    /// To the same value, where a cycle would not end.
     InPlace,
-    /// To a part of the value, or nowhere until it is referred to.
+    /// To a part of the value, or only where referenced.
     Subschema,
 }
 
@@ -123,7 +124,7 @@ const KEYWORDS: &[Keyword] = &[
     keyword("examples", KeywordValue::List),
 ];
 
-/// Keywords that older drafts have, and draft 2020-12 has not.
+/// Keywords of older drafts only.
 const OLDER_DRAFT_KEYWORDS: &[Keyword] = &[
     keyword("additionalItems", KeywordValue::Schema),
     keyword("$recursiveRef", KeywordValue::Text),
@@ -137,15 +138,15 @@ pub(super) fn find_keyword(name: &str, draft: Draft) -> Option<&'static Keyword>
     KEYWORDS.iter().chain(older).find(|keyword| keyword.name == name)
 }
 
-/// A schema that stands in another.
+/// A direct subschema.
 pub(super) struct Subschema<'v> {
-    /// Where, from the outer schema on.
+    /// The pointer from the outer schema.
     pub(super) tail: String,
     pub(super) applies: Applicator,
     pub(super) value: &'v Value,
 }
 
-/// The schemas that stand directly in a schema. What is no schema by its type is left out.
+/// The direct subschemas of a schema, without values that are not schemas by their type.
 pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft) -> Vec<Subschema<'v>> {
     let mut found = Vec::new();
     for (name, value) in schema {
@@ -170,7 +171,7 @@ pub(super) fn direct_subschemas<'v>(schema: &'v Map<String, Value>, draft: Draft
     found
 }
 
-/// Every schema of a document, with its pointer, the outer before the inner; without those behind references.
+/// Every schema of a document with its pointer, outer before inner; references are not followed.
 pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
     let mut found = vec![(String::new(), root)];
     let mut next = 0;
@@ -185,12 +186,12 @@ pub(super) fn subschemas(root: &Value, draft: Draft) -> Vec<(String, &Value)> {
     found
 }
 
-/// The draft that a schema names, where it names one that is known; else 2020-12.
+/// The draft of `$schema`, else 2020-12.
 pub(super) fn draft_of(schema: &Value) -> Draft {
     schema.get("$schema").and_then(Value::as_str).and_then(draft_from_uri).unwrap_or(Draft::Draft202012)
 }
 
-/// The draft behind the URI of a meta-schema.
+/// The draft of the URI of a meta-schema.
 pub(super) fn draft_from_uri(uri: &str) -> Option<Draft> {
     let rest = uri.trim_end_matches('#').trim_start_matches("https://").trim_start_matches("http://");
     match rest {
@@ -203,22 +204,22 @@ pub(super) fn draft_from_uri(uri: &str) -> Option<Draft> {
     }
 }
 
-/// Finds keys that are no keywords of JSON Schema, anywhere in a schema, and says what was probably meant.
-/// Keys that begin with `x-` are the author's own; `extra` names others that are allowed at the root.
+/// Finds unknown keywords anywhere in a schema.
+/// Keys with the prefix `x-` are allowed, and those of `extra` at the root.
 pub fn unknown_keywords(schema: &Value, extra: &[&str]) -> Vec<SchemaError> {
     let draft = draft_of(schema);
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (place, schema) in subschemas(schema, draft) {
         let allowed = if place.is_empty() { extra } else { &[] };
         let names = schema.as_object().into_iter().flat_map(Map::keys);
-        faults.extend(
+        errors.extend(
             names
                 .filter(|name| !name.starts_with("x-") && !allowed.contains(&name.as_str()))
                 .filter(|name| find_keyword(name, draft).is_none())
                 .map(|name| unknown_keyword(&place, name, allowed)),
         );
     }
-    faults
+    errors
 }
 
 fn unknown_keyword(place: &str, name: &str, allowed: &[&str]) -> SchemaError {
@@ -226,24 +227,20 @@ fn unknown_keyword(place: &str, name: &str, allowed: &[&str]) -> SchemaError {
     let help = replacement_hint(name)
         .map(str::to_owned)
         .or_else(|| Some(format!("did you mean `{}`?", nearest(name, names)?)));
-    SchemaError {
-        pointer: pointer::join(place, name),
-        message: format!("`{name}` is not a keyword of JSON Schema"),
-        help,
-    }
+    SchemaError::new(pointer::join(place, name), format!("unknown JSON Schema keyword `{name}`")).optional_help(help)
 }
 
-/// What to write instead of words of other dialects.
+/// The help for keywords of other dialects.
 fn replacement_hint(name: &str) -> Option<&'static str> {
     Some(match name {
         "nullable" => "write the type as a list: `type: [string, \"null\"]`",
-        "additionalItems" => "`items` holds for what follows `prefixItems`",
+        "additionalItems" => "write `items`, which applies after `prefixItems`",
         "example" => "write `examples`, a list",
         "values" | "options" | "choices" | "oneof_values" => "write `enum`, a list of the values allowed",
-        "min" => "write `minimum` for a number, `minLength` for a text, `minItems` for a list",
-        "max" => "write `maximum` for a number, `maxLength` for a text, `maxItems` for a list",
+        "min" => "write `minimum` for a number, `minLength` for a string, `minItems` for a list",
+        "max" => "write `maximum` for a number, `maxLength` for a string, `maxItems` for a list",
         "regex" => "write `pattern`",
-        "optional" => "what is not `required` is optional",
+        "optional" => "remove it: a property that is not in `required` is optional",
         "$recursiveRef" => "write `$dynamicRef`",
         "id" => "write `$id`",
         _ => return None,

@@ -1,7 +1,4 @@
-//! Schemas that are right and still cannot be meant: nothing satisfies them, or a part of them does nothing.
-//!
-//! Mistakes of form, patterns among them, are faults of [`super::Schema::compile`]; unknown keywords are listed by
-//! [`super::unknown_keywords`]. What stands in other documents is not looked at.
+//! Lints valid schemas: no value matches them, or a keyword has no effect. Other documents are not checked.
 
 use std::cell::OnceCell;
 
@@ -12,31 +9,27 @@ use crate::budget::Budget;
 use crate::diagnostic::nearest;
 
 use super::simple::{has_declared_type, has_only_types, is_valid_simple};
-use super::{check, describe, keyword, meter, pattern};
+use super::{SchemaError, check, describe, keyword, meter, pattern};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LintKind {
-    /// No value, or not the one named, can ever fit.
+    /// No value, or not the given one, can match.
     Unsatisfiable,
-    /// It has no effect.
+    /// A keyword has no effect.
     NoEffect,
 }
 
-/// Something odd in a schema.
+/// A warning about a valid schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lint {
     /// How bad it is.
     pub kind: LintKind,
-    /// The JSON pointer of the exact place.
-    pub pointer: String,
-    /// What is odd: lower case, no full stop, names in back-ticks.
-    pub message: String,
-    /// What to do.
-    pub help: Option<String>,
+    /// Where it is, and the message.
+    pub error: SchemaError,
 }
 
-/// Finds what is odd in a schema that has no mistakes.
+/// Lints a schema without errors.
 pub fn lint(schema: &Value) -> Vec<Lint> {
     if has_only_types(schema) {
         return Vec::new();
@@ -64,7 +57,7 @@ struct Linter<'v, 'f> {
     draft: Draft,
     place: String,
     schema: &'v Map<String, Value>,
-    /// A validator of each schema in the root, made when one is needed.
+    /// The validators of all subschemas, compiled on first use.
     validators: &'f OnceCell<Option<ValidatorMap>>,
     found: &'f mut Vec<Lint>,
 }
@@ -81,7 +74,7 @@ const LIMIT_PAIRS: &[(&str, &str, bool)] = &[
     ("minProperties", "maxProperties", true),
 ];
 
-/// Formats that are checked.
+/// Formats that are validated.
 const CHECKED_FORMATS: &[&str] = &[
     "date",
     "date-time",
@@ -104,10 +97,10 @@ const CHECKED_FORMATS: &[&str] = &[
     "regex",
 ];
 
-/// Formats that are known to others, and only say something.
+/// Formats that are only annotations.
 const ANNOTATION_FORMATS: &[&str] = &["password", "int32", "int64", "float", "double", "byte", "binary"];
 
-/// Types, and the keywords that concern them alone.
+/// Types, and the keywords that apply only to them.
 const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
     (&["number", "integer"], &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]),
     (&["string"], &["minLength", "maxLength", "pattern", "format"]),
@@ -133,7 +126,8 @@ const TYPE_KEYWORDS: &[(&[&str], &[&str])] = &[
 
 impl Linter<'_, '_> {
     fn push(&mut self, kind: LintKind, tail: &str, message: String, help: Option<String>) {
-        self.found.push(Lint { kind, pointer: format!("{}{tail}", self.place), message, help });
+        let error = SchemaError::new(format!("{}{tail}", self.place), message).optional_help(help);
+        self.found.push(Lint { kind, error });
     }
 
     fn unsatisfiable(&mut self, tail: &str, message: String) {
@@ -146,10 +140,7 @@ impl Linter<'_, '_> {
             let (Some(least), Some(most)) = (number(low), number(high)) else { continue };
             if least > most || (least == most && !may_be_equal) {
                 let (least, most) = (self.shown(low), self.shown(high));
-                self.unsatisfiable(
-                    &format!("/{low}"),
-                    format!("nothing lies between `{low}` {least} and `{high}` {most}"),
-                );
+                self.unsatisfiable(&format!("/{low}"), format!("empty range: `{low}` {least}, `{high}` {most}"));
             }
         }
     }
@@ -162,27 +153,26 @@ impl Linter<'_, '_> {
         let choices = self.schema.get("enum").and_then(Value::as_array);
         for (index, choice) in choices.into_iter().flatten().enumerate() {
             let tail = format!("/enum/{index}");
-            if !has_declared_type(self.schema, choice) {
-                let message = format!("{} is not of the type {}", describe::describe_choice(choice), self.types());
-                self.unsatisfiable(&tail, message);
-            } else if choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice)) {
-                self.push(
-                    LintKind::NoEffect,
-                    &tail,
-                    format!("{} stands twice", describe::describe_choice(choice)),
-                    None,
-                );
+            if self.check_declared_type(&tail, choice)
+                && choices.is_some_and(|list| list.iter().take(index).any(|earlier| earlier == choice))
+            {
+                let message = format!("duplicate value {}", describe::describe_choice(choice));
+                self.push(LintKind::NoEffect, &tail, message, None);
             }
         }
         let Some(constant) = self.schema.get("const") else { return };
-        if !has_declared_type(self.schema, constant) {
-            self.unsatisfiable(
-                "/const",
-                format!("{} is not of the type {}", describe::describe_choice(constant), self.types()),
-            );
-        } else if choices.is_some_and(|list| !list.contains(constant)) {
+        if self.check_declared_type("/const", constant) && choices.is_some_and(|list| !list.contains(constant)) {
             self.unsatisfiable("/const", format!("{} is not one of `enum`", describe::describe_choice(constant)));
         }
+    }
+
+    fn check_declared_type(&mut self, tail: &str, value: &Value) -> bool {
+        let matches = has_declared_type(self.schema, value);
+        if !matches {
+            let message = format!("{} does not match type {}", describe::describe_choice(value), self.types());
+            self.unsatisfiable(tail, message);
+        }
+        matches
     }
 
     fn types(&self) -> String {
@@ -200,7 +190,8 @@ impl Linter<'_, '_> {
             if closed && properties.is_none_or(|properties| !properties.contains_key(name)) {
                 let near = properties.and_then(|all| nearest(name, all.keys().map(String::as_str)));
                 let help = near.map(|near| format!("did you mean `{near}`?"));
-                let message = format!("{} is required and not allowed: it is not declared", describe::quote_name(name));
+                let message =
+                    format!("required property {} is neither declared nor allowed", describe::quote_name(name));
                 self.push(LintKind::Unsatisfiable, &format!("/required/{index}"), message, help);
             }
         }
@@ -212,21 +203,18 @@ impl Linter<'_, '_> {
             let message = match self.schema.get("enum").and_then(Value::as_array) {
                 Some(choices) if !choices.contains(default) => {
                     format!(
-                        "the default {} is not one of {}",
+                        "invalid `default`: {}, expected one of {}",
                         describe::describe_value(default),
                         describe::join_choices(choices)
                     )
                 }
-                _ => format!(
-                    "the default {} does not fit the schema that it stands in",
-                    describe::describe_value(default)
-                ),
+                _ => format!("invalid `default`: {} does not match its schema", describe::describe_value(default)),
             };
             self.unsatisfiable("/default", message);
         }
     }
 
-    /// Whether a value fits this schema. Where that cannot be told from here, it does.
+    /// Whether a value matches this schema; true where that is unknown.
     fn accepts(&self, value: &Value) -> bool {
         if let Some(fits) = is_valid_simple(self.schema, value) {
             return fits;
@@ -234,12 +222,13 @@ impl Linter<'_, '_> {
         let all = self.validators.get_or_init(|| pattern::build_subschema_validators(self.root, self.draft));
         let own = all.as_ref().and_then(|all| all.get(&format!("#{}", self.place)));
         let fits = |validator: &Validator| {
-            meter::run_metered(meter::MAX_CHECKS, &Budget::default(), || validator.is_valid(value)).unwrap_or(true)
+            let limits = meter::Limits { checks: meter::MAX_CHECKS, budget: &Budget::default() };
+            meter::run_metered(limits, || validator.is_valid(value)).unwrap_or(true)
         };
         own.is_none_or(fits)
     }
 
-    /// Keywords for another type than the one declared.
+    /// Keywords of other types than the declared one.
     fn ineffective_keywords(&mut self) {
         let types = check::declared_types(self.schema);
         if types.is_empty() {
@@ -262,7 +251,7 @@ impl Linter<'_, '_> {
             return;
         }
         let help = nearest(name, CHECKED_FORMATS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-        let message = format!("the format {} is not known, and is not checked", describe::quote_name(name));
+        let message = format!("unknown format {} is not checked", describe::quote_name(name));
         self.push(LintKind::NoEffect, "/format", message, help);
     }
 }

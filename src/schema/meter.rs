@@ -1,10 +1,8 @@
-//! A bound on the work of one validation, for schemas that refer to themselves.
+//! Limits the work of one validation, for schemas that refer to themselves.
 //!
-//! Such a schema may try several branches at each level of a value, and each of them several at the next: a value of a
-//! hundred bytes can then take hours, and the errors of all branches more memory than there is. The validator has no
-//! limit of its own, so each of its subschemas gets a keyword of ours that counts, and ends a validation that takes too
-//! much. Patterns charge the budget of the call here too, each text before it is matched.
-//! What is not here: how deep a value may nest (`check`), and what a pattern costs (`cost`).
+//! Such a schema may try several branches at each level of a value: a hundred bytes can take hours, and the errors of all
+//! branches all memory. The validator has no limits, so each subschema gets a keyword that counts, and that ends a
+//! validation over its limit. Patterns charge the budget of the call here too, before each match.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,33 +18,32 @@ use super::keyword;
 /// The keyword that counts.
 const KEYWORD: &str = "x-folio-meter";
 
-/// How many subschemas are held against values to tell whether a value is valid.
+/// How many subschemas are checked to decide whether a value is valid.
 pub(super) const MAX_CHECKS: u32 = 100_000;
-/// How many are held against values to tell what is wrong: each may leave an error behind.
+/// How many are checked to explain an invalid value: each may leave an error.
 pub(super) const MAX_EXPLAIN_CHECKS: u32 = 10_000;
 
-/// How many steps of patterns one validation may take at most without being charged for them: so many take no time that
-/// is felt, and to count them would take as long.
-const USER_DATA_KEYS: usize = 16 << 10;
+/// How many steps of patterns one validation is not charged for: counting them would take as long.
+const FREE_STEPS: usize = 16 << 10;
 
 thread_local! {
-    /// The validation that this thread is at.
-    static UNDER_WAY: RefCell<Option<Validation>> = const { RefCell::new(None) };
+    /// The running validation of this thread.
+    static RUNNING: RefCell<Option<Validation>> = const { RefCell::new(None) };
 }
 
-/// What a validation may still use.
+/// What the running validation may still use.
 struct Validation {
     checks: u32,
     free: usize,
     budget: Budget,
 }
 
-/// Why a validation was ended.
+/// Why a validation ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LimitExceeded {
-    /// It looked at too many subschemas.
+    /// Too many subschemas.
     Checks,
-    /// Its call may do no more.
+    /// The budget of the call.
     Budget(Exhausted),
 }
 
@@ -65,8 +62,8 @@ impl<'i> Keyword<'i> for Meter {
 }
 
 fn consume_check() {
-    let counted = UNDER_WAY.with_borrow_mut(|under_way| {
-        let Some(validation) = under_way else { return true };
+    let counted = RUNNING.with_borrow_mut(|running| {
+        let Some(validation) = running else { return true };
         validation.checks = validation.checks.saturating_sub(1);
         validation.checks > 0
     });
@@ -75,11 +72,11 @@ fn consume_check() {
     }
 }
 
-/// Charges what it costs to match a text, and ends a validation that cannot afford it.
+/// Charges the cost of a match, and ends a validation that exceeds its budget.
 pub(super) fn charge(cost: &Cost, text: &str) {
-    let charged = UNDER_WAY.with_borrow_mut(|under_way| {
-        let Some(validation) = under_way else { return Ok(()) };
-        match validation.free.checked_sub(cost.most(text.len())) {
+    let charged = RUNNING.with_borrow_mut(|running| {
+        let Some(validation) = running else { return Ok(()) };
+        match validation.free.checked_sub(cost.max_steps(text.len())) {
             Some(free) => validation.free = free,
             None => cost.charge(text, &validation.budget)?,
         }
@@ -90,13 +87,13 @@ pub(super) fn charge(cost: &Cost, text: &str) {
     }
 }
 
-/// Ends the validation that is under way: the validator knows no other way to stop.
+/// Ends the running validation, by unwinding: the validator has no other way.
 pub(super) fn end(why: LimitExceeded) -> ! {
-    // No hook runs: this is no panic.
+    // Not a panic: no hook runs.
     resume_unwind(Box::new(why))
 }
 
-/// Has each subschema counted, where the schema may refer to itself.
+/// Adds the counting keyword to each subschema, where the schema may refer to itself.
 pub(super) fn add_meter(schema: &Value, draft: Draft) -> Option<Value> {
     let places: Vec<String> = keyword::subschemas(schema, draft).into_iter().map(|(place, _)| place).collect();
     let refers = |schema: &Value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|key| schema.get(key).is_some());
@@ -113,20 +110,28 @@ pub(super) fn add_meter(schema: &Value, draft: Draft) -> Option<Value> {
     Some(metered)
 }
 
-/// The options with which metered schemas are compiled.
+/// The options to compile metered schemas.
 pub(super) fn with_meter_keyword(options: ValidationOptions<'_>) -> ValidationOptions<'_> {
     options.with_keyword(KEYWORD, |_, _, _| Ok(Box::new(Meter)))
 }
 
-/// Does a validation that may look at so many subschemas, and use what its call may.
+/// What one validation may use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits<'b> {
+    /// How many subschemas it may check.
+    pub checks: u32,
+    pub budget: &'b Budget,
+}
+
+/// Runs a validation within limits.
 ///
 /// # Errors
-/// It took more.
-pub(super) fn run_metered<T>(most: u32, budget: &Budget, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
-    let validation = Validation { checks: most, free: USER_DATA_KEYS, budget: budget.clone() };
-    let outer = UNDER_WAY.replace(Some(validation));
+/// A limit is exceeded.
+pub(super) fn run_metered<T>(limits: Limits<'_>, validate: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
+    let validation = Validation { checks: limits.checks, free: FREE_STEPS, budget: limits.budget.clone() };
+    let outer = RUNNING.replace(Some(validation));
     let done = catch_unwind(AssertUnwindSafe(validate));
-    UNDER_WAY.set(outer);
+    RUNNING.set(outer);
     done.map_err(|payload| match payload.downcast::<LimitExceeded>() {
         Ok(why) => *why,
         Err(payload) => resume_unwind(payload),

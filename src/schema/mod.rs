@@ -1,7 +1,7 @@
-//! JSON Schema: checked as a text of its author, and held against values, with words for people and models.
+//! JSON Schema: compiles schemas with precise errors, validates values and explains violations.
 //!
-//! References reach into the same document and into files of the pack, never the network. Not here: the manifest's
-//! own keys beside a schema (`required: true`, `complete`, `allowDash`), and what a violation becomes for a client.
+//! References point into the same document and into files of the pack, never to the network. What is not here: keys of
+//! the manifest beside a schema (`required: true`, `complete`, `allowDash`), and how clients get violations (server/).
 
 mod branch;
 mod bundle;
@@ -16,45 +16,35 @@ mod lint;
 mod meter;
 mod pattern;
 mod simple;
-mod pointer;
 mod property;
+mod reference;
 mod secret;
 mod describe;
 
 #[cfg(test)]
 mod tests;
 
-pub use bundle::bundle;
-pub use coerce::{Coercion, coerce, fill_defaults};
+pub use coerce::Coercion;
 pub use compile::Schema;
 pub use keyword::unknown_keywords;
 pub use lint::{Lint, LintKind, lint};
-pub use pointer::join as join_pointer;
 
 use serde_json::Value;
 
-/// Finds a document by its URI without fragment: for files of the pack a path relative to the file of the schema,
-/// with `/`, such as `defs/common.json`.
+/// Loads a document by its URI without fragment: for files of the pack a path relative to the file of the schema,
+/// such as `defs/common.json`.
 pub type ReferenceLoader<'a> = dyn Fn(&str) -> Option<Value> + 'a;
 
-/// A mistake in a schema.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct SchemaError {
-    /// The JSON pointer of the exact place in the schema; for a mistake in a file that it refers to, of the `$ref`.
-    pub pointer: String,
-    /// What is wrong: lower case, no full stop, names in back-ticks.
-    pub message: String,
-    /// What to do.
-    pub help: Option<String>,
-}
+/// An error in a schema, at a JSON pointer; for an error in a file that it refers to, at the `$ref`.
+pub type SchemaError = crate::diagnostic::LocatedError<String>;
 
-/// Something about a value that its schema does not allow.
+/// A violation of a schema by a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The JSON pointer of the place in the value; of what is missing, where it should be.
+    /// The JSON pointer into the value; for a missing property, where it should be.
     pub pointer: String,
-    /// The top-level property that it concerns: the name of an argument.
+    /// The top-level property: the name of an argument.
     pub name: Option<String>,
-    /// The whole sentence, with the place and with what is allowed; without secrets and long values.
+    /// The message, with the position and the expectation; without secrets and long values.
     pub message: String,
 }

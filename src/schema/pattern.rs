@@ -1,45 +1,45 @@
-//! Regular expressions in schemas: in linear time where they can be, with a limit where they cannot.
+//! Regular expressions in schemas: linear time where possible, with a limit where not.
 //!
-//! An expression is matched by `regex`, in time linear in the text, and what a text costs is charged before; unless it
-//! needs look-around or back-references. Then it is matched by `fancy-regex`, which gives up after so many steps as the
-//! length of the text allows ([`MAX_BACKTRACKS`]), and the value counts as wrong.
-//! For the names of `patternProperties` the validator has engines of its own: they are charged for before it begins.
+//! `regex` matches in linear time, and its cost is charged before; only expressions with look-around or back-references
+//! use `fancy-regex`, which stops after [`MAX_BACKTRACKS`] steps, and the value is then invalid. The validator matches
+//! the names of `patternProperties` itself: their cost is charged before it runs.
 
 use std::sync::OnceLock;
 
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
 use serde_json::{Map, Value, json};
 
-use crate::budget::{Budget, Exhausted};
+use crate::budget::Exhausted;
 
 use super::cost::Cost;
-use super::meter::{self, LimitExceeded};
-use super::{SchemaError, describe, keyword, pointer};
+use super::meter::{self, LimitExceeded, Limits};
+use super::{SchemaError, describe, keyword};
+use crate::yaml::pointer;
 
-/// How often an expression may backtrack over a text of at most so many bytes: each time it may read all of it again.
+/// How often an expression may backtrack over a text of at most so many bytes: each time it may read it again.
 const MAX_BACKTRACKS: [(usize, usize); 5] =
     [(2 << 10, 100_000), (20 << 10, 10_000), (200 << 10, 1_000), (2 << 20, 100), (usize::MAX, 10)];
-/// How many bytes a name may have that is matched by backtracking.
+/// The longest name, in bytes, that is matched by backtracking.
 const MAX_NAME: usize = 2 << 10;
-/// How large the automata of an expression with look-around may be, in bytes: what a text costs them is not charged.
+/// The largest automata, in bytes, of an expression with look-around, whose cost is not charged.
 const MAX_DELEGATE: usize = 1 << 20;
 
-/// A schema that is ready to be held against values.
+/// A validator, and the patterns of property names.
 pub(super) struct Compiled {
     validator: Validator,
-    /// The expressions for names.
+    /// The patterns of property names.
     names: Vec<Pattern>,
 }
 
 impl Compiled {
-    /// Judges a value with so many looks at subschemas, and with what its call may use.
+    /// Runs `judge` with limits.
     pub(super) fn judge<T>(
         &self,
         value: &Value,
-        (most, budget): (u32, &Budget),
+        limits: Limits<'_>,
         judge: impl FnOnce(&Validator) -> T,
     ) -> Result<T, LimitExceeded> {
-        meter::run_metered(most, budget, || {
+        meter::run_metered(limits, || {
             if !self.names.is_empty() {
                 self.charge_names(value);
             }
@@ -47,7 +47,7 @@ impl Compiled {
         })
     }
 
-    /// Charges for the names in a value, and in all below it.
+    /// Charges for the property names at all levels of a value.
     fn charge_names(&self, value: &Value) {
         let mut ahead = vec![value];
         while let Some(value) = ahead.pop() {
@@ -90,7 +90,7 @@ impl Pattern {
         Some(Pattern { source: source.to_owned(), engine })
     }
 
-    /// Whether it matches a text; `None` where that took too many steps to tell.
+    /// Whether it matches a text; `None` where a limit is exceeded.
     fn matches(&self, text: &str) -> Option<bool> {
         match &self.engine {
             Engine::Linear { regex, .. } => {
@@ -152,14 +152,14 @@ pub(super) fn build_validator(schema: &Value, draft: Draft) -> Result<Compiled, 
     Ok(Compiled { validator, names })
 }
 
-/// The expressions of a schema for names, but for those that no engine takes.
+/// The valid patterns of property names in a schema.
 fn names(root: &Value, draft: Draft) -> Vec<Pattern> {
     let schemas = keyword::subschemas(root, draft);
     let maps = schemas.iter().filter_map(|(_, schema)| schema.get("patternProperties")?.as_object());
     maps.flat_map(Map::keys).filter_map(|name| Pattern::of(name)).collect()
 }
 
-/// Compiles a self-contained schema and each schema in it, by JSON pointers with `#`.
+/// Compiles a self-contained schema and its subschemas, keyed by JSON pointers with `#`.
 pub(super) fn build_subschema_validators(schema: &Value, draft: Draft) -> Option<ValidatorMap> {
     let linear = base_options(draft).with_pattern_options(PatternOptions::regex());
     linear.build_map(schema).or_else(|_| with_look_around(draft).build_map(schema)).ok()
@@ -169,7 +169,7 @@ fn base_options<'i>(draft: Draft) -> ValidationOptions<'i> {
     let base_options = jsonschema::options().with_draft(draft).should_validate_formats(true).offline();
     base_options.with_keyword("pattern", |_, value, _| match value.as_str().and_then(Pattern::of) {
         Some(pattern) => Ok(Box::new(pattern)),
-        None => Err(ValidationError::custom("`pattern` is not a regular expression")),
+        None => Err(ValidationError::custom("invalid regular expression")),
     })
 }
 
@@ -179,12 +179,12 @@ fn with_look_around<'i>(draft: Draft) -> ValidationOptions<'i> {
         .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(limit).size_limit(MAX_DELEGATE))
 }
 
-/// Whether a schema itself holds an expression.
+/// Whether a schema itself has patterns.
 pub(super) fn has_patterns(schema: &Map<String, Value>) -> bool {
     schema.contains_key("pattern") || schema.contains_key("patternProperties")
 }
 
-/// The expressions of a document that no engine takes.
+/// The invalid patterns of a document.
 pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
     let schemas = keyword::subschemas(root, draft);
     let expressions = schemas.iter().flat_map(|(place, schema)| {
@@ -199,17 +199,17 @@ pub(super) fn pattern_errors(root: &Value, draft: Draft) -> Vec<SchemaError> {
 fn pattern_error(pointer: String, text: &str) -> Option<SchemaError> {
     build_validator(&json!({ "pattern": text }), Draft::Draft202012).err()?;
     if is_too_large(text) {
-        let message = format!("{} is too large a regular expression: its counts multiply", describe::quote_name(text));
-        let help = "lower its counts, and say with `maxLength` how long a text may be".to_owned();
-        return Some(SchemaError { pointer, message, help: Some(help) });
+        let message = format!("regular expression {} is too large: its counts multiply", describe::quote_name(text));
+        let help = "lower its counts, and limit the length with `maxLength`";
+        return Some(SchemaError::new(pointer, message).help(help));
     }
     let why = regex::Regex::new(text).err().map(|error| error.to_string());
     let why = why.as_deref().and_then(|error| error.lines().last()?.strip_prefix("error: "));
-    let message = format!("{} is not a regular expression", describe::quote_name(text));
-    Some(SchemaError { pointer, message: why.map_or(message.clone(), |why| format!("{message}: {why}")), help: None })
+    let message = format!("invalid regular expression {}", describe::quote_name(text));
+    Some(SchemaError::new(pointer, why.map_or(message.clone(), |why| format!("{message}: {why}"))))
 }
 
-/// Whether nothing is wrong with an expression but its size.
+/// Whether an expression is valid except for its size.
 fn is_too_large(text: &str) -> bool {
     let Ok(expression) = jsonschema_regex::to_rust_regex(text) else { return false };
     let looking = || match fancy_regex::RegexBuilder::new(&expression).delegate_size_limit(MAX_DELEGATE).build() {

@@ -1,13 +1,10 @@
-//! What a schema says of one of its top-level properties, itself or behind its `$ref`.
+//! Keywords and choices of a top-level property, also behind its `$ref`.
 
 use serde_json::{Map, Value};
 
-use super::secret::resolve_local_ref;
+use super::reference::{MAX_REFERENCE_STEPS, resolve_local_ref};
 
-/// How many references and branches are followed.
-const MAX_REFERENCE_STEPS: usize = 64;
-
-/// What stands under a keyword in a schema, or else in what it refers to, or in what all hold for it.
+/// The value of a keyword in a schema, else behind its `$ref`, else in its `allOf`.
 pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &str) -> Option<&'v Value> {
     let mut ahead = vec![schema];
     for _ in 0..MAX_REFERENCE_STEPS {
@@ -21,7 +18,7 @@ pub(super) fn keyword_value<'v>(root: &'v Value, schema: &'v Value, keyword: &st
     None
 }
 
-/// The values that a schema allows, where it spells them out.
+/// The values that a schema allows, where it lists them.
 pub(super) fn allowed_values<'v>(root: &'v Value, schema: &'v Value) -> Option<Vec<&'v Value>> {
     ChoiceSearch { root, steps: 0 }.find(schema)
 }
@@ -49,12 +46,12 @@ impl<'v> ChoiceSearch<'v> {
         if schema.get("type").is_some_and(|name| name == "boolean") {
             return Some(BOOLEANS.to_vec());
         }
-        let behind = resolve_local_ref(self.root, schema).and_then(|schema| self.find(schema));
-        let either = behind.or_else(|| all_of(schema).find_map(|schema| self.find(schema)));
+        let referenced = resolve_local_ref(self.root, schema).and_then(|schema| self.find(schema));
+        let either = referenced.or_else(|| all_of(schema).find_map(|schema| self.find(schema)));
         either.or_else(|| ["oneOf", "anyOf"].iter().find_map(|key| self.find_in_all(schema.get(*key)?.as_array()?)))
     }
 
-    /// Those of all branches, where each spells them out.
+    /// The values of all branches, where each lists them.
     fn find_in_all(&mut self, branches: &'v [Value]) -> Option<Vec<&'v Value>> {
         let each: Option<Vec<_>> = branches.iter().map(|branch| self.find(branch)).collect();
         each.map(|each| each.concat()).filter(|choices| !choices.is_empty())

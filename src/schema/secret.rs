@@ -1,40 +1,32 @@
-//! Which values of a schema must never be shown.
+//! Finds the values of a schema that must be redacted.
 
 use std::collections::HashSet;
 
 use jsonschema::Draft;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{keyword, pointer};
+use super::keyword;
+use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
+use crate::yaml::pointer;
 
-/// How many references are followed to find out whether a property is secret.
-const MAX_REFERENCE_STEPS: usize = 64;
-
-/// The names of properties that are secret somewhere in a self-contained schema. A name that is secret in one place
-/// is hidden in all: that is the safe side.
+/// The names of properties that are secret somewhere in a self-contained schema. A name that is secret in one place is
+/// redacted everywhere.
 pub(super) fn secret_names(root: &Value, draft: Draft) -> HashSet<String> {
-    let mut names = HashSet::new();
-    for (_, schema) in keyword::subschemas(root, draft) {
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            if contains_secret(root, property) {
-                names.insert(name.clone());
-            }
-        }
-    }
-    names
+    let schemas = keyword::subschemas(root, draft);
+    let properties = schemas.iter().filter_map(|(_, schema)| schema.get("properties")?.as_object()).flatten();
+    properties.filter(|(_, property)| contains_secret(root, property)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether a schema itself says that its value is secret.
-pub(super) fn is_secret(schema: &Value) -> bool {
+/// Whether a schema itself marks its value as secret.
+fn is_secret(schema: &Value) -> bool {
     schema.get("writeOnly") == Some(&Value::Bool(true))
         || schema.get("format").and_then(Value::as_str) == Some("password")
 }
 
-/// Whether one of the schemas on the way to `place` is secret.
-pub(super) fn is_secret_path(root: &Value, place: &str) -> bool {
+/// Whether one of the schemas on the way to `pointer` is secret.
+pub(super) fn is_secret_path(root: &Value, pointer: &str) -> bool {
     let mut current = Some(root);
-    let mut segments = pointer::segments(place);
+    let mut segments = pointer::segments(pointer);
     while let Some(value) = current {
         if is_secret(value) {
             return true;
@@ -44,14 +36,15 @@ pub(super) fn is_secret_path(root: &Value, place: &str) -> bool {
     false
 }
 
-fn child_value<'v>(value: &'v Value, segment: &str) -> Option<&'v Value> {
+/// The item of a list or the field of an object.
+pub(super) fn child_value<'v>(value: &'v Value, segment: &str) -> Option<&'v Value> {
     match value {
         Value::Array(list) => list.get(segment.parse::<usize>().ok()?),
         _ => value.get(segment),
     }
 }
 
-/// Whether a schema, one that it refers to or one that stands in it for the same value or its items is secret.
+/// Whether a schema, or one that it names for the same value or its items, is secret.
 fn contains_secret(root: &Value, schema: &Value) -> bool {
     let mut queue = vec![schema];
     for _ in 0..MAX_REFERENCE_STEPS {
@@ -60,16 +53,8 @@ fn contains_secret(root: &Value, schema: &Value) -> bool {
             return true;
         }
         let Some(map) = schema.as_object() else { continue };
-        queue.extend(resolve_local_ref(root, map));
-        let lists = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| map.get(*key)?.as_array());
-        queue.extend(lists.flatten());
+        queue.extend(in_place_schemas(root, map, &["allOf", "anyOf", "oneOf"]));
         queue.extend(["items", "then", "else", "additionalProperties"].iter().filter_map(|key| map.get(*key)));
     }
     false
-}
-
-/// The schema behind a `$ref` into the same document.
-pub(super) fn resolve_local_ref<'v>(root: &'v Value, schema: &Map<String, Value>) -> Option<&'v Value> {
-    let place = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
-    root.pointer(&pointer::percent_decode_lossy(place))
 }

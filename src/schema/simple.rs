@@ -1,15 +1,14 @@
-//! Plain schemas (a type, choices, limits) held against a value without a compiler: for defaults at load, where
-//! compiling would cost more than everything else about them.
+//! Validates simple schemas without compiling them: for defaults at load, compiling costs more than all other checks.
 
 use serde_json::{Map, Value};
 
 use super::check;
 
-/// How many properties are few enough to be below every limit.
+/// A number of properties below every limit.
 const MAX_SIMPLE_PROPERTIES: usize = 1000;
 
-/// Whether a schema is of an object whose properties say no more than their types and what they are, as most arguments
-/// do: nothing in it can be wrong or odd, so that nothing needs to be looked for.
+/// Whether a schema is an object whose properties have only types and descriptions, as most arguments: it has no errors
+/// or lints.
 pub(super) fn has_only_types(schema: &Value) -> bool {
     let Some(schema) = schema.as_object() else { return false };
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -40,7 +39,7 @@ fn is_type_only(property: &Value) -> bool {
     })
 }
 
-/// Whether a value fits a schema; `None` where the schema is not plain enough to tell.
+/// Whether a value matches a schema; `None` where the schema is not simple.
 pub(super) fn is_valid_simple(schema: &Map<String, Value>, value: &Value) -> Option<bool> {
     let mut fits = true;
     for (keyword, limit) in schema {
@@ -49,7 +48,7 @@ pub(super) fn is_valid_simple(schema: &Map<String, Value>, value: &Value) -> Opt
     Some(fits)
 }
 
-/// Whether a value is of one of the types that a schema declares; of any, where it declares none.
+/// Whether a value has a declared type of a schema, or the schema declares none.
 pub(super) fn has_declared_type(schema: &Map<String, Value>, value: &Value) -> bool {
     let types = check::declared_types(schema);
     types.is_empty() || types.iter().any(|name| is_json_type(name, value))
@@ -76,7 +75,7 @@ fn keyword_holds(keyword: &str, limit: &Value, value: &Value) -> Option<bool> {
     })
 }
 
-/// Both as floats, where that loses nothing worth speaking of.
+/// Both as floats, where that is exact enough.
 fn as_small_floats(limit: &Value, value: &Value) -> Option<(f64, f64)> {
     let both = (limit.as_f64()?, value.as_f64()?);
     (both.0.abs() < 1e15 && both.1.abs() < 1e15).then_some(both)

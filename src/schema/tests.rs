@@ -4,14 +4,22 @@ use serde_json::{Map, Value, json};
 
 use crate::budget::Budget;
 
-use super::{
-    Coercion, LintKind, Schema, SchemaError, Violation, bundle, coerce, fill_defaults, lint, simple, unknown_keywords,
-};
+use super::bundle::build_bundle;
+use super::coerce::fill_defaults;
+use super::{Coercion, LintKind, ReferenceLoader, Schema, SchemaError, Violation, lint, simple, unknown_keywords};
 
 mod patterns;
 mod properties;
 mod references;
 mod values;
+
+fn bundle(schema: &Value, refs: &ReferenceLoader<'_>) -> Result<Value, Vec<SchemaError>> {
+    build_bundle(schema, refs).map(|bundled| bundled.json)
+}
+
+fn coerce(schema: &Value, text: &str) -> Coercion {
+    super::coerce::coerce(schema, schema, text)
+}
 
 fn compiled(schema: Value) -> Schema {
     Schema::compile(schema, &|_| None).unwrap()
@@ -24,7 +32,7 @@ impl Schema {
     }
 }
 
-fn faults(schema: Value) -> Vec<SchemaError> {
+fn errors(schema: Value) -> Vec<SchemaError> {
     Schema::compile(schema, &|_| None).unwrap_err()
 }
 
@@ -37,13 +45,13 @@ fn property(schema: Value, value: Value) -> String {
     messages(schema, json!({ "x": value })).join(" | ")
 }
 
-fn pairs(faults: &[SchemaError]) -> Vec<(&str, &str)> {
-    faults.iter().map(|fault| (fault.pointer.as_str(), fault.message.as_str())).collect()
+fn pairs(errors: &[SchemaError]) -> Vec<(&str, &str)> {
+    errors.iter().map(|error| (error.at.as_str(), error.message.as_str())).collect()
 }
 
 #[test]
 fn all_schema_errors_are_found_with_pointers() {
-    let found = faults(json!({
+    let found = errors(json!({
         "type": "object",
         "properties": {
             "a": { "type": "strng" },
@@ -59,25 +67,25 @@ fn all_schema_errors_are_found_with_pointers() {
     assert_eq!(
         pairs(&found),
         [
-            ("/required/1", "\"a\" stands twice"),
-            ("/required/2", "a name is a text, not 1"),
+            ("/required/1", "duplicate value \"a\""),
+            ("/required/2", "invalid name: 1, expected a string"),
             (
                 "/properties/a/type",
-                "`strng` is not a type; the types are array, boolean, integer, null, number, object, string"
+                "unknown type `strng`, expected one of `array`, `boolean`, `integer`, `null`, `number`, `object`, `string`"
             ),
-            ("/properties/b/minLength", "`minLength` takes a whole number of 0 or more, not -1"),
-            ("/properties/c/required", "`required` takes a list of names, not \"x\""),
-            ("/properties/c/enum", "an empty `enum` allows no value at all"),
-            ("/properties/d", "a schema is an object, or true or false, not 3"),
-            ("/properties/f/type/1", "\"string\" stands twice"),
-            ("/properties/f/type/2", "null is not the name of a type"),
+            ("/properties/b/minLength", "invalid `minLength`: -1, expected a non-negative integer"),
+            ("/properties/c/required", "invalid `required`: \"x\", expected a list of names"),
+            ("/properties/c/enum", "empty `enum` allows no value"),
+            ("/properties/d", "invalid schema: 3, expected an object or a boolean"),
+            ("/properties/f/type/1", "duplicate value \"string\""),
+            ("/properties/f/type/2", "invalid type: null"),
             (
                 "/properties/f/type/3",
-                "`strin` is not a type; the types are array, boolean, integer, null, number, object, string"
+                "unknown type `strin`, expected one of `array`, `boolean`, `integer`, `null`, `number`, `object`, `string`"
             ),
-            ("/properties/a~1b~0/uniqueItems", "`uniqueItems` takes true or false, not \"yes\""),
-            ("/properties/e/items/anyOf/0/multipleOf", "`multipleOf` takes a number greater than 0, not 0"),
-            ("/properties/b/pattern", "`(` is not a regular expression: unclosed group"),
+            ("/properties/a~1b~0/uniqueItems", "invalid `uniqueItems`: \"yes\", expected true or false"),
+            ("/properties/e/items/anyOf/0/multipleOf", "invalid `multipleOf`: 0, expected a number greater than 0"),
+            ("/properties/b/pattern", "invalid regular expression `(`: unclosed group"),
         ]
     );
     assert_eq!(found[2].help.as_deref(), Some("did you mean `string`?"));
@@ -85,14 +93,14 @@ fn all_schema_errors_are_found_with_pointers() {
 
 #[test]
 fn invalid_pattern_alone_is_found() {
-    let found = faults(json!({ "patternProperties": { "[": {} }, "properties": { "x": { "pattern": "a{2,1}" } } }));
-    let places: Vec<&str> = found.iter().map(|fault| fault.pointer.as_str()).collect();
+    let found = errors(json!({ "patternProperties": { "[": {} }, "properties": { "x": { "pattern": "a{2,1}" } } }));
+    let places: Vec<&str> = found.iter().map(|error| error.at.as_str()).collect();
     assert_eq!(places, ["/patternProperties/[", "/properties/x/pattern"]);
 }
 
 #[test]
 fn type_names_of_other_languages_are_suggested() {
-    let help = |name: &str| faults(json!({ "type": name }))[0].help.clone().unwrap();
+    let help = |name: &str| errors(json!({ "type": name }))[0].help.clone().unwrap();
     assert_eq!(help("int"), "did you mean `integer`?");
     assert_eq!(help("Bool"), "did you mean `boolean`?");
     assert_eq!(help("list"), "did you mean `array`?");
@@ -105,12 +113,12 @@ fn known_drafts_are_supported() {
     let four = json!({ "$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": true });
     assert!(!compiled(four).check_within_limit(&json!(3)));
     assert_eq!(
-        pairs(&faults(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
-        [("/$schema", "the draft `https://example.com/mine` is not supported")]
+        pairs(&errors(json!({ "$schema": "https://example.com/mine", "type": "string" }))),
+        [("/$schema", "unsupported `$schema` `https://example.com/mine`")]
     );
     assert_eq!(
-        pairs(&faults(json!({ "items": [{ "type": "string" }] }))),
-        [("/items", "`items` takes one schema, not an array of 1 item")]
+        pairs(&errors(json!({ "items": [{ "type": "string" }] }))),
+        [("/items", "invalid `items`: an array of 1 item, expected one schema")]
     );
 }
 
@@ -118,10 +126,10 @@ fn known_drafts_are_supported() {
 fn too_deep_or_large_schema_is_refused() {
     let nest = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "items": inner }));
     assert!(compiled(nest(64)).check_within_limit(&json!([])));
-    assert!(faults(nest(65))[0].message.contains("deeper than 64"));
-    assert!(faults(nest(1_000))[0].message.contains("deeper than 64"));
+    assert!(errors(nest(65))[0].message.contains("exceeds 64 levels"));
+    assert!(errors(nest(1_000))[0].message.contains("exceeds 64 levels"));
     let many: Map<String, Value> = (0..10_001).map(|index| (index.to_string(), json!({}))).collect();
-    assert!(faults(json!({ "properties": many }))[0].message.contains("more than 10000"));
+    assert!(errors(json!({ "properties": many }))[0].message.contains("more than 10000"));
 }
 
 #[test]
@@ -162,36 +170,36 @@ fn lint_finds_unsatisfiable_schemas() {
         "$defs": { "n": { "type": "integer" } },
     }));
     let short: Vec<(LintKind, &str, &str)> =
-        found.iter().map(|lint| (lint.kind, lint.pointer.as_str(), lint.message.as_str())).collect();
+        found.iter().map(|lint| (lint.kind, lint.error.at.as_str(), lint.error.message.as_str())).collect();
     use LintKind::{NoEffect, Unsatisfiable};
     assert_eq!(
         short,
         [
-            (Unsatisfiable, "/required/0", "`colour` is required and not allowed: it is not declared"),
-            (Unsatisfiable, "/properties/color/minimum", "nothing lies between `minimum` 3 and `maximum` 1"),
+            (Unsatisfiable, "/required/0", "required property `colour` is neither declared nor allowed"),
+            (Unsatisfiable, "/properties/color/minimum", "empty range: `minimum` 3, `maximum` 1"),
+            (Unsatisfiable, "/properties/b/exclusiveMinimum", "empty range: `exclusiveMinimum` 1, `maximum` 1"),
+            (Unsatisfiable, "/properties/c/minLength", "empty range: `minLength` 3, `maxLength` 2"),
             (
                 Unsatisfiable,
-                "/properties/b/exclusiveMinimum",
-                "nothing lies between `exclusiveMinimum` 1 and `maximum` 1"
+                "/properties/d/default",
+                "invalid `default`: \"medium\", expected one of \"low\", \"high\""
             ),
-            (Unsatisfiable, "/properties/c/minLength", "nothing lies between `minLength` 3 and `maxLength` 2"),
-            (Unsatisfiable, "/properties/d/default", "the default \"medium\" is not one of \"low\", \"high\""),
-            (Unsatisfiable, "/properties/e/enum/1", "1 is not of the type `string`"),
-            (NoEffect, "/properties/e/enum/2", "\"a\" stands twice"),
-            (Unsatisfiable, "/properties/f/default", "the default \"soon\" does not fit the schema that it stands in"),
+            (Unsatisfiable, "/properties/e/enum/1", "1 does not match type `string`"),
+            (NoEffect, "/properties/e/enum/2", "duplicate value \"a\""),
+            (Unsatisfiable, "/properties/f/default", "invalid `default`: \"soon\" does not match its schema"),
             (NoEffect, "/properties/g/minLength", "`minLength` has no effect on the type `integer`"),
             (
                 Unsatisfiable,
                 "/properties/h/default",
-                "the default an array of 2 items does not fit the schema that it stands in"
+                "invalid `default`: an array of 2 items does not match its schema"
             ),
             (Unsatisfiable, "/properties/i/const", "2 is not one of `enum`"),
-            (NoEffect, "/properties/j/format", "the format `emial` is not known, and is not checked"),
-            (Unsatisfiable, "/properties/k/default", "the default null does not fit the schema that it stands in"),
+            (NoEffect, "/properties/j/format", "unknown format `emial` is not checked"),
+            (Unsatisfiable, "/properties/k/default", "invalid `default`: null does not match its schema"),
         ]
     );
-    assert_eq!(found[0].help.as_deref(), Some("did you mean `color`?"));
-    assert_eq!(found[11].help.as_deref(), Some("did you mean `email`?"));
+    assert_eq!(found[0].error.help.as_deref(), Some("did you mean `color`?"));
+    assert_eq!(found[11].error.help.as_deref(), Some("did you mean `email`?"));
 }
 
 #[test]
@@ -225,12 +233,12 @@ fn unknown_keywords_get_suggestions() {
         &["complete"],
     );
     let short: Vec<(&str, &str)> =
-        found.iter().map(|fault| (fault.pointer.as_str(), fault.help.as_deref().unwrap_or(""))).collect();
+        found.iter().map(|error| (error.at.as_str(), error.help.as_deref().unwrap_or(""))).collect();
     assert_eq!(
         short,
         [
             ("/descripton", "did you mean `description`?"),
-            ("/additionalItems", "`items` holds for what follows `prefixItems`"),
+            ("/additionalItems", "write `items`, which applies after `prefixItems`"),
             ("/properties/type/nullable", "write the type as a list: `type: [string, \"null\"]`"),
             ("/properties/complete/complete", ""),
             ("/properties/complete/minimun", "did you mean `minimum`?"),

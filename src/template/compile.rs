@@ -1,4 +1,4 @@
-//! One template: from text to something that can be filled.
+//! Compiles templates and renders them.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
 use super::error::{Altered, TemplateError, TemplateSpan};
+use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
@@ -17,10 +18,10 @@ use super::shape::ScopeShape;
 use super::slot::{ParsedTemplate, RenderedText, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
 use super::term::{Term, plain_path};
-use super::{encode, limit::MAX_OUTPUT};
 use crate::budget::memory_size;
+use crate::uri::percent_encode;
 
-/// A text with holes, checked, for one kind of place.
+/// A checked template for one kind of slot.
 #[derive(Debug)]
 pub struct Template<S: Slot> {
     source: String,
@@ -32,7 +33,7 @@ pub struct Template<S: Slot> {
     slot: PhantomData<S>,
 }
 
-/// A part of a template that is nothing but text and plain variables.
+/// A part of a template of text and plain variables only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplatePart<'t> {
     /// Text.
@@ -41,12 +42,12 @@ pub enum TemplatePart<'t> {
     Variable(&'t [String]),
 }
 
-/// How a template is filled.
+/// A template that is ready to render.
 #[derive(Debug)]
 enum CompiledBody {
-    /// Text, plain variables and plain helpers, by ourselves.
+    /// Text, plain variables and plain helpers, without Handlebars.
     Pieces(Vec<TemplatePiece>),
-    /// Anything, by Handlebars.
+    /// Any template, by Handlebars.
     Handlebars(Box<HandlebarsBody>),
 }
 
@@ -54,9 +55,9 @@ enum CompiledBody {
 struct HandlebarsBody {
     engine: Arc<Engine>,
     tree: handlebars::Template,
-    /// The smallest set of paths under which lies everything that is read.
+    /// The shortest paths that cover everything that is read.
     required_paths: Vec<Vec<String>>,
-    /// The label of the only expression, where there is nothing else.
+    /// The label, where the template is exactly one expression.
     sole_label: Option<String>,
 }
 
@@ -67,96 +68,89 @@ enum TemplatePiece {
 }
 
 impl<S: Slot> Template<S> {
-    /// Reads and checks a text against what will be in scope.
+    /// Parses a text and checks it against the names in scope.
     ///
     /// # Errors
-    /// Every fault there is, in the order of the text.
+    /// All errors, in the order of the text.
     pub fn compile(engine: &Arc<Engine>, text: &str, names: &ScopeShape) -> Result<Template<S>, Vec<TemplateError>> {
-        Template::compile_with(engine, text, (names, true))
+        Template::compile_with(engine, text, names, true)
     }
 
-    /// As `compile`; `simple: false` leaves even the simplest template to Handlebars.
+    /// [`Template::compile`]; without `simple`, always for Handlebars.
     pub(super) fn compile_with(
         engine: &Arc<Engine>,
         text: &str,
-        (names, simple): (&ScopeShape, bool),
+        names: &ScopeShape,
+        simple: bool,
     ) -> Result<Template<S>, Vec<TemplateError>> {
-        let (nodes, mut faults) = parse(text);
+        let (nodes, mut errors) = parse(text);
         let rules = Rules {
             rejects_nul: S::MODE != PrintMode::Plain,
             encoded: S::MODE == PrintMode::Encoded,
             any_scope: false,
         };
         let mut checked = check(text, &nodes, names, (&engine.partials, rules));
-        faults.append(&mut checked.errors);
-        let sole = single_interpolation(&nodes).and_then(|hole| match &hole.expression {
+        errors.append(&mut checked.errors);
+        let sole = single_interpolation(&nodes).and_then(|interpolation| match &interpolation.expression {
             Expression::Path(path) => plain_path(path, &checked),
             _ => None,
         });
-        let written = ParsedTemplate { text, nodes: &nodes, variable: sole.as_deref() };
-        let (known, base) = S::analyze(&written, &mut faults);
-        if !faults.is_empty() {
-            return Err(sort_errors(faults));
+        let template = ParsedTemplate { text, nodes: &nodes, variable: sole.as_deref() };
+        let (analysis, base) = S::analyze(&template, &mut errors);
+        if !errors.is_empty() {
+            return Err(sort_errors(errors));
         }
         let base = base.map(|span: Range<usize>| span.start);
-        let pieces = if simple { pieces(text, &nodes, (&checked, base)) } else { None };
+        let pieces = simple.then(|| pieces(&template, &checked, base)).flatten();
         let body = match pieces {
             Some(pieces) => CompiledBody::Pieces(pieces),
             None => CompiledBody::Handlebars(Box::new(
-                handlebars_body(engine, &written, (&checked, base)).map_err(|fault| vec![*fault])?,
+                handlebars_body(engine, &template, &checked, base).map_err(|error| vec![*error])?,
             )),
         };
         let reads = checked.read_paths.into_iter().collect();
         let altered = checked.altered;
-        Ok(Template {
-            source: text.to_owned(),
-            body,
-            reads,
-            altered,
-            single_path: sole,
-            analysis: known,
-            slot: PhantomData,
-        })
+        Ok(Template { source: text.to_owned(), body, reads, altered, single_path: sole, analysis, slot: PhantomData })
     }
 
-    /// Fills the template.
+    /// Renders the template.
     ///
     /// # Errors
-    /// A [`RenderError`] where a limit is passed, or where the place refuses a value.
+    /// A limit is exceeded, or the slot rejects a value.
     pub fn render(&self, scope: &Scope) -> Result<S::Output, RenderError> {
-        let level = scope.budget().memory_mark();
-        let (made, size) = scope.budget().run_repeatable(|| self.render_once(scope))??;
-        scope.budget().release_to(level, size);
-        Ok(made)
+        let mark = scope.budget().memory_mark();
+        let (output, size) = scope.budget().run_repeatable(|| self.render_once(scope))??;
+        scope.budget().release_to(mark, size);
+        Ok(output)
     }
 
-    /// Fills the template. Gives the outcome, and how much it holds.
+    /// Renders the template, and returns the output and its size.
     fn render_once(&self, scope: &Scope) -> Result<(S::Output, usize), RenderError> {
-        if let Some(made) = self.render_value(scope)? {
-            return Ok(made);
+        if let Some(output) = self.render_value(scope)? {
+            return Ok(output);
         }
-        let filled = match &self.body {
+        let rendered = match &self.body {
             CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
             CompiledBody::Handlebars(tree) => {
                 let text = tree.render_job(S::MODE, scope).text(scope.pick(&tree.required_paths)?)?;
                 if S::MODE == PrintMode::Plain { RenderedText::without_values(text) } else { split_marks(&text) }
             }
         };
-        let size = filled.text.len();
-        S::output_from_text(filled, &self.analysis).map(|made| (made, size))
+        let size = rendered.text.len();
+        S::output_from_text(rendered, &self.analysis).map(|output| (output, size))
     }
 
-    /// The outcome that is made of a value rather than of its text, and how much it holds.
+    /// The output from a value and not from its text, and its size.
     fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
         let Some(label) = self.single_label().filter(|_| S::TYPED) else { return Ok(None) };
         let value = self.value(scope)?;
         let size = if S::KEEPS_VALUE { memory_size(&value) } else { 0 };
         scope.budget().charge_memory(size)?;
-        let made = S::output_from_value(&value, label, &self.analysis).transpose()?;
-        Ok(made.map(|made| (made, size)))
+        let output = S::output_from_value(&value, label, &self.analysis).transpose()?;
+        Ok(output.map(|output| (output, size)))
     }
 
-    /// What messages call the expression that the whole template is.
+    /// The label, where the template is exactly one expression.
     fn single_label(&self) -> Option<&str> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
@@ -179,14 +173,14 @@ impl<S: Slot> Template<S> {
         }
     }
 
-    /// The paths that it reads: `["env", "TOKEN"]`, `["steps", "a", "json"]`; as written, so an argument read by
-    /// its bare name is `["diff"]`, else `["arguments", "diff"]`. A path ends where a list is gone into, and
-    /// where an object is read as a whole or by a computed name. What partials read is among them.
+    /// The paths that it reads, its partials included: `["env", "TOKEN"]`, `["steps", "a", "json"]`. They are as written:
+    /// an argument is `["diff"]` or `["arguments", "diff"]`. A path ends at a list, and at an object that is read as a
+    /// whole or by a computed name.
     pub fn read_paths(&self) -> &[Vec<String>] {
         &self.reads
     }
 
-    /// The values that cannot be recognised in what it makes of them.
+    /// The values that cannot be redacted in its output.
     pub fn altered(&self) -> &[Altered] {
         &self.altered
     }
@@ -196,7 +190,7 @@ impl<S: Slot> Template<S> {
         self.single_path.as_deref()
     }
 
-    /// The text, when there is no hole in it.
+    /// The text, where it has no interpolation.
     pub fn literal(&self) -> Option<&str> {
         match &self.body {
             CompiledBody::Pieces(pieces) => match pieces.as_slice() {
@@ -208,7 +202,7 @@ impl<S: Slot> Template<S> {
         }
     }
 
-    /// Its parts in order, where it is nothing but text and plain variables.
+    /// Its parts in order, where it has only text and plain variables.
     pub fn parts(&self) -> Option<Vec<TemplatePart<'_>>> {
         let CompiledBody::Pieces(pieces) = &self.body else { return None };
         let parts = pieces.iter().map(|piece| match piece {
@@ -219,7 +213,7 @@ impl<S: Slot> Template<S> {
         parts.collect()
     }
 
-    /// The text that it was made from.
+    /// Its source text.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -229,45 +223,46 @@ impl<S: Slot> Template<S> {
     }
 }
 
-fn sort_errors(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
-    faults.sort_by_key(|fault| match &fault.span {
+fn sort_errors(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
+    errors.sort_by_key(|error| match &error.span {
         TemplateSpan::Template(range) => (range.start, range.end, None),
         TemplateSpan::Partial { name, range, used_at } => {
             (used_at.start, used_at.end, Some((name.clone(), range.start)))
         }
     });
-    faults.dedup();
-    faults
+    errors.dedup();
+    errors
 }
 
 fn handlebars_body(
     engine: &Arc<Engine>,
-    written: &ParsedTemplate<'_>,
-    found: (&TemplateCheck, Option<usize>),
+    template: &ParsedTemplate<'_>,
+    checked: &TemplateCheck,
+    base: Option<usize>,
 ) -> Result<HandlebarsBody, Box<TemplateError>> {
-    let (checked, base) = found;
-    let marks = LowerContext {
+    let context = LowerContext {
         partial: false,
         lenient: checked.lenient_paths.clone(),
         this: checked.outer_this_paths.clone(),
         now: checked.now_helpers.clone(),
         raw_interpolation: base,
     };
-    let tree = lower(written.text, written.nodes, &marks)?;
-    let only = written.single_interpolation().map(|hole| label(written.text, &hole.expression));
-    Ok(HandlebarsBody { engine: Arc::clone(engine), tree, required_paths: minimal_paths(checked), sole_label: only })
+    let tree = lower(template.text, template.nodes, &context)?;
+    let sole_label =
+        template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
+    Ok(HandlebarsBody { engine: Arc::clone(engine), tree, required_paths: minimal_paths(checked), sole_label })
 }
 
-/// The paths that no other path leads to.
+/// The paths that are not below another path.
 fn minimal_paths(checked: &TemplateCheck) -> Vec<Vec<String>> {
-    let mut needs: Vec<Vec<String>> = Vec::new();
-    // In the order of the set a path comes right before those that it leads to.
+    let mut paths: Vec<Vec<String>> = Vec::new();
+    // The set is sorted: a path is right before those below it.
     for path in checked.required_paths.iter().filter(|path| !path.is_empty()) {
-        if !needs.last().is_some_and(|last| path.starts_with(last)) {
-            needs.push(path.clone());
+        if !paths.last().is_some_and(|last| path.starts_with(last)) {
+            paths.push(path.clone());
         }
     }
-    needs
+    paths
 }
 
 impl HandlebarsBody {
@@ -282,37 +277,40 @@ impl HandlebarsBody {
     }
 }
 
-/// The template as text, plain variables and plain helpers, if it is nothing more.
-fn pieces(source: &str, nodes: &[TemplateNode], found: (&TemplateCheck, Option<usize>)) -> Option<Vec<TemplatePiece>> {
-    let comments = source.contains("{{!");
-    if comments {
+/// The pieces of a template of text, plain variables and plain helpers only.
+fn pieces(template: &ParsedTemplate<'_>, checked: &TemplateCheck, base: Option<usize>) -> Option<Vec<TemplatePiece>> {
+    let source = template.text;
+    if source.contains("{{!") {
         return None;
     }
     let piece = |node: &TemplateNode| match node {
         TemplateNode::Text(text) => Some(TemplatePiece::Text(unescape(source, text))),
-        TemplateNode::Interpolation(hole) if !hole.trims => piece(source, hole, found),
+        TemplateNode::Interpolation(interpolation) if !interpolation.trims => {
+            piece(source, interpolation, checked, base)
+        }
         _ => None,
     };
-    nodes.iter().map(piece).collect()
+    template.nodes.iter().map(piece).collect()
 }
 
 fn piece(
     source: &str,
-    hole: &Interpolation,
-    (checked, base): (&TemplateCheck, Option<usize>),
+    interpolation: &Interpolation,
+    checked: &TemplateCheck,
+    base: Option<usize>,
 ) -> Option<TemplatePiece> {
-    let encodes_itself = match &hole.expression {
+    let encodes_itself = match &interpolation.expression {
         Expression::Path(_) => false,
         // Handlebars has no `{{&helper …}}`.
-        Expression::Call(call) if !hole.raw => call.helper.text == "path",
+        Expression::Call(call) if !interpolation.raw => call.helper.text == "path",
         _ => return None,
     };
-    let term = Term::compile(source, &hole.expression, checked)?;
-    let keeps = encodes_itself || base == Some(hole.span.start);
-    Some(TemplatePiece::Interpolation { term, label: label(source, &hole.expression), keeps })
+    let term = Term::compile(source, &interpolation.expression, checked)?;
+    let keeps = encodes_itself || base == Some(interpolation.span.start);
+    Some(TemplatePiece::Interpolation { term, label: label(source, &interpolation.expression), keeps })
 }
 
-/// Text without the backslashes that only keep tags from being tags.
+/// Text without the backslashes that escape tags.
 fn unescape(source: &str, text: &TextNode) -> String {
     let mut out = String::with_capacity(text.span.len());
     let mut from = text.span.start;
@@ -324,61 +322,61 @@ fn unescape(source: &str, text: &TextNode) -> String {
     out
 }
 
-/// What a hole costs beside its value.
+/// The cost of an interpolation without its value.
 const INTERPOLATION_OVERHEAD_BYTES: usize = 16;
 
 fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Result<RenderedText, RenderError> {
-    let mut filled = RenderedText::default();
+    let mut rendered = RenderedText::default();
     for piece in pieces {
         match piece {
             TemplatePiece::Text(text) => {
                 scope.budget().charge_memory(text.len())?;
-                filled.text.push_str(text);
+                rendered.text.push_str(text);
             }
             TemplatePiece::Interpolation { term, label, keeps } => {
                 let value = term.value(scope)?;
-                // A text is added; what is none is written out first.
+                // A string is appended; other values are serialized first.
                 scope.budget().charge_memory(
                     value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
                 )?;
                 let value = value_to_text(&value);
-                let start = filled.text.len();
+                let start = rendered.text.len();
                 match mode {
-                    PrintMode::Encoded if !keeps => filled.text.push_str(&encode::encode(&value)),
+                    PrintMode::Encoded if !keeps => rendered.text.push_str(&percent_encode(&value)),
                     PrintMode::Marked if value.contains(MARK) => {
-                        let reason = "holds a NUL character";
+                        let reason = "contains a NUL character";
                         return Err(RenderError::Refused { variable: label.clone(), reason });
                     }
-                    _ => filled.text.push_str(&value),
+                    _ => rendered.text.push_str(&value),
                 }
-                filled.value_spans.push((start..filled.text.len(), label.clone()));
+                rendered.value_spans.push((start..rendered.text.len(), label.clone()));
             }
         }
-        if filled.text.len() > MAX_OUTPUT {
+        if rendered.text.len() > MAX_OUTPUT {
             return Err(RenderError::TooLarge { limit: MAX_OUTPUT });
         }
     }
-    Ok(filled)
+    Ok(rendered)
 }
 
-/// Takes the marks out of what was rendered, and notes what stood between them.
+/// Removes the marks from a rendered text, and returns the spans between them.
 fn split_marks(marked: &str) -> RenderedText {
-    let mut filled = RenderedText::default();
+    let mut rendered = RenderedText::default();
     let mut parts = marked.split(MARK);
-    filled.text.push_str(parts.next().unwrap_or_default());
+    rendered.text.push_str(parts.next().unwrap_or_default());
     while let (Some(label), Some(value), Some(text)) = (parts.next(), parts.next(), parts.next()) {
-        let start = filled.text.len();
-        filled.text.push_str(value);
-        filled.value_spans.push((start..filled.text.len(), label.to_owned()));
-        filled.text.push_str(text);
+        let start = rendered.text.len();
+        rendered.text.push_str(value);
+        rendered.value_spans.push((start..rendered.text.len(), label.to_owned()));
+        rendered.text.push_str(text);
     }
-    filled
+    rendered
 }
 
-/// The only hole of a template that is nothing else.
+/// The interpolation, where the template is exactly one.
 pub(super) fn single_interpolation(nodes: &[TemplateNode]) -> Option<&Interpolation> {
     match nodes {
-        [TemplateNode::Interpolation(hole)] => Some(hole),
+        [TemplateNode::Interpolation(interpolation)] => Some(interpolation),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What all templates of a pack share: its partials, and the helpers.
+//! The partials and helpers that the templates of a pack share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,10 +12,10 @@ use super::partial::{Partial, Partials};
 use super::shape::ScopeShape;
 use super::syntax::parse;
 
-/// The partials of one pack, ready to be used by its templates.
+/// The partials of one pack.
 pub struct Engine {
     pub(super) partials: Partials,
-    /// Made when the first template needs it; most need only what folio fills by itself.
+    /// Created on first use: most templates render without Handlebars.
     registry: OnceLock<Handlebars<'static>>,
 }
 
@@ -26,75 +26,74 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Reads partials by name and text. Each fault is placed in its partial; a faulty partial is left out, but is
-    /// known: templates that use it are not blamed. What a partial's variables mean is checked for each template
-    /// that uses it.
+    /// Parses partials by name and text. A partial with errors is known, so that templates that use it have no error. The
+    /// variables of a partial are checked in each template that uses it.
     pub fn new(partials: impl IntoIterator<Item = (String, String)>) -> (Arc<Engine>, Vec<TemplateError>) {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut known = Partials::default();
         for (name, text) in partials {
             let (nodes, wrong) = parse(&text);
-            let faulty = !wrong.is_empty();
-            faults.extend(wrong.into_iter().map(|fault| fault.in_partial(&name)));
-            known.by_name.insert(name, Partial { text, nodes, has_errors: faulty });
+            let has_errors = !wrong.is_empty();
+            errors.extend(wrong.into_iter().map(|error| error.in_partial(&name)));
+            known.by_name.insert(name, Partial { text, nodes, has_errors });
         }
         let mut engine = Engine { partials: known, registry: OnceLock::new() };
-        engine.check(&mut faults);
-        engine.register(&mut faults);
-        (Arc::new(engine), faults)
+        engine.check(&mut errors);
+        engine.register(&mut errors);
+        (Arc::new(engine), errors)
     }
 
-    /// Finds what is wrong with partials whoever uses them, above all circles.
-    fn check(&mut self, faults: &mut Vec<TemplateError>) {
+    /// Finds the errors of partials that do not depend on the template, such as cycles.
+    fn check(&mut self, errors: &mut Vec<TemplateError>) {
         let rules = Rules { any_scope: true, ..Rules::default() };
         let names = ScopeShape::new();
         let mut wrong = Vec::new();
         for (name, partial) in &self.partials.by_name {
             let checked = check(&partial.text, &partial.nodes, &names, (&self.partials, rules));
-            wrong.extend(checked.errors.into_iter().map(|fault| fault.in_partial(name)));
+            wrong.extend(checked.errors.into_iter().map(|error| error.in_partial(name)));
         }
-        for mut fault in wrong {
-            let super::error::TemplateSpan::Partial { name, used_at, .. } = &mut fault.span else { continue };
+        for mut error in wrong {
+            let super::error::TemplateSpan::Partial { name, used_at, .. } = &mut error.span else { continue };
             *used_at = 0..0;
             if let Some(partial) = self.partials.by_name.get_mut(name) {
                 partial.has_errors = true;
             }
-            if !faults.contains(&fault) {
-                faults.push(fault);
+            if !errors.contains(&error) {
+                errors.push(error);
             }
         }
     }
 
-    fn register(&mut self, faults: &mut Vec<TemplateError>) {
-        let marks = LowerContext { partial: true, ..LowerContext::default() };
+    fn register(&mut self, errors: &mut Vec<TemplateError>) {
+        let context = LowerContext { partial: true, ..LowerContext::default() };
         let mut registry = None;
         for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.has_errors) {
-            match lower(&partial.text, &partial.nodes, &marks) {
+            match lower(&partial.text, &partial.nodes, &context) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
                     registry.get_or_insert_with(base_registry).register_template(name, tree);
                 }
-                Err(fault) => {
+                Err(error) => {
                     partial.has_errors = true;
-                    faults.push(fault.in_partial(name));
+                    errors.push(error.in_partial(name));
                 }
             }
         }
         self.registry = registry.map(OnceLock::from).unwrap_or_default();
     }
 
-    /// The helpers, and the partials that have no faults.
+    /// The helpers, and the partials without errors.
     pub(super) fn registry(&self) -> &Handlebars<'static> {
         self.registry.get_or_init(base_registry)
     }
 
-    /// The names of all partials, the faulty ones included.
+    /// The names of all partials, with or without errors.
     pub fn partials(&self) -> impl Iterator<Item = &str> {
         self.partials.by_name.keys().map(String::as_str)
     }
 }
 
-/// A registry that knows no partial yet.
+/// A registry without partials.
 fn base_registry() -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.register_escape_fn(no_escape);

@@ -1,32 +1,32 @@
-//! What is wrong with a template, and where in its text.
+//! Errors of templates, at spans of their text.
 
 use std::ops::Range;
 
 use crate::diagnostic::{Code, nearest};
 
-/// One thing that is wrong with a template.
+/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
     /// Where it is.
     pub span: TemplateSpan,
-    /// What kind of fault it is.
+    /// The code of its diagnostic.
     pub code: Code,
-    /// What is wrong: lower case, no full stop, names in back-ticks.
+    /// The message: lower case, no full stop, names in backticks.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// What should stand at the place instead, where that is certain enough to be put there by a program.
+    /// The text that replaces the span, where that is certain.
     pub replacement: Option<String>,
 }
 
-/// A value of which a helper makes something in which it cannot be recognised, as `truncate` does.
+/// A value that a helper changes so that it cannot be redacted, as `truncate` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Altered {
-    /// The path of the value, or of what it may be a part of.
+    /// The path of the value, or of a value around it.
     pub path: Vec<String>,
     /// The helper.
     pub helper: String,
-    /// Where the helper is given it.
+    /// The argument of the helper.
     pub place: TemplateSpan,
 }
 
@@ -39,9 +39,9 @@ pub enum TemplateSpan {
     Partial {
         /// The partial's name.
         name: String,
-        /// The place in the partial's text.
+        /// The range in the text of the partial.
         range: Range<usize>,
-        /// Where the template names the partial through which it came there; empty for faults of [`Engine::new`](super::Engine::new).
+        /// The use of the partial in the template; empty for errors of [`Engine::new`](super::Engine::new).
         used_at: Range<usize>,
     },
 }
@@ -53,6 +53,10 @@ impl TemplateError {
 
     pub(super) fn at_range(range: Range<usize>, code: Code, message: impl Into<String>) -> TemplateError {
         TemplateError::new(TemplateSpan::Template(range), code, message)
+    }
+
+    pub(super) fn syntax(range: Range<usize>, message: impl Into<String>) -> TemplateError {
+        TemplateError::at_range(range, Code::Template, message)
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> TemplateError {
@@ -72,7 +76,7 @@ impl TemplateError {
         }
     }
 
-    /// Moves a fault that was found in a text read for itself into the partial which that text is.
+    /// Moves an error into the partial whose text was checked.
     pub(super) fn in_partial(mut self, partial: &str) -> TemplateError {
         if let TemplateSpan::Template(range) = self.span {
             self.span = TemplateSpan::Partial { name: partial.to_owned(), range, used_at: 0..0 };

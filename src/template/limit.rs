@@ -1,18 +1,18 @@
-//! How much of everything a template may ask for. Handlebars itself has no limits, and ends the process on some.
+//! The limits of templates. Handlebars has none, and aborts the process on some inputs.
 
 /// The largest text of one template, in bytes.
 pub const MAX_TEMPLATE: usize = 1 << 20;
-/// The deepest nesting of blocks, partials, `else if`, parentheses and lists, all taken together.
+/// The deepest nesting of blocks, partials, `else if`, parentheses and lists together.
 pub const MAX_NESTING: usize = 64;
-/// The largest text that a template may become, in bytes.
+/// The largest output of a template, in bytes.
 pub const MAX_OUTPUT: usize = 16 << 20;
-/// How often all loops of one rendering may go round.
+/// The iterations of all loops of one rendering.
 pub const MAX_ITERATIONS: u64 = 1_000_000;
 
-/// How many faults of syntax are reported before the rest of a text is left unread.
+/// How many syntax errors are reported before parsing stops.
 pub(super) const MAX_ERRORS: usize = 64;
-/// The size of a template with all its partials written out, in bytes, where each tag counts as 16 and each
-/// use of a partial as 1024.
+/// The size of a template with its partials expanded, in bytes, where each tag counts as 16 and each use of a partial as
+/// 1024.
 pub(super) const MAX_EXPANSION: usize = 16 << 20;
-/// Bytes times tags: Handlebars counts the lines before each tag anew.
+/// Bytes times tags: Handlebars counts the lines before each tag.
 pub(super) const MAX_PARSE_COST: usize = 256 << 20;

@@ -1,6 +1,6 @@
-//! From our tree to Handlebars' own, which does the rendering. Both are walked in step: where they differ in
-//! anything, what was checked is not what would be rendered, and the template is refused. On the way every hole
-//! is made to print through [`helper::PRINT`](super::helper::PRINT).
+//! Lowers a checked tree to that of Handlebars, which renders it. Both are walked in step: where they differ, the
+//! template is rejected, as it would render other than checked. Every interpolation then prints through
+//! [`helper::PRINT`](super::helper::PRINT).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,36 +16,36 @@ use super::helper::{GET, NOW_FALLBACK, PRINT, empty_guard_block};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
 use super::syntax::{
-    BlockNode, CallNode, ElseBranch, Expression, Ident, Interpolation, PartialCall, PathNode, TemplateNode,
+    BlockNode, CallArguments, CallNode, ElseBranch, Expression, Interpolation, PartialCall, PathNode, TemplateNode,
 };
 use crate::diagnostic::Code;
 
-/// What the check knows about places in the template.
+/// The results of the check by position in the template.
 #[derive(Debug, Default)]
 pub(super) struct LowerContext {
-    /// The text is a partial's: every way may be barred.
+    /// The text is a partial: any path may be missing.
     pub partial: bool,
     pub lenient: HashSet<usize>,
     pub this: HashSet<usize>,
     pub now: HashSet<usize>,
-    /// The hole that holds the beginning of a URL, which stands as it is.
+    /// The interpolation at the start of a URL, which is not encoded.
     pub raw_interpolation: Option<usize>,
 }
 
-/// Reads a template with Handlebars and makes it print as folio does.
-pub(super) fn lower(source: &str, nodes: &[TemplateNode], marks: &LowerContext) -> Result<Tree, Box<TemplateError>> {
+/// Parses a template with Handlebars and makes it print as checked.
+pub(super) fn lower(source: &str, nodes: &[TemplateNode], context: &LowerContext) -> Result<Tree, Box<TemplateError>> {
     let weight = count_tags(nodes).saturating_mul(source.len());
     if weight > MAX_PARSE_COST || source.contains(&"\\".repeat(256)) {
-        let message = "the template has too many tags for its size";
+        let message = "template too complex: too many tags for its size";
         return Err(Box::new(
             TemplateError::at_range(0..0, Code::TooLarge, message).help("move parts of it into partials"),
         ));
     }
     let mut tree = Tree::compile(source).map_err(|error| Box::new(handlebars_error(source, &error)))?;
-    let lower = Lowering { source, marks };
+    let lower = Lowering { source, context };
     lower.nodes(&mut tree, nodes).map_err(|TreeMismatch { at }| {
-        let message = "Handlebars reads this in another way than folio";
-        Box::new(TemplateError::at_range(at, Code::Template, message).help("write it in a simpler way"))
+        let message = "ambiguous syntax: Handlebars parses it differently";
+        Box::new(TemplateError::at_range(at, Code::Template, message).help("simplify it"))
     })?;
     Ok(tree)
 }
@@ -72,26 +72,26 @@ fn count_block(block: &BlockNode) -> usize {
     2 + count_tags(&block.body) + rest
 }
 
-/// What Handlebars cannot read although our own reader could. Its words name its grammar, so they are not shown.
+/// An error of the parser of Handlebars only. Its messages name its grammar, so they are not shown.
 fn handlebars_error(source: &str, error: &handlebars::TemplateError) -> TemplateError {
     let at = error.pos().map_or(0, |(line, column)| offset(source, line, column));
     let tag = source.get(..at).and_then(|before| before.rfind("{{")).unwrap_or(at);
     let end = source.get(tag..).and_then(|rest| rest.find("}}")).map_or(source.len(), |length| tag + length + 2);
     let message = match error.reason() {
-        TemplateErrorReason::InvalidParam(_) => "a value in this tag is not written as in JSON",
-        _ => "Handlebars cannot read this tag",
+        TemplateErrorReason::InvalidParam(_) => "invalid JSON literal in tag",
+        _ => "invalid tag: Handlebars cannot parse it",
     };
     TemplateError::at_range(tag..end, Code::Template, message)
 }
 
-/// The byte at a line and column, which Handlebars counts in characters from 1.
+/// The byte offset of a line and column in characters from 1, as Handlebars counts.
 fn offset(source: &str, line: usize, column: usize) -> usize {
     let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let rest = source.get(start..).unwrap_or_default();
     start + rest.char_indices().nth(column.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
 }
 
-/// That the two trees are not of the same template.
+/// The two trees differ.
 struct TreeMismatch {
     at: Range<usize>,
 }
@@ -104,7 +104,7 @@ fn ensure_same(equal: bool, at: &Range<usize>) -> MatchResult {
 
 struct Lowering<'l> {
     source: &'l str,
-    marks: &'l LowerContext,
+    context: &'l LowerContext,
 }
 
 impl Lowering<'_> {
@@ -122,9 +122,10 @@ impl Lowering<'_> {
 
     fn node(&self, element: &mut Element, node: &TemplateNode) -> MatchResult {
         match (&mut *element, node) {
-            (Element::Expression(theirs) | Element::HtmlExpression(theirs), TemplateNode::Interpolation(hole)) => {
-                self.interpolation(theirs, hole)
-            }
+            (
+                Element::Expression(theirs) | Element::HtmlExpression(theirs),
+                TemplateNode::Interpolation(interpolation),
+            ) => self.interpolation(theirs, interpolation),
             (Element::HelperBlock(theirs), TemplateNode::Block(block)) => self.block(theirs, block),
             (Element::DecoratorBlock(theirs), TemplateNode::Inline(inline)) => {
                 let at = &inline.name.span;
@@ -140,7 +141,7 @@ impl Lowering<'_> {
                 wrap_in_guard(element);
                 Ok(())
             }
-            (_, node) => Err(TreeMismatch { at: span_of(node) }),
+            (_, node) => Err(TreeMismatch { at: node.span().clone() }),
         }
     }
 
@@ -156,10 +157,10 @@ impl Lowering<'_> {
         }
     }
 
-    fn interpolation(&self, theirs: &mut HelperTemplate, hole: &Interpolation) -> MatchResult {
-        let value = match &hole.expression {
+    fn interpolation(&self, theirs: &mut HelperTemplate, interpolation: &Interpolation) -> MatchResult {
+        let value = match &interpolation.expression {
             Expression::Path(path) => {
-                ensure_same(theirs.params.is_empty() && theirs.hash.is_empty(), &hole.span)?;
+                ensure_same(theirs.params.is_empty() && theirs.hash.is_empty(), &interpolation.span)?;
                 self.printed_path(theirs, path)?
             }
             Expression::Call(call) => {
@@ -169,9 +170,9 @@ impl Lowering<'_> {
             }
             Expression::Literal(_, span) => return Err(TreeMismatch { at: span.clone() }),
         };
-        let keeps = self.marks.raw_interpolation == Some(hole.span.start)
-            || matches!(&hole.expression, Expression::Call(call) if call.helper.text == "path");
-        let label = Value::String(label(self.source, &hole.expression));
+        let keeps = self.context.raw_interpolation == Some(interpolation.span.start)
+            || matches!(&interpolation.expression, Expression::Call(call) if call.helper.text == "path");
+        let label = Value::String(label(self.source, &interpolation.expression));
         theirs.name = Parameter::Name(PRINT.to_owned());
         theirs.params = vec![Parameter::Literal(label), value, Parameter::Literal(Value::Bool(keeps))];
         Ok(())
@@ -179,7 +180,7 @@ impl Lowering<'_> {
 
     fn printed_path(&self, theirs: &mut HelperTemplate, path: &PathNode) -> Result<Parameter, TreeMismatch> {
         let plain_now = path.single_name().is_some_and(|name| name.text == "now");
-        let helper = match (self.marks.partial, self.marks.now.contains(&path.span.start)) {
+        let helper = match (self.context.partial, self.context.now.contains(&path.span.start)) {
             (true, _) if plain_now => NOW_FALLBACK,
             (false, true) => "now",
             _ => {
@@ -193,21 +194,21 @@ impl Lowering<'_> {
 
     fn call(&self, theirs: &mut HelperTemplate, call: &CallNode) -> MatchResult {
         ensure_same(theirs.name.as_name() == Some(&call.helper.text), &call.helper.span)?;
-        self.arguments((&mut theirs.params, &mut theirs.hash), (&call.params, &call.options), &call.span)
+        self.arguments((&mut theirs.params, &mut theirs.hash), &call.arguments, &call.span)
     }
 
     fn arguments(
         &self,
-        theirs: (&mut Vec<Parameter>, &mut HashMap<String, Parameter>),
-        ours: (&[Expression], &[(Ident, Expression)]),
+        (params, options): (&mut [Parameter], &mut HashMap<String, Parameter>),
+        ours: &CallArguments,
         at: &Range<usize>,
     ) -> MatchResult {
-        ensure_same(theirs.0.len() == ours.0.len() && theirs.1.len() == ours.1.len(), at)?;
-        for (theirs, ours) in theirs.0.iter_mut().zip(ours.0) {
+        ensure_same(params.len() == ours.params.len() && options.len() == ours.options.len(), at)?;
+        for (theirs, ours) in params.iter_mut().zip(&ours.params) {
             self.value(theirs, ours)?;
         }
-        for (name, ours) in ours.1 {
-            let Some(theirs) = theirs.1.get_mut(&name.text) else { return Err(TreeMismatch { at: name.span.clone() }) };
+        for (name, ours) in &ours.options {
+            let Some(theirs) = options.get_mut(&name.text) else { return Err(TreeMismatch { at: name.span.clone() }) };
             self.value(theirs, ours)?;
         }
         Ok(())
@@ -225,14 +226,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a variable mean what the check said, and makes sure that a way that is barred gives null.
+    /// Makes a variable mean what the check found, and a missing path null.
     fn path(&self, theirs: &mut Parameter, ours: &PathNode) -> MatchResult {
         let written = self.source.get(ours.span.clone()).unwrap_or_default();
         ensure_same(theirs.as_name() == Some(written), &ours.span)?;
         let start = &ours.span.start;
-        let around = !self.marks.partial && self.marks.this.contains(start);
+        let around = !self.context.partial && self.context.this.contains(start);
         let raw = if around { outer_this_path(ours) } else { written.to_owned() };
-        let lenient = self.marks.lenient.contains(start) || self.marks.partial && !ours.names.is_empty();
+        let lenient = self.context.lenient.contains(start) || self.context.partial && !ours.names.is_empty();
         if lenient && !ours.local {
             *theirs = subexpression(GET, vec![Parameter::Literal(Value::String(raw))]);
         } else if around {
@@ -260,7 +261,7 @@ impl Lowering<'_> {
     fn partial(&self, theirs: &mut DecoratorTemplate, call: &PartialCall) -> MatchResult {
         let at = &call.name.span;
         ensure_same(theirs.name.as_name() == Some(&call.name.text), at)?;
-        self.arguments((&mut theirs.params, &mut theirs.hash), (&call.params, &call.options), at)?;
+        self.arguments((&mut theirs.params, &mut theirs.hash), &call.arguments, at)?;
         self.optional_nodes(theirs.template.as_mut(), call.body.as_deref(), at)
     }
 }
@@ -269,7 +270,7 @@ fn subexpression(helper: &str, params: Vec<Parameter>) -> Parameter {
     Parameter::Subexpression(Subexpression::new(Parameter::Name(helper.to_owned()), params, HashMap::new()))
 }
 
-/// Puts an element inside a block that limits what it collects.
+/// Wraps an element in a block that limits its output.
 fn wrap_in_guard(element: &mut Element) {
     if let Some(mut block) = empty_guard_block() {
         let inner = std::mem::replace(element, Element::RawString(String::new()));
@@ -280,7 +281,7 @@ fn wrap_in_guard(element: &mut Element) {
     }
 }
 
-/// The `this` of a loop around the template has a name that no template can write.
+/// The path of the outer `this`, whose name no template can contain.
 fn outer_this_path(path: &PathNode) -> String {
     let mut raw = "../".repeat(path.parent_steps);
     raw.push_str(&format!("[{THIS}]"));
@@ -290,7 +291,7 @@ fn outer_this_path(path: &PathNode) -> String {
     raw
 }
 
-/// What an expression is called in messages: the variable, where there is exactly one; else the expression.
+/// The label of an expression in messages: its only variable, else the whole expression.
 pub(super) fn label(source: &str, expression: &Expression) -> String {
     let mut paths = Vec::new();
     collect_paths(expression, &mut paths);
@@ -306,20 +307,7 @@ fn collect_paths(expression: &Expression, paths: &mut Vec<Range<usize>>) {
         Expression::Path(path) => paths.push(path.span.clone()),
         Expression::Literal(..) => {}
         Expression::Call(call) => {
-            call.params
-                .iter()
-                .chain(call.options.iter().map(|(_, value)| value))
-                .for_each(|value| collect_paths(value, paths));
+            call.arguments.values().for_each(|value| collect_paths(value, paths));
         }
-    }
-}
-
-fn span_of(node: &TemplateNode) -> Range<usize> {
-    match node {
-        TemplateNode::Text(text) => text.span.clone(),
-        TemplateNode::Interpolation(hole) => hole.span.clone(),
-        TemplateNode::Block(block) => block.call.span.clone(),
-        TemplateNode::Inline(inline) => inline.name.span.clone(),
-        TemplateNode::Partial(partial) => partial.name.span.clone(),
     }
 }

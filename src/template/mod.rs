@@ -1,15 +1,12 @@
-//! Text with holes: Handlebars, checked whole before it is served and escaped by where each value lands.
+//! Handlebars templates, checked at load and escaped for the slot (URL, argv, header, …) that they render into.
 //!
-//! [`Template::compile`] reads a text for one [`Slot`] against the [`ScopeShape`] in scope and reports every fault
-//! with its exact place. [`Template::render`] fills it from a [`Scope`]. Strictness lies in the check: what is
-//! unknown is a fault at load, so that at run a field which an answer lacks is simply null.
-//! What is not here: where the text stood in a file (load/), and what is done with what was rendered (action/).
+//! [`Template::compile`] checks a text for one [`Slot`] against a [`ScopeShape`] and reports every error at its position;
+//! [`Template::render`] renders it with the values of a [`Scope`]. Unknown names are errors at load; a missing field of a
+//! result is null. What is not here: positions in files (compile/), and the use of the output (action/).
 //!
-//! A few rules that the types do not say: an argument that bears a helper's name means the argument where it
-//! stands alone ([`is_helper_without_arguments`] lets callers warn), `this` at the top is nothing unless [`ScopeShape::with_this`] gives
-//! it, partials written inside a template stay out of conditions, and lists and objects print as JSON.
-//!
-//! One [`Engine`] per pack holds the partials; helpers are the same everywhere ([`helpers`]).
+//! An argument that is named like a helper is the argument where it is alone. `this` at the top level needs
+//! [`ScopeShape::with_this`]. Inline partials are not allowed in conditions. Lists and objects print as JSON.
+//! One [`Engine`] per pack holds the partials; the helpers are the same everywhere ([`helpers`]).
 
 mod shape;
 mod scope;
@@ -21,7 +18,6 @@ mod helper;
 mod check;
 mod lower;
 mod render;
-mod encode;
 mod engine;
 mod term;
 mod compile;

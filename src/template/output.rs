@@ -1,24 +1,24 @@
-//! What a text prints: its own characters, and values.
+//! The output of a template as literal text and values.
 
 use std::ops::Range;
 
 use super::syntax::{BlockNode, ElseBranch, Expression, TemplateNode, parse};
 
-/// Names whose values are the manifest's own, or of who runs the server.
+/// Names whose values come from the manifest or the operator.
 const CONSTANT_ROOTS: [&str; 2] = ["env", "server"];
 
-/// One piece of what a text prints.
+/// One piece of the output of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputPiece<'t> {
-    /// Characters of the text itself, or of a literal.
+    /// Literal text.
     Text(&'t str),
-    /// A value that no caller chooses, such as `env.NAME`: the path to it, empty for one that is computed.
+    /// A value that no caller chooses, such as `env.NAME`: its path, empty for a computed one.
     Constant(Vec<String>),
-    /// Any other value: where it stands, and the path to it, empty for one that is computed.
+    /// Any other value: its range in the template, and its path, empty for a computed one.
     Value(Range<usize>, Vec<String>),
 }
 
-/// What a text prints, in the order written, whichever way its conditions go. A text with a fault has no meaning here.
+/// The output of a template in the order written, of all branches of its conditions. The template must be valid.
 pub fn output_pieces(text: &str) -> Vec<OutputPiece<'_>> {
     let mut pieces = Vec::new();
     nodes(text, &parse(text).0, &mut pieces);
@@ -29,7 +29,9 @@ fn nodes<'t>(text: &'t str, list: &[TemplateNode], pieces: &mut Vec<OutputPiece<
     for node in list {
         match node {
             TemplateNode::Text(own) => pieces.push(OutputPiece::Text(text.get(own.span.clone()).unwrap_or_default())),
-            TemplateNode::Interpolation(hole) => pieces.push(expression(text, &hole.expression, &hole.span)),
+            TemplateNode::Interpolation(interpolation) => {
+                pieces.push(expression(text, &interpolation.expression, &interpolation.span))
+            }
             TemplateNode::Block(inner) => block(text, inner, pieces),
             TemplateNode::Inline(inline) => nodes(text, &inline.body, pieces),
             TemplateNode::Partial(partial) => pieces.push(OutputPiece::Value(partial.name.span.clone(), Vec::new())),
@@ -37,29 +39,29 @@ fn nodes<'t>(text: &'t str, list: &[TemplateNode], pieces: &mut Vec<OutputPiece<
     }
 }
 
-fn block<'t>(text: &'t str, written: &BlockNode, pieces: &mut Vec<OutputPiece<'t>>) {
-    nodes(text, &written.body, pieces);
-    match &written.else_branch {
+fn block<'t>(text: &'t str, node: &BlockNode, pieces: &mut Vec<OutputPiece<'t>>) {
+    nodes(text, &node.body, pieces);
+    match &node.else_branch {
         Some(ElseBranch::Plain(otherwise)) => nodes(text, otherwise, pieces),
         Some(ElseBranch::Chain(otherwise)) => block(text, otherwise, pieces),
         None => {}
     }
 }
 
-fn expression<'t>(text: &'t str, written: &Expression, span: &Range<usize>) -> OutputPiece<'t> {
-    match written {
+fn expression<'t>(text: &'t str, expression: &Expression, span: &Range<usize>) -> OutputPiece<'t> {
+    match expression {
         Expression::Literal(_, literal) => OutputPiece::Text(text.get(literal.clone()).unwrap_or_default()),
         Expression::Path(path) => {
             let names: Vec<String> = path.names.iter().map(|name| name.text.clone()).collect();
-            if is_constant(written) { OutputPiece::Constant(names) } else { OutputPiece::Value(span.clone(), names) }
+            if is_constant(expression) { OutputPiece::Constant(names) } else { OutputPiece::Value(span.clone(), names) }
         }
-        Expression::Call(_) if is_constant(written) => OutputPiece::Constant(Vec::new()),
+        Expression::Call(_) if is_constant(expression) => OutputPiece::Constant(Vec::new()),
         Expression::Call(_) => OutputPiece::Value(span.clone(), Vec::new()),
     }
 }
 
-fn is_constant(written: &Expression) -> bool {
-    match written {
+fn is_constant(expression: &Expression) -> bool {
+    match expression {
         Expression::Literal(..) => true,
         Expression::Path(path) => {
             let head = path.names.first().map(|name| name.text.as_str());
@@ -67,9 +69,7 @@ fn is_constant(written: &Expression) -> bool {
                 && path.parent_steps == 0
                 && head.is_some_and(|head| CONSTANT_ROOTS.contains(&head) && path.names.len() > 1)
         }
-        Expression::Call(call) => {
-            call.params.iter().all(is_constant) && call.options.iter().all(|(_, option)| is_constant(option))
-        }
+        Expression::Call(call) => call.arguments.values().all(is_constant),
     }
 }
 

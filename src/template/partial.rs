@@ -1,15 +1,15 @@
-//! The partials of a pack, as the check walks them.
+//! The parsed partials of a pack.
 
 use std::collections::BTreeMap;
 
 use super::syntax::TemplateNode;
 
-/// A partial that was read.
+/// A parsed partial.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub text: String,
     pub nodes: Vec<TemplateNode>,
-    /// It has faults of its own, which were reported once; nobody looks into it again.
+    /// Whether it has errors, which are reported; it is then not checked again.
     pub has_errors: bool,
 }
 

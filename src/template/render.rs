@@ -1,4 +1,4 @@
-//! One rendering by Handlebars: its limits, its errors, and how a value becomes text.
+//! Renders with Handlebars, within limits.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,46 +10,46 @@ use serde_json::Value;
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
 use crate::budget::{Budget, Exhausted, memory_size};
 
-/// Why a template could not be filled. No message holds a value, so that each may be shown to a client.
+/// Why rendering failed. No message contains a value, so that clients may see it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// The outcome, or a step on the way to it, is too large.
-    #[error("the text would be larger than {limit} bytes")]
+    /// The output, or a part of it, is too large.
+    #[error("text exceeds {limit} bytes")]
     TooLarge {
-        /// The most bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// All loops together go round too often.
-    #[error("the loops go round more than {limit} times")]
+    /// All loops together have too many iterations.
+    #[error("too many loop iterations: limit {limit}")]
     TooManyIterations {
-        /// The most rounds.
+        /// The limit.
         limit: u64,
     },
-    /// A value may not stand where the template puts it.
+    /// The slot rejects a value.
     #[error("`{variable}` {reason}")]
     Refused {
-        /// The variable, or the whole expression where it is more than a variable.
+        /// The variable, or the whole expression.
         variable: String,
-        /// What is wrong with it: "holds a line break".
+        /// The reason: "contains a line break".
         reason: &'static str,
     },
-    /// A helper cannot do what it was asked with the value that it was given.
-    #[error("`{helper}` {reason}")]
+    /// A helper rejects its arguments.
+    #[error("`{helper}`: {reason}")]
     Helper {
         /// The helper.
         helper: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
-    /// The call may do no more.
+    /// The budget of the call is exhausted.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// Values are not of the shapes that the template was checked against.
-    #[error("the template does not fit its values")]
+    /// The values do not have the shapes of the check.
+    #[error("values do not match their declared shapes")]
     ShapeMismatch,
 }
 
-/// A value as text: nothing for null, JSON for lists and objects.
+/// A value as text: empty for null, JSON for lists and objects.
 pub fn value_to_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
@@ -58,28 +58,28 @@ pub fn value_to_text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Whether Handlebars takes a value for true: not `""`, `0`, `false`, `null`, `[]`, `{}`. The text "false" is true.
+/// Whether a value is true to Handlebars: not `""`, `0`, `false`, `null`, `[]`, `{}`. The string "false" is true.
 pub fn is_truthy(value: &Value) -> bool {
     value.is_truthy(false)
 }
 
-/// What happens to what is printed.
+/// How interpolations print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintMode {
-    /// It is written as it is.
+    /// Unchanged.
     Plain,
-    /// It is written between marks that say where it came from.
+    /// Between marks with the label of the value.
     Marked,
-    /// It is percent-encoded, between marks.
+    /// Percent-encoded, between marks.
     Encoded,
-    /// It is kept as a value and not written.
+    /// Captured as a value, not written.
     Captured,
 }
 
-/// The byte around labels and values. No text or value that is rendered with marks holds it.
+/// The byte around labels and values. Texts and values that are rendered with marks must not contain it.
 pub(super) const MARK: char = '\0';
 
-/// What helpers need to know of the rendering that they are part of.
+/// The state of a rendering, for helpers.
 struct RenderState {
     mode: PrintMode,
     iterations: u64,
@@ -89,11 +89,11 @@ struct RenderState {
 }
 
 thread_local! {
-    /// Set for the length of one synchronous rendering: Handlebars hands helpers nothing of ours.
+    /// Set during one synchronous rendering: Handlebars cannot pass state to helpers.
     static STATE: RefCell<Option<RenderState>> = const { RefCell::new(None) };
 }
 
-/// Takes the state away when a rendering ends, however it ends.
+/// Clears the state when a rendering ends.
 struct StateGuard;
 
 impl Drop for StateGuard {
@@ -118,10 +118,10 @@ pub(super) fn capture(value: &Value) {
     });
 }
 
-/// What a step of Handlebars costs beside what it reads and writes: a tag, a block, a round of a loop.
+/// The cost of a tag, a block or an iteration, without its reads and writes.
 pub(super) const STEP_COST: usize = 64;
 
-/// Counts one round of any loop.
+/// Counts one iteration of any loop.
 pub(super) fn count_iteration() -> Result<(), RenderError> {
     STATE.with_borrow_mut(|state| {
         let Some(state) = state else { return Ok(()) };
@@ -134,22 +134,22 @@ pub(super) fn count_iteration() -> Result<(), RenderError> {
     })
 }
 
-/// Charges the rendering under way with what is read.
+/// Charges the current rendering for reads.
 pub(super) fn charge_work(units: usize) -> Result<(), RenderError> {
     STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_work(units)?)))
 }
 
-/// Charges the rendering under way with what is about to be made.
+/// Charges the current rendering for allocations.
 pub(super) fn charge_memory(bytes: usize) -> Result<(), RenderError> {
     STATE.with_borrow(|state| state.as_ref().map_or(Ok(()), |state| Ok(state.budget.charge_memory(bytes)?)))
 }
 
-/// Charges the rendering under way with a copy of a value.
+/// Charges the current rendering for a copy of a value.
 pub(super) fn charge_copy(value: &Value) -> Result<(), RenderError> {
     charge_memory(memory_size(value))
 }
 
-/// One template with everything that its rendering needs.
+/// One rendering of a template.
 pub(super) struct RenderJob<'j> {
     pub registry: &'j Handlebars<'static>,
     pub template: &'j handlebars::Template,
@@ -176,7 +176,7 @@ impl RenderJob<'_> {
         let state =
             RenderState { mode: self.mode, iterations: 0, now: self.now, captured: None, budget: self.budget.clone() };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
-        let _tenure = StateGuard;
+        let _guard = StateGuard;
         let context = Context::from(values);
         let mut rendering = RenderContext::new(None);
         self.template.render(self.registry, &context, &mut rendering, sink).map_err(|error| extract_error(&error))?;
@@ -184,7 +184,7 @@ impl RenderJob<'_> {
     }
 }
 
-/// Takes our error out of Handlebars'; anything else means that values and shapes differ.
+/// Our error inside of one of Handlebars; any other means that values and shapes differ.
 fn extract_error(error: &handlebars::RenderError) -> RenderError {
     let found = match error.reason() {
         RenderErrorReason::NestedError(error) => error.downcast_ref::<RenderError>(),
@@ -194,7 +194,7 @@ fn extract_error(error: &handlebars::RenderError) -> RenderError {
     found.cloned().unwrap_or(RenderError::ShapeMismatch)
 }
 
-/// Where the outcome is collected.
+/// Collects the output.
 struct OutputBuffer {
     text: String,
 }
@@ -208,7 +208,7 @@ impl Output for OutputBuffer {
     }
 }
 
-/// Counts what goes through it, as Handlebars collects some of it where nothing else counts.
+/// Limits output that Handlebars collects internally.
 pub(super) struct LimitedOutput<'o> {
     out: &'o mut dyn Output,
     written: usize,

@@ -1,4 +1,4 @@
-//! The values that a template is filled from.
+//! The values in scope of a rendering.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::budget::{Budget, memory_size};
 
 use super::render::RenderError;
 
-/// The name under which Handlebars sees the `this` of a [`Scope`]; no template can write it.
+/// The name of the `this` of a [`Scope`] in Handlebars, which no template can contain.
 pub(super) const THIS: &str = " this";
 
-/// What the names at the top mean that no argument can have.
+/// The reserved top-level names and their meanings.
 const RESERVED_NAMES: &[(&str, &str)] = &[
     ("arguments", "the map of all arguments"),
     ("env", "the environment"),
@@ -22,12 +22,12 @@ const RESERVED_NAMES: &[(&str, &str)] = &[
     ("this", "the item of a loop"),
 ];
 
-/// What a name at the top of a template means, whatever the arguments are called.
+/// The meaning of a reserved top-level name.
 pub fn reserved_name_meaning(name: &str) -> Option<&'static str> {
     RESERVED_NAMES.iter().find(|(reserved, _)| *reserved == name).map(|(_, meaning)| *meaning)
 }
 
-/// What is the same for every call of one catalog.
+/// The values that are the same for all calls of one catalog.
 #[derive(Debug, Default)]
 pub struct ScopeConstants {
     /// The declared environment, as an object.
@@ -36,7 +36,7 @@ pub struct ScopeConstants {
     pub server: Value,
 }
 
-/// The values in scope of one rendering. `arguments` are bound by name and as `arguments.NAME`.
+/// The values in scope of one rendering. Arguments are `NAME` and `arguments.NAME`.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     arguments: Arc<Value>,
@@ -49,18 +49,18 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A scope with nothing in it but arguments and what is fixed.
-    pub fn new(arguments: Map<String, Value>, fixed: Arc<ScopeConstants>) -> Scope {
-        Scope::with_budget(arguments, fixed, &Budget::default())
+    /// A scope of arguments and constants.
+    pub fn new(arguments: Map<String, Value>, constants: Arc<ScopeConstants>) -> Scope {
+        Scope::with_budget(arguments, constants, &Budget::default())
     }
 
-    /// The same for a call, which what is read and made is charged to.
-    pub fn with_budget(arguments: Map<String, Value>, fixed: Arc<ScopeConstants>, budget: &Budget) -> Scope {
+    /// The same with the budget of a call.
+    pub fn with_budget(arguments: Map<String, Value>, constants: Arc<ScopeConstants>, budget: &Budget) -> Scope {
         let arguments = Arc::new(Value::Object(arguments));
-        Scope { arguments, constants: fixed, steps: None, result: None, this: None, now: None, budget: budget.clone() }
+        Scope { arguments, constants, steps: None, result: None, this: None, now: None, budget: budget.clone() }
     }
 
-    /// Sets the outcome of a step.
+    /// Sets the result of a step.
     pub fn set_step(&mut self, id: impl Into<String>, outcome: Value) {
         let steps = self.steps.get_or_insert_with(|| Arc::new(Value::Object(Map::new())));
         if let Value::Object(steps) = Arc::make_mut(steps) {
@@ -68,7 +68,7 @@ impl Scope {
         }
     }
 
-    /// Replaces the outcomes of all steps.
+    /// Replaces the results of all steps.
     #[must_use]
     pub fn with_steps(mut self, steps: Map<String, Value>) -> Scope {
         self.steps = Some(Arc::new(Value::Object(steps)));
@@ -82,19 +82,19 @@ impl Scope {
         self
     }
 
-    /// Sets `this`, the element of a loop that goes on around the template.
+    /// Sets `this`, the element of a loop around the template.
     #[must_use]
     pub fn with_this(mut self, this: Value) -> Scope {
         self.this = Some(Arc::new(this));
         self
     }
 
-    /// What the call may use that these values are of.
+    /// The budget of the call.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Fixes what `now` says.
+    /// Fixes the time of `now`.
     #[must_use]
     pub fn with_now(mut self, now: Timestamp) -> Scope {
         self.now = Some(now);
@@ -106,12 +106,12 @@ impl Scope {
         self.arguments.as_object()
     }
 
-    /// The outcomes of the steps taken so far.
+    /// The results of the steps so far.
     pub fn steps(&self) -> Option<&Map<String, Value>> {
         self.steps.as_deref()?.as_object()
     }
 
-    /// The value at a path as `Template::reads` gives it; `None` where there is none.
+    /// The value at a path of [`Template::read_paths`](super::Template::read_paths).
     pub fn get<S: AsRef<str>>(&self, path: &[S]) -> Option<&Value> {
         let (head, rest) = path.split_first()?;
         rest.iter().try_fold(self.top_level(head.as_ref())?, |value, key| match value {
@@ -137,7 +137,7 @@ impl Scope {
         }
     }
 
-    /// The part of the scope that these paths read, as one object for Handlebars. Nothing else is copied.
+    /// The values at these paths, as one object for Handlebars. Nothing else is copied.
     pub(super) fn pick(&self, paths: &[Vec<String>]) -> Result<Value, RenderError> {
         let mut root = Map::new();
         for path in paths {
@@ -151,7 +151,7 @@ impl Scope {
     }
 }
 
-/// Copies what lies at `path` of a value into the same place of `target`, where the value is that of `key`.
+/// Copies the value at `path` below `key` to the same path of `target`.
 fn copy_path(
     target: &mut Map<String, Value>,
     (key, value): (&str, &Value),

@@ -1,4 +1,4 @@
-//! What is known at load of the values that a template will see.
+//! The shapes of values, as known at load.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::scope::reserved_name_meaning;
 
-/// What is known of a value before it is there. Every value may also be null.
+/// The shape of a value. Every value may also be null.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Nothing is known.
+    /// Unknown.
     #[default]
     Any,
-    /// A text.
+    /// A string.
     Text,
     /// A number.
     Number,
@@ -22,14 +22,14 @@ pub enum Shape {
     Boolean,
     /// A list of values of one shape.
     List(Box<Shape>),
-    /// An object that has these fields and no others, which its clones share.
+    /// An object with exactly these fields, which clones share.
     Object(Arc<BTreeMap<String, Shape>>),
-    /// An object of any keys, whose values have one shape.
+    /// An object with any keys, whose values have one shape.
     Map(Box<Shape>),
 }
 
 impl Shape {
-    /// An object with these fields and no others.
+    /// An object with exactly these fields.
     pub fn object<K: Into<String>>(fields: impl IntoIterator<Item = (K, Shape)>) -> Shape {
         Shape::Object(Arc::new(fields.into_iter().map(|(name, shape)| (name.into(), shape)).collect()))
     }
@@ -39,7 +39,7 @@ impl Shape {
         Shape::List(Box::new(element))
     }
 
-    /// The shape in words: "a list".
+    /// The shape in messages: "a list".
     pub fn describe(&self) -> &'static str {
         match self {
             Shape::Any => "anything",
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// One step into a shape by a field or a position; `None` where there is no such thing.
+/// The shape of a field or an element; `None` where it does not exist.
 pub(super) fn field_shape<'s>(shape: &Cow<'s, Shape>, name: &str) -> Option<Cow<'s, Shape>> {
     match shape {
         Cow::Borrowed(shape) => field_of(shape, name).map(Cow::Borrowed),
@@ -85,7 +85,7 @@ fn field_of<'s>(shape: &'s Shape, name: &str) -> Option<&'s Shape> {
     }
 }
 
-/// What the values of a list or object look like, as a loop sees them.
+/// The shape of the elements of a list or object, as in a loop.
 pub(super) fn element_shape<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
     match shape {
         Cow::Borrowed(Shape::List(element) | Shape::Map(element)) => Cow::Borrowed(element),
@@ -94,7 +94,7 @@ pub(super) fn element_shape<'s>(shape: &Cow<'s, Shape>) -> Cow<'s, Shape> {
     }
 }
 
-/// The one shape that all fields of an object have, else nothing known.
+/// The common shape of all fields of an object, else unknown.
 fn common_field_shape(shape: &Shape) -> Shape {
     let Shape::Object(fields) = shape else { return Shape::Any };
     let mut shapes = fields.values();
@@ -104,7 +104,7 @@ fn common_field_shape(shape: &Shape) -> Shape {
     }
 }
 
-/// What is in scope of a template, by name. Clones share what they hold until one of them is given more.
+/// The names in scope of a template. Clones share them until one is extended.
 #[derive(Debug, Clone)]
 pub struct ScopeShape {
     root: Shape,
@@ -123,7 +123,7 @@ impl ScopeShape {
         ScopeShape::default()
     }
 
-    /// Adds a name at the top: `env`, `server`, `steps`, `result`, or whatever else [`Scope`](super::Scope) holds.
+    /// Adds a top-level name: `env`, `server`, `steps`, `result`, or another of [`Scope`](super::Scope).
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>, shape: Shape) -> ScopeShape {
         if let Shape::Object(fields) = &mut self.root {
@@ -132,8 +132,7 @@ impl ScopeShape {
         self
     }
 
-    /// Adds arguments, each under its own name and as `arguments.NAME`. One whose name means something else is seen in
-    /// the second way alone.
+    /// Adds arguments, each as `NAME` and as `arguments.NAME`; with a reserved name only as the latter.
     #[must_use]
     pub fn with_arguments<K: Into<String>>(mut self, arguments: impl IntoIterator<Item = (K, Shape)>) -> ScopeShape {
         let arguments: BTreeMap<String, Shape> =
@@ -148,28 +147,28 @@ impl ScopeShape {
         self
     }
 
-    /// Adds `this`, the element of a loop that goes on around the template.
+    /// Adds `this`, the element of a loop around the template.
     #[must_use]
     pub fn with_this(mut self, shape: Shape) -> ScopeShape {
         self.this = Some(shape);
         self
     }
 
-    /// The shape of a name at the top.
+    /// The shape of a top-level name.
     pub fn get(&self, name: &str) -> Option<&Shape> {
+        self.fields()?.get(name)
+    }
+
+    fn fields(&self) -> Option<&BTreeMap<String, Shape>> {
         match &self.root {
-            Shape::Object(fields) => fields.get(name),
+            Shape::Object(fields) => Some(fields),
             _ => None,
         }
     }
 
-    /// Every name at the top.
+    /// All top-level names.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let fields = match &self.root {
-            Shape::Object(fields) => Some(&**fields),
-            _ => None,
-        };
-        fields.into_iter().flat_map(BTreeMap::keys).map(String::as_str)
+        self.fields().into_iter().flat_map(BTreeMap::keys).map(String::as_str)
     }
 
     pub(super) fn root(&self) -> &Shape {

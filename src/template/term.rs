@@ -1,4 +1,4 @@
-//! What a hole prints where nothing of Handlebars is needed for it: a variable, or a plain helper with what it is given.
+//! Expressions that are evaluated without Handlebars: variables, literals and plain helpers.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
 use crate::budget::Budget;
 
-/// Where a value comes from.
+/// An expression.
 #[derive(Debug)]
 pub(super) enum Term {
-    /// A path as [`Scope::get`] takes it.
+    /// A path for [`Scope::get`].
     Path(Vec<String>),
     Literal(Value),
     Call(Box<Call>),
 }
 
-/// A helper with what it is given.
+/// A call of a helper.
 #[derive(Debug)]
 pub(super) struct Call {
     helper: HelperFn,
@@ -29,7 +29,7 @@ pub(super) struct Call {
 }
 
 impl Term {
-    /// The term that an expression is; `None` where it takes Handlebars to read it or to find its value.
+    /// Compiles an expression; `None` where it needs Handlebars.
     pub fn compile(source: &str, expression: &Expression, checked: &TemplateCheck) -> Option<Term> {
         let of = |expression| Term::compile(source, expression, checked);
         match expression {
@@ -39,8 +39,9 @@ impl Term {
             }
             Expression::Call(call) => Some(Term::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
-                params: call.params.iter().map(of).collect::<Option<_>>()?,
+                params: call.arguments.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
+                    .arguments
                     .options
                     .iter()
                     .map(|(name, value)| Some((name.text.clone(), of(value)?)))
@@ -49,18 +50,18 @@ impl Term {
         }
     }
 
-    /// Its value; null where there is none.
+    /// Its value; null where it is absent.
     pub fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match self {
             Term::Path(path) => Ok(Cow::Borrowed(scope.get(path).unwrap_or(&Value::Null))),
             Term::Literal(value) => Ok(Cow::Borrowed(value)),
-            Term::Call(call) => call.answer(scope).map(Cow::Owned),
+            Term::Call(call) => call.evaluate(scope).map(Cow::Owned),
         }
     }
 }
 
 impl Call {
-    fn answer(&self, scope: &Scope) -> HelperValue {
+    fn evaluate(&self, scope: &Scope) -> HelperValue {
         let params = self.params.iter().map(|term| term.value(scope));
         let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
         let values = HelperArguments {
@@ -72,7 +73,7 @@ impl Call {
     }
 }
 
-/// What a helper is given in one filling.
+/// The values of the arguments of a helper.
 struct HelperArguments<'v> {
     params: Vec<Cow<'v, Value>>,
     options: Vec<(&'v str, Cow<'v, Value>)>,
@@ -97,7 +98,7 @@ impl HelperParams for HelperArguments<'_> {
     }
 }
 
-/// Whether a literal is one that Handlebars surely reads as we do.
+/// Whether Handlebars parses a literal in the same way.
 fn is_portable_literal(value: &Value, written: &str) -> bool {
     match value {
         Value::Null | Value::Bool(_) => true,
@@ -107,7 +108,7 @@ fn is_portable_literal(value: &Value, written: &str) -> bool {
     }
 }
 
-/// The path of a variable at the top of a template, as [`Scope::get`] takes it.
+/// The path of a variable for [`Scope::get`]; `None` where it needs Handlebars.
 pub(super) fn plain_path(path: &PathNode, checked: &TemplateCheck) -> Option<Vec<String>> {
     let PathNode { span, local, parent_steps, names, .. } = path;
     if *local || *parent_steps > 0 || checked.now_helpers.contains(&span.start) {

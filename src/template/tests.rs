@@ -16,8 +16,8 @@ use super::{
 };
 
 fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
-    let (engine, faults) = Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
-    assert_eq!(faults, [], "the partials are faulty");
+    let (engine, errors) = Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+    assert_eq!(errors, [], "the partials are has_errors");
     engine
 }
 
@@ -63,7 +63,7 @@ fn compile<S: Slot>(text: &str) -> Template<S> {
 }
 
 fn compile_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Template<S> {
-    Template::compile(&engine(partials), text, &names()).unwrap_or_else(|faults| panic!("{text}: {faults:#?}"))
+    Template::compile(&engine(partials), text, &names()).unwrap_or_else(|errors| panic!("{text}: {errors:#?}"))
 }
 
 fn render<S: Slot>(text: &str, arguments: Value) -> Result<S::Output, RenderError> {
@@ -78,24 +78,24 @@ fn render_text_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> 
     compile_with::<Text>(partials, text).render(&scope(arguments)).unwrap_or_else(|error| panic!("{text}: {error}")).0
 }
 
-/// Every fault as `code at "text": message | help`.
-fn faults<S: Slot>(text: &str) -> Vec<String> {
+/// Every error as `code at "text": message | help`.
+fn errors<S: Slot>(text: &str) -> Vec<String> {
     faults_with::<S>(&[], text)
 }
 
 fn faults_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
     let found = Template::<S>::compile(&engine(partials), text, &names()).err().unwrap_or_default();
-    found.iter().map(|fault| line(fault, text, partials)).collect()
+    found.iter().map(|error| line(error, text, partials)).collect()
 }
 
-fn line(fault: &TemplateError, text: &str, partials: &[(&str, &str)]) -> String {
-    let place = match &fault.span {
+fn line(error: &TemplateError, text: &str, partials: &[(&str, &str)]) -> String {
+    let place = match &error.span {
         TemplateSpan::Template(range) => format!("{:?}", &text[range.clone()]),
         TemplateSpan::Partial { name, range, used_at } => {
             let (_, partial) = partials.iter().find(|(known, _)| known == name).unwrap();
             format!("{name}:{:?} from {:?}", &partial[range.clone()], &text[used_at.clone()])
         }
     };
-    let help = fault.help.as_deref().map(|help| format!(" | {help}")).unwrap_or_default();
-    format!("{} at {place}: {}{help}", fault.code.as_str(), fault.message)
+    let help = error.help.as_deref().map(|help| format!(" | {help}")).unwrap_or_default();
+    format!("{} at {place}: {}{help}", error.code.as_str(), error.message)
 }

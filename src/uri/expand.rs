@@ -1,18 +1,20 @@
+//! Expands URI templates.
+
 use super::percent::{is_reserved, is_unreserved, percent_encode_into};
 use super::template::{Operator, UriPart, UriTemplate};
 
 impl UriTemplate {
-    /// Writes the URI for some values; a variable without one is left out.
+    /// Expands the template; a variable without a value is left out.
     ///
-    /// As RFC 6570 has it, except that in `{+x}` and `{#x}` it encodes `%`, brackets, and characters at which
-    /// [`matches`](Self::matches) would end the value: a file named `a?b%20` is found again under its URI.
+    /// As in RFC 6570, except that `{+x}` and `{#x}` encode `%`, brackets, and characters at which
+    /// [`matches`](Self::matches) would end the value: the URI of a file `a?b%20` matches again.
     pub fn expand(&self, values: &impl Fn(&str) -> Option<String>) -> String {
         let mut out = String::with_capacity(self.text.len() + 16);
         for part in &self.parts {
             match part {
                 UriPart::Literal(range) => out.push_str(self.text.get(range.clone()).unwrap_or_default()),
                 UriPart::Expression { operator, variables } => {
-                    // A `{&x}` whose `{?y}` had no value begins the query itself.
+                    // A `{&x}` whose `{?y}` has no value starts the query.
                     let operator = match operator {
                         Operator::Continuation if !out.contains('?') => Operator::Query,
                         other => *other,
@@ -51,7 +53,7 @@ impl UriTemplate {
     }
 }
 
-/// Brackets are reserved, and yet no path, query or fragment may hold them (RFC 3986, 3.3).
+/// Brackets are reserved, but not allowed in a path, query or fragment (RFC 3986, 3.3).
 fn is_reserved_but_bracket(character: char) -> bool {
     is_reserved(character) && !matches!(character, '[' | ']')
 }

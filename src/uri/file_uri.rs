@@ -1,11 +1,12 @@
+//! `file:` URIs (RFC 8089).
+
 use std::path::PathBuf;
 
 use super::percent::percent_decode;
 
-/// The absolute path that a `file:` URI (RFC 8089) names on this machine; nothing where it names none.
+/// The absolute path of a `file:` URI on this machine; `None` where it has none.
 ///
-/// It is read as it stands: no part is resolved away, unlike by a browser's rules, so that whoever judges the path
-/// sees each `..` that was written, escaped or not.
+/// Dot segments are kept, unlike in browsers, so that the caller sees each `..`, escaped or not.
 pub fn file_uri_to_path(uri: &str) -> Option<PathBuf> {
     let (scheme, rest) = uri.split_once(':')?;
     if !scheme.eq_ignore_ascii_case("file") || rest.contains(['?', '#']) {

@@ -1,10 +1,9 @@
-//! URIs and URI templates (RFC 6570 to level 3), forwards and backwards: from values to a URI, and back to them.
+//! URIs and URI templates (RFC 6570 to level 3): checked, expanded with values, and matched.
 //!
-//! What is not here: what a URI names (catalog/), and the templates of texts and URLs (template/).
+//! What is not here: what a URI names (catalog/), and Handlebars templates for URLs (template/).
 
 mod check;
 mod expand;
-mod error;
 mod file_uri;
 mod prefix_index;
 mod parse;
@@ -13,11 +12,14 @@ mod percent;
 mod router;
 mod template;
 
-pub use check::check_uri;
-pub use error::UriError;
+pub use check::{check_uri, has_scheme};
 pub use file_uri::file_uri_to_path;
+pub use percent::{percent_decode_lossy, percent_encode};
 pub use router::Router;
 pub use template::{Operator, UriTemplate, UriVariable};
 
 #[cfg(test)]
 mod tests;
+
+/// An error in a URI or a URI template, at a range of its bytes.
+pub type UriError = crate::diagnostic::LocatedError<std::ops::Range<usize>>;

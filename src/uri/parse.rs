@@ -1,17 +1,19 @@
+//! Parses URI templates (RFC 6570, level 3).
+
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::UriError;
 use super::check::{check_characters, check_fragment, check_scheme};
-use super::error::UriError;
 use super::percent::is_reserved;
 use super::template::{Operator, UriPart, UriTemplate, UriVariable};
 
-/// More than any URI that is meant, and little enough for the pattern that is made of it.
+/// Longer than any useful URI, and short enough to compile to a pattern.
 const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
 
 pub(super) fn parse(text: &str) -> Result<UriTemplate, UriError> {
     if text.len() > MAX_TEMPLATE_BYTES {
-        return Err(UriError::new(0..text.len(), "a URI template may not be longer than 8 KiB"));
+        return Err(UriError::new(0..text.len(), "URI template exceeds 8 KiB"));
     }
     check_scheme(text)?;
     let mut parser =
@@ -27,9 +29,9 @@ struct UriTemplateParser<'a> {
     text: &'a str,
     parts: Vec<UriPart>,
     variables: Vec<UriVariable>,
-    /// Whether a literal `?` has been met.
+    /// Whether a literal `?` was parsed.
     in_query: bool,
-    /// Whether a literal `#` has been met.
+    /// Whether a literal `#` was parsed.
     in_fragment: bool,
 }
 
@@ -52,7 +54,7 @@ impl UriTemplateParser<'_> {
         let text = self.text.get(range.clone()).unwrap_or_default();
         if let Some(at) = text.find('}') {
             let at = range.start + at;
-            return Err(UriError::new(at..at + 1, "`}` closes nothing").help("write a brace of the URI as `%7D`"));
+            return Err(UriError::new(at..at + 1, "unmatched `}`").help("write a literal brace as `%7D`"));
         }
         check_characters(text, range.start)?;
         self.check_literal_position(&range, text)?;
@@ -62,21 +64,19 @@ impl UriTemplateParser<'_> {
         Ok(())
     }
 
-    /// After what may be absent at the end, a literal can only be a fragment.
+    /// After optional expressions only a fragment can follow.
     fn check_literal_position(&self, range: &Range<usize>, text: &str) -> Result<(), UriError> {
         if self.in_fragment {
-            return check_fragment(&format!("#{text}")).map_err(|fault| UriError { range: range.clone(), ..fault });
+            return check_fragment(&format!("#{text}")).map_err(|error| error.map_position(|_| range.clone()));
         }
         match self.last_operator() {
-            Some(Operator::Fragment) => Err(UriError::new(range.clone(), "nothing may follow a `{#…}`")),
+            Some(Operator::Fragment) => Err(UriError::new(range.clone(), "unexpected text after fragment `{#…}`")),
             Some(operator) if operator.is_query() && !text.starts_with('#') => {
-                let fault = UriError::new(range.clone(), "only `{&…}` or a fragment may follow a query expression");
-                Err(fault.help("move the query expression to the end of the template"))
+                let error = UriError::new(range.clone(), "unexpected text after a query expression");
+                Err(error.help("only `{&…}` or a fragment can follow; move the query expression to the end"))
             }
-            _ => check_fragment(text).map_err(|fault| UriError {
-                range: range.start + fault.range.start..range.start + fault.range.end,
-                ..fault
-            }),
+            _ => check_fragment(text)
+                .map_err(|error| error.map_position(|at| range.start + at.start..range.start + at.end)),
         }
     }
 
@@ -87,14 +87,13 @@ impl UriTemplateParser<'_> {
         }
     }
 
-    /// Parses the expression that begins at `start`, and returns where it ends.
+    /// Parses the expression at `start`, and returns its end.
     fn expression(&mut self, start: usize) -> Result<usize, UriError> {
         let (inner, end) = self.braces(start)?;
-        let written = self.text.get(inner.clone()).unwrap_or_default();
-        let first = written.chars().next();
+        let first = self.text.get(inner.clone()).unwrap_or_default().chars().next();
         if let Some(wrong) = first.filter(|first| matches!(first, '=' | ',' | '!' | '@' | '|')) {
             let range = inner.start..inner.start + wrong.len_utf8();
-            return Err(UriError::new(range, format!("`{wrong}` is an operator that RFC 6570 keeps for later")));
+            return Err(UriError::new(range, format!("reserved operator `{wrong}` (RFC 6570)")));
         }
         let known = first.and_then(Operator::from_char);
         let operator = known.unwrap_or(Operator::Simple);
@@ -109,38 +108,42 @@ impl UriTemplateParser<'_> {
     fn braces(&self, start: usize) -> Result<(Range<usize>, usize), UriError> {
         let rest = self.text.get(start + 1..).unwrap_or_default();
         if rest.starts_with('{') {
-            let fault = UriError::new(start..start + 2, "a variable of a URI template stands in single braces");
-            return Err(fault.help("write `{name}`: this is a URI template (RFC 6570), not a text template"));
+            let error = UriError::new(start..start + 2, "unexpected `{{` in a URI template");
+            return Err(error.help("write `{name}`; URI templates (RFC 6570) use single braces"));
         }
         match rest.find(['{', '}']).filter(|at| rest.get(*at..).is_some_and(|rest| rest.starts_with('}'))) {
-            Some(0) => Err(UriError::new(start..start + 2, "`{}` names no variable")),
+            Some(0) => Err(UriError::new(start..start + 2, "empty expression `{}`")),
             Some(at) => Ok((start + 1..start + 1 + at, start + 2 + at)),
-            None => {
-                Err(UriError::new(start..start + 1, "`{` is never closed").help("write a brace of the URI as `%7B`"))
-            }
+            None => Err(UriError::new(start..start + 1, "unclosed `{`").help("write a literal brace as `%7B`")),
         }
     }
 
-    /// Refuses expressions where they could not be told apart from what stands before.
+    /// Rejects expressions that are ambiguous with what precedes them.
     fn check_operator_position(&self, operator: Operator, range: Range<usize>) -> Result<(), UriError> {
         let last = self.last_operator();
         let refuse = |message: &str, help: &str| Err(UriError::new(range.clone(), message).help(help));
         let has_query = self.in_query || self.parts.iter().any(is_query);
         match (last, operator) {
-            (Some(Operator::Fragment), _) => refuse("nothing may follow a `{#…}`", "move the fragment to the end"),
-            (_, Operator::Query | Operator::Continuation | Operator::Fragment) if self.in_fragment => {
-                refuse("the fragment has begun already", "move the expression before the `#`")
+            (Some(Operator::Fragment), _) => {
+                refuse("unexpected expression after fragment `{#…}`", "move the fragment to the end")
             }
-            (_, Operator::Query) if has_query => refuse("the query has begun already", "write `{&…}` to go on with it"),
-            (_, Operator::Continuation) if !has_query => refuse("no query has begun yet", "write `{?…}` to begin it"),
+            (_, Operator::Query | Operator::Continuation | Operator::Fragment) if self.in_fragment => {
+                refuse("unexpected expression after `#`", "move the expression before the `#`")
+            }
+            (_, Operator::Query) if has_query => {
+                refuse("duplicate query expression", "write `{&…}` to continue the query")
+            }
+            (_, Operator::Continuation) if !has_query => {
+                refuse("`{&…}` without a query", "write `{?…}` to start the query")
+            }
             (Some(last), _) if last.is_query() && !matches!(operator, Operator::Continuation | Operator::Fragment) => {
                 refuse(
-                    "only `{&…}` or a fragment may follow a query expression",
-                    "move the query expression to the end",
+                    "unexpected expression after a query expression",
+                    "only `{&…}` or a fragment can follow; move the query expression to the end",
                 )
             }
             (Some(_), Operator::Simple | Operator::Reserved) => {
-                refuse("nothing tells where the value before ends and this one begins", "write a `/` between the two")
+                refuse("ambiguous adjacent expressions", "write a `/` between them")
             }
             _ => Ok(()),
         }
@@ -148,41 +151,40 @@ impl UriTemplateParser<'_> {
 
     fn parse_names(&mut self, operator: Operator, range: Range<usize>) -> Result<(), UriError> {
         let mut start = range.start;
-        for written in self.text.get(range).unwrap_or_default().split(',') {
-            let place = start..start + written.len();
-            check_name(written, &place)?;
-            if self.variables.iter().any(|variable| variable.name == written) {
-                let fault = UriError::new(place, format!("`{written}` is used twice"));
-                return Err(fault.help("give each variable its own name"));
+        for name in self.text.get(range).unwrap_or_default().split(',') {
+            let name_range = start..start + name.len();
+            check_name(name, &name_range)?;
+            if self.variables.iter().any(|variable| variable.name == name) {
+                let error = UriError::new(name_range, format!("duplicate variable `{name}`"));
+                return Err(error.help("give each variable its own name"));
             }
-            start = place.end + 1;
-            self.variables.push(UriVariable { name: written.to_owned(), operator, range: place });
+            start = name_range.end + 1;
+            self.variables.push(UriVariable { name: name.to_owned(), operator, range: name_range });
         }
         Ok(())
     }
 }
 
-fn check_name(written: &str, place: &Range<usize>) -> Result<(), UriError> {
-    const LEVEL: &str = "folio knows RFC 6570 to level 3";
-    if let Some(name) = written.strip_suffix('*') {
-        let fault = UriError::new(place.end - 1..place.end, "a variable that explodes (`*`) is not supported");
-        return Err(fault.help(format!("write `{name}`: {LEVEL}")));
+fn check_name(name: &str, name_range: &Range<usize>) -> Result<(), UriError> {
+    const LEVEL: &str = "RFC 6570 is supported to level 3";
+    if let Some(bare) = name.strip_suffix('*') {
+        let error = UriError::new(name_range.end - 1..name_range.end, "unsupported explode modifier `*`");
+        return Err(error.help(format!("write `{bare}`; {LEVEL}")));
     }
-    if let Some(at) = written.find(':') {
-        let name = written.get(..at).unwrap_or_default();
-        let fault = UriError::new(place.start + at..place.end, "a prefix of a variable (`:`) is not supported");
-        return Err(fault.help(format!("write `{name}`: {LEVEL}")));
+    if let Some(at) = name.find(':') {
+        let bare = name.get(..at).unwrap_or_default();
+        let error = UriError::new(name_range.start + at..name_range.end, "unsupported prefix modifier `:`");
+        return Err(error.help(format!("write `{bare}`; {LEVEL}")));
     }
-    if written.is_empty() {
-        return Err(UriError::new(place.clone(), "a variable needs a name"));
+    if name.is_empty() {
+        return Err(UriError::new(name_range.clone(), "missing variable name"));
     }
-    let is_first = |character: char| character.is_ascii_alphabetic() || character == '_';
     let is_rest = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    if written.starts_with(is_first) && written.chars().all(is_rest) {
+    if !name.starts_with(|first: char| first.is_ascii_digit()) && name.chars().all(is_rest) {
         return Ok(());
     }
-    let fault = UriError::new(place.clone(), format!("`{}` is no name of a variable", written.escape_debug()));
-    Err(fault.help("a name is made of letters, digits and `_`, and does not begin with a digit"))
+    let error = UriError::new(name_range.clone(), format!("invalid variable name `{}`", name.escape_debug()));
+    Err(error.help("use letters, digits and `_`, not starting with a digit"))
 }
 
 fn is_query(part: &UriPart) -> bool {
@@ -190,7 +192,7 @@ fn is_query(part: &UriPart) -> bool {
 }
 
 /// For each variable, the characters at which its value ends. [`expand`](UriTemplate::expand) encodes them, so that
-/// a value that holds them is found again whole.
+/// a value with such characters matches again.
 fn stop_chars(text: &str, parts: &[UriPart], count: usize) -> Vec<String> {
     let mut stops = Vec::with_capacity(count);
     let mut in_query = false;
@@ -215,7 +217,7 @@ fn stop_chars(text: &str, parts: &[UriPart], count: usize) -> Vec<String> {
     stops
 }
 
-/// What expressions further on begin with: an encoded value holds none of it, so it cannot run over them.
+/// The characters at which later expressions start; an encoded value contains none of them.
 fn later_stops(parts: Option<&[UriPart]>) -> String {
     let first = |part: &UriPart| match part {
         UriPart::Expression { operator, .. } => operator.prefix().filter(|first| matches!(first, ';' | '&')),
@@ -238,7 +240,7 @@ fn separator_stop(operator: Operator) -> Option<char> {
     Some(operator.separator()).filter(|separator| is_reserved(*separator))
 }
 
-/// A value ends where the next part begins, if that begins with what an encoded value cannot hold.
+/// The character at which the next part starts, if an encoded value cannot contain it.
 fn next_stop(text: &str, operator: Operator, next: Option<&UriPart>) -> Option<char> {
     match next? {
         UriPart::Literal(range) if !operator.keeps_reserved() => {

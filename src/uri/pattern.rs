@@ -1,3 +1,5 @@
+//! Matches URI templates, by regular expressions.
+
 use std::fmt::Write;
 
 use indexmap::IndexMap;
@@ -6,11 +8,11 @@ use regex::Regex;
 use super::percent::percent_decode;
 use super::template::{Operator, UriPart, UriTemplate, lowercase_scheme};
 
-/// The template turned round: an expression whose groups hold the values.
+/// A regular expression whose groups capture the values of a template.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     regex: Regex,
-    /// What each group holds, from the first.
+    /// The contents of the groups, in order.
     groups: Vec<Group>,
 }
 
@@ -20,7 +22,7 @@ enum Group {
     Value(usize),
     /// `=` and the value of a variable, or nothing.
     Named(usize),
-    /// All that `?` and `&` name.
+    /// The whole query.
     Query,
 }
 
@@ -55,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// Reads `?a=1&b=2`: each name known, and once.
+/// Decodes `?a=1&b=2`; each name must be a variable, and be there once.
 fn decode_query(template: &UriTemplate, text: &str, values: &mut [Option<String>]) -> Option<()> {
     let Some(pairs) = text.strip_prefix(['?', '&']).filter(|pairs| !pairs.is_empty()) else { return Some(()) };
     for pair in pairs.split('&') {
@@ -84,7 +86,7 @@ impl PatternBuilder<'_> {
     fn expression(&mut self, operator: Operator, variables: std::ops::Range<usize>) {
         match operator {
             Operator::Query => self.query(r"((?:\?[^#]*)?)"),
-            // The rest of a query whose beginning is read already.
+            // The group of the query captures it.
             Operator::Continuation if self.groups.iter().any(|group| matches!(group, Group::Query)) => {}
             Operator::Continuation => self.query("((?:&[^#]*)?)"),
             Operator::Parameter => variables.for_each(|variable| self.parameter(variable)),
@@ -105,7 +107,7 @@ impl PatternBuilder<'_> {
     fn parameter(&mut self, variable: usize) {
         let name = self.template.variables.get(variable).map_or("", |variable| variable.name.as_str());
         let class = self.class(variable);
-        // Infallible, as all writing to a string.
+        // Writing to a `String` cannot fail.
         let _ = write!(self.text, "(?:;{name}((?:={class}*)?))?");
         self.groups.push(Group::Named(variable));
     }

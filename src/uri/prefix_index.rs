@@ -1,4 +1,6 @@
-/// Finds which of many keys a text begins with, in the time of a binary search.
+//! An index of keys by the texts that start with them.
+
+/// Finds the keys that a text starts with, in the time of a binary search.
 #[derive(Debug, Clone)]
 pub(super) struct PrefixIndex<T> {
     /// Sorted by key, each key once.
@@ -8,14 +10,14 @@ pub(super) struct PrefixIndex<T> {
 #[derive(Debug, Clone)]
 struct PrefixNode<T> {
     key: Vec<u8>,
-    /// The node with the longest other key that this key begins with. All keys that a text begins with are on one such
-    /// chain, and the last node not after the text is on it or hangs from it.
+    /// The node with the longest other key that this key starts with. All keys that a text starts with are on one such
+    /// chain, and the last node not after the text is on that chain or below it.
     parent: Option<usize>,
     value: T,
 }
 
 impl<T: Default> PrefixIndex<T> {
-    /// Gathers `items` by key; `add` puts one to those of the same key.
+    /// Groups `items` by key; `add` adds one to its group.
     pub(super) fn new<I>(items: impl IntoIterator<Item = (Vec<u8>, I)>, add: impl Fn(&mut T, I)) -> Self {
         let mut items: Vec<_> = items.into_iter().collect();
         // Stable: items of one key keep their order.
@@ -33,12 +35,12 @@ impl<T: Default> PrefixIndex<T> {
         Self { nodes }
     }
 
-    /// All values, to be completed.
+    /// All values.
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.nodes.iter_mut().map(|node| &mut node.value)
     }
 
-    /// The values of all keys that `text` begins with, the longest key first.
+    /// The values of all keys that `text` starts with, the longest key first.
     pub(super) fn matching(&self, text: &[u8]) -> impl Iterator<Item = &T> {
         let after = self.nodes.partition_point(|node| node.key.as_slice() <= text);
         let first = first_prefix(&self.nodes, after.checked_sub(1), text);
@@ -47,7 +49,7 @@ impl<T: Default> PrefixIndex<T> {
     }
 }
 
-/// The first node from `start` upwards whose key `text` begins with.
+/// The first node from `start` upwards whose key `text` starts with.
 fn first_prefix<T>(nodes: &[PrefixNode<T>], start: Option<usize>, text: &[u8]) -> Option<usize> {
     let mut at = start?;
     loop {

@@ -1,3 +1,5 @@
+//! Finds the URI template that matches a URI.
+
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
@@ -5,8 +7,8 @@ use indexmap::IndexMap;
 use super::prefix_index::PrefixIndex;
 use super::template::{UriTemplate, lowercase_scheme};
 
-/// Finds the one entry that answers a URI: a literal before a template, then the longest literal prefix, then the
-/// order written. It asks only templates whose literal beginning and end fit.
+/// Finds the entry that matches a URI: a literal before a template, then the longest literal prefix, then the order
+/// written. It tries only templates whose literal prefix and suffix match.
 #[derive(Debug, Clone)]
 pub struct Router<T> {
     entries: Vec<(UriTemplate, T)>,
@@ -14,7 +16,7 @@ pub struct Router<T> {
     templates: PrefixIndex<SuffixIndex>,
 }
 
-/// The templates of one literal prefix, to be narrowed by their literal end.
+/// The templates of one literal prefix, by their literal suffix.
 #[derive(Debug, Clone, Default)]
 struct SuffixIndex {
     items: Vec<(Vec<u8>, usize)>,
@@ -22,7 +24,7 @@ struct SuffixIndex {
 }
 
 impl<T> Router<T> {
-    /// Takes the entries in the order written. Of two equal literals the first answers.
+    /// A router of entries in the order written. Of two equal literals the first matches.
     pub fn new(entries: impl IntoIterator<Item = (UriTemplate, T)>) -> Self {
         let entries: Vec<_> = entries.into_iter().collect();
         let mut literals = HashMap::new();
@@ -64,7 +66,7 @@ impl SuffixIndex {
         self.by_suffix = Some(PrefixIndex::new(std::mem::take(&mut self.items), Vec::push));
     }
 
-    /// The templates whose end fits, in the order written.
+    /// The templates whose suffix matches, in the order written.
     fn matching(&self, end: &[u8]) -> Vec<usize> {
         let mut fitting: Vec<usize> =
             self.by_suffix.iter().flat_map(|by_end| by_end.matching(end)).flatten().copied().collect();

@@ -1,3 +1,5 @@
+//! `UriTemplate`, its parts and operators.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -5,13 +7,13 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::error::UriError;
+use super::UriError;
 use super::parse;
 use super::pattern::Pattern;
 
-/// A URI with variables, as RFC 6570 writes them, to its level 3.
+/// A URI template (RFC 6570, level 3), such as `docs://{name}{?lang}`.
 ///
-/// It works both ways: [`expand`](Self::expand) makes a URI of values, [`matches`](Self::matches) finds them in one.
+/// [`expand`](Self::expand) turns values into a URI, [`matches`](Self::matches) a URI into values.
 #[derive(Clone)]
 pub struct UriTemplate {
     pub(super) text: String,
@@ -19,7 +21,7 @@ pub struct UriTemplate {
     pub(super) variables: Vec<UriVariable>,
     /// For each variable, the characters at which its value ends.
     pub(super) stops: Vec<String>,
-    /// Made when first needed: most templates of a large server are seldom asked.
+    /// Compiled on first use: most templates of a large server are rarely matched.
     pub(super) pattern: Arc<OnceLock<Option<Pattern>>>,
 }
 
@@ -28,18 +30,18 @@ pub struct UriTemplate {
 pub struct UriVariable {
     /// Its name.
     pub name: String,
-    /// How the expression that it stands in writes its values.
+    /// The operator of its expression.
     pub operator: Operator,
-    /// Where the name stands in the text of the template.
+    /// The range of the name in the template.
     pub range: Range<usize>,
 }
 
-/// How an expression writes its values.
+/// The operator of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `{id}`: one value within a segment.
     Simple,
-    /// `{+path}`: with the slashes it holds.
+    /// `{+path}`: slashes are kept.
     Reserved,
     /// `{#part}`
     Fragment,
@@ -55,20 +57,20 @@ pub enum Operator {
     Continuation,
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UriPart {
-    /// Where it stands in the text.
+    /// The range in the text.
     Literal(Range<usize>),
     Expression {
         operator: Operator,
-        /// The places of its variables in [`UriTemplate::variables`].
+        /// The indices of its variables.
         variables: Range<usize>,
     },
 }
 
 impl UriTemplate {
-    /// Parses a template, which must be an absolute URI but for its variables.
+    /// Parses a template, which must be an absolute URI except for its variables.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         parse::parse(text)
     }
@@ -83,17 +85,17 @@ impl UriTemplate {
         &self.variables
     }
 
-    /// The text by which two literals are one URI: the case of the scheme does not count.
+    /// The key by which two literals are equal: the case of the scheme does not count.
     pub fn key(&self) -> Cow<'_, str> {
         lowercase_scheme(&self.text)
     }
 
-    /// Says whether it has no variables, and so is the URI of one resource.
+    /// Whether it has no variables, and so is the URI of one resource.
     pub fn is_literal(&self) -> bool {
         self.variables.is_empty()
     }
 
-    /// What stands before its first variable.
+    /// The text before its first variable.
     pub fn literal_prefix(&self) -> &str {
         match self.parts.first() {
             Some(UriPart::Literal(range)) => self.text.get(range.clone()).unwrap_or_default(),
@@ -101,7 +103,7 @@ impl UriTemplate {
         }
     }
 
-    /// What stands after its last variable.
+    /// The text after its last variable.
     pub(super) fn literal_suffix(&self) -> &str {
         match self.parts.as_slice() {
             [.., UriPart::Literal(range)] => self.text.get(range.clone()).unwrap_or_default(),
@@ -109,16 +111,15 @@ impl UriTemplate {
         }
     }
 
-    /// Finds the values with which the template expands to `uri`, decoded, in the order of its variables.
+    /// The decoded values with which the template expands to `uri`, in the order of its variables.
     ///
-    /// A value is one character or more, save with `;`, `?` and `&`, which allow empty ones. Those three and `#` may
-    /// be absent. What `?` and `&` name may stand in any order, and nothing else may stand among it. The time taken
-    /// is linear in the length of `uri`.
+    /// A value has at least one character, except with `;`, `?` and `&`. Those three and `#` may be absent. The
+    /// parameters of the query may be in any order, without others. The time is linear in the length of `uri`.
     pub fn matches(&self, uri: &str) -> Option<IndexMap<String, String>> {
         self.matches_normalized(&lowercase_scheme(uri))
     }
 
-    /// As [`matches`](Self::matches), of a URI whose scheme is in lower case.
+    /// [`matches`](Self::matches) for a URI whose scheme is in lower case.
     pub(super) fn matches_normalized(&self, uri: &str) -> Option<IndexMap<String, String>> {
         if self.is_literal() {
             return (lowercase_scheme(&self.text) == uri).then(IndexMap::new);
@@ -161,7 +162,7 @@ impl Operator {
         })
     }
 
-    /// What an expansion begins with.
+    /// The first character of an expansion.
     pub(super) fn prefix(self) -> Option<char> {
         Some(match self {
             Self::Simple | Self::Reserved => return None,
@@ -174,7 +175,7 @@ impl Operator {
         })
     }
 
-    /// What stands between two values.
+    /// The separator of two values.
     pub(super) fn separator(self) -> char {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => ',',
@@ -190,12 +191,12 @@ impl Operator {
         matches!(self, Self::Parameter | Self::Query | Self::Continuation)
     }
 
-    /// Whether reserved characters stand as they are.
+    /// Whether reserved characters are kept.
     pub(super) fn keeps_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 
-    /// Whether it belongs to the query as a whole, in which order does not count.
+    /// Whether it is part of the query, in which order does not count.
     pub(super) fn is_query(self) -> bool {
         matches!(self, Self::Query | Self::Continuation)
     }

@@ -1,61 +1,33 @@
-//! How the reader walks through lists, maps and enums, and what it does with keys that nobody knows.
+//! Access to lists, maps and enums for the deserializer, and the report of unknown keys.
 
-use serde::de::value::{StrDeserializer, U32Deserializer};
-use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
-};
+use serde::de::value::{SeqDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::deserialize::{DeserializeError, NodeDeserializer, quote_names};
+use super::deserialize::{DeserializeError, NodeDeserializer};
 use super::document::{Location, MapEntry, NodeId};
-use crate::diagnostic::{Code, nearest};
+use crate::diagnostic::{Code, nearest, quote_names};
 
-/// How many keys an unknown one is told of.
+/// How many known keys the help for an unknown one lists.
 const MAX_LISTED_KEYS: usize = 20;
 
-pub(super) struct SpannedAccess<'a, 'r> {
-    pub(super) reader: NodeDeserializer<'a, 'r>,
-    pub(super) index: u8,
+/// A location and then the value there, as [`Spanned`](super::Spanned) reads them.
+pub(super) struct SpannedAccess<D> {
+    pub(super) location: Option<Location>,
+    pub(super) value: Option<D>,
 }
 
-impl<'de> SeqAccess<'de> for SpannedAccess<'_, '_> {
+impl<'de, D: Deserializer<'de, Error = DeserializeError>> SeqAccess<'de> for SpannedAccess<D> {
     type Error = DeserializeError;
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DeserializeError> {
-        self.index += 1;
-        match self.index {
-            1 => seed.deserialize(LocationDeserializer(self.reader.location())).map(Some),
-            _ => seed.deserialize(self.reader).map(Some).map_err(|fault| self.reader.report_error(&fault)),
+        if let Some(Location { file, node, start, end }) = self.location.take() {
+            return seed.deserialize(SeqDeserializer::new([file.0, node, start, end].into_iter())).map(Some);
         }
+        self.value.take().map(|value| seed.deserialize(value)).transpose()
     }
 }
 
-struct LocationDeserializer(Location);
-
-impl<'de> Deserializer<'de> for LocationDeserializer {
-    type Error = DeserializeError;
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
-        let Location { file, node, start, end } = self.0;
-        let numbers = [file.0, node, start, end]
-            .into_iter()
-            .map(|number| -> U32Deserializer<DeserializeError> { number.into_deserializer() });
-        visitor.visit_seq(LocationAccess(numbers))
-    }
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-struct LocationAccess<I>(I);
-
-impl<'de, I: Iterator<Item = U32Deserializer<DeserializeError>>> SeqAccess<'de> for LocationAccess<I> {
-    type Error = DeserializeError;
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DeserializeError> {
-        self.0.next().map(|number| seed.deserialize(number)).transpose()
-    }
-}
-
-/// The items of a list; one that cannot be read is reported and left out.
+/// The items of a list; the error of an item is reported at the item.
 pub(super) struct ListAccess<'a, 'r> {
     pub(super) reader: NodeDeserializer<'a, 'r>,
     pub(super) items: std::slice::Iter<'a, NodeId>,
@@ -66,12 +38,12 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, '_> {
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DeserializeError> {
         let Some(item) = self.items.next() else { return Ok(None) };
         let reader = self.reader.child(*item);
-        seed.deserialize(reader).map(Some).map_err(|fault| reader.report_error(&fault))
+        seed.deserialize(reader).map(Some).map_err(|error| reader.report_error(&error))
     }
 }
 
-/// The entries of a map, or of a struct. An unknown key is reported; one that is nearly a key which is not there is
-/// read as that one, so that what it says is checked and not missed.
+/// The entries of a map, or of a struct. An unknown key is reported; one that is near to a missing key is read as that
+/// key, so that its value is checked.
 pub(super) struct EntryAccess<'a, 'r> {
     pub(super) reader: NodeDeserializer<'a, 'r>,
     pub(super) all: &'a [MapEntry],
@@ -90,7 +62,7 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
         EntryAccess { reader, all, entries: all.iter(), known, corrected: Vec::new(), value: None }
     }
 
-    /// The key of a struct that stands here, or that was meant.
+    /// The field of a struct that a key names, or was meant to name.
     fn field(&mut self, entry: MapEntry, known: &'static [&'static str]) -> Option<&'static str> {
         let key = self.reader.document.key_text(entry.key);
         if let Some(found) = known.iter().find(|known| **known == key) {
@@ -111,14 +83,12 @@ impl<'a, 'r> EntryAccess<'a, 'r> {
 
     fn report_unknown(&self, key: &str, at: Location, known: &'static [&'static str]) {
         let mut report = self.reader.report.borrow_mut();
-        let fault = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
-        fault.did_you_mean(key, at.span(), known.iter().copied());
-        if fault.help.is_none() && !known.is_empty() {
+        let diagnostic = report.error(Code::UnknownKey, at, format!("unknown key `{key}`"));
+        diagnostic.did_you_mean(key, at.span(), known.iter().copied());
+        if diagnostic.help.is_none() && !known.is_empty() {
             let more = if known.len() > MAX_LISTED_KEYS { ", …" } else { "" };
-            fault.help(format!(
-                "the keys here are {}{more}",
-                quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))
-            ));
+            diagnostic
+                .help(format!("expected one of {}{more}", quote_names(known.get(..MAX_LISTED_KEYS).unwrap_or(known))));
         }
     }
 }
@@ -142,11 +112,11 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DeserializeError> {
         let reader = self.reader.child(self.value.take().unwrap_or(self.reader.node));
-        seed.deserialize(reader).map_err(|fault| reader.report_error(&fault))
+        seed.deserialize(reader).map_err(|error| reader.report_error(&error))
     }
 }
 
-/// A key: its text as it was written, whatever a plain scalar of that spelling would mean.
+/// A key: its text as written, even where a plain scalar of that spelling has another type.
 struct KeyDeserializer<'a, 'r>(NodeDeserializer<'a, 'r>);
 
 impl<'de> Deserializer<'de> for KeyDeserializer<'_, '_> {
@@ -160,7 +130,7 @@ impl<'de> Deserializer<'de> for KeyDeserializer<'_, '_> {
         _len: usize,
         visitor: V,
     ) -> Result<V::Value, DeserializeError> {
-        visitor.visit_seq(SpannedKeyAccess(self, 0))
+        visitor.visit_seq(SpannedAccess { location: Some(self.0.location()), value: Some(self) })
     }
     fn deserialize_enum<V: Visitor<'de>>(
         self,
@@ -180,19 +150,6 @@ impl<'de> Deserializer<'de> for KeyDeserializer<'_, '_> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
         seq tuple map struct identifier ignored_any
-    }
-}
-
-struct SpannedKeyAccess<'a, 'r>(KeyDeserializer<'a, 'r>, u8);
-
-impl<'de> SeqAccess<'de> for SpannedKeyAccess<'_, '_> {
-    type Error = DeserializeError;
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DeserializeError> {
-        self.1 += 1;
-        match self.1 {
-            1 => seed.deserialize(LocationDeserializer(self.0.0.location())).map(Some),
-            _ => seed.deserialize(KeyDeserializer(self.0.0)).map(Some),
-        }
     }
 }
 

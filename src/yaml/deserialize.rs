@@ -1,5 +1,5 @@
-//! From a tree to serde types, without stopping: every fault is reported at its place, and a stand-in takes the
-//! place of what could not be read, so that the faults behind it are found in the same run.
+//! Deserializes a tree into serde types without stopping: every error is reported at its location, and a placeholder
+//! replaces the value, so that later errors are found in the same run.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,42 +12,37 @@ use serde_json::Value;
 use super::access::{EntryAccess, EnumVariantAccess, ListAccess, SpannedAccess};
 use super::document::{Document, Location, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::quantity;
-use crate::diagnostic::{Code, Report};
+use crate::diagnostic::{Code, Report, quote_names};
 
-pub(super) const SPANNED: &str = "$Spanned";
-pub(super) const LOCATION: &str = "$At";
-/// The name of an enum whose variants are kinds of YAML (`text`, `list`, `map`, …) rather than names written in it.
-pub(crate) const KIND_ENUM: &str = "$kind";
+/// The serde name of [`Spanned`](super::Spanned).
+const SPANNED: &str = "$Spanned";
+/// The serde name of an enum whose variants are kinds of YAML (`text`, `list`, `map`, …), not values.
+const KIND_ENUM: &str = "$kind";
 
-/// How long a wrong text may be that is shown as it is.
+/// The longest invalid value that messages show.
 const MAX_SHOWN_BYTES: usize = 32;
 
-/// Reads a whole document. What is reported makes the result a stand-in, good for finding more faults only.
+/// Deserializes a whole document. After an error the result holds placeholders, good only for finding more errors.
 pub fn from_document<T: for<'de> Deserialize<'de>>(document: &Document, report: &mut Report) -> Option<T> {
     from_node(document, document.root(), report)
 }
 
-/// Reads one node of a document.
+/// Deserializes one node of a document.
 pub fn from_node<T: for<'de> Deserialize<'de>>(document: &Document, node: NodeId, report: &mut Report) -> Option<T> {
     let report = RefCell::new(report);
     T::deserialize(NodeDeserializer { document, report: &report, node, is_placeholder: false }).ok()
 }
 
-/// A fault that is in the report already, or one that a visitor worded and that still wants its place.
-#[derive(Debug)]
+/// An error of a visitor, to be reported at its location; without a message, one that is reported already.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", message.as_deref().unwrap_or("reported"))]
 pub(super) struct DeserializeError {
     message: Option<String>,
 }
 
-impl fmt::Display for DeserializeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.message.as_deref().unwrap_or("reported"))
-    }
-}
-impl std::error::Error for DeserializeError {}
 impl de::Error for DeserializeError {
-    fn custom<T: fmt::Display>(words: T) -> Self {
-        DeserializeError { message: Some(words.to_string()) }
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        DeserializeError { message: Some(message.to_string()) }
     }
 }
 
@@ -56,7 +51,7 @@ pub(super) struct NodeDeserializer<'a, 'r> {
     pub(super) document: &'a Document,
     pub(super) report: &'a RefCell<&'r mut Report>,
     pub(super) node: NodeId,
-    /// Reads as nothing at all, in silence: the fault has been reported.
+    /// Reads as null without errors: the error is reported already.
     pub(super) is_placeholder: bool,
 }
 
@@ -83,13 +78,13 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         }
     }
 
-    /// What stands here, in words.
+    /// The kind of the node, for messages.
     fn describe(&self) -> String {
         match self.kind() {
             Some(NodeKind::List(_)) => "a list".to_owned(),
             Some(NodeKind::Map(_)) => "a map".to_owned(),
-            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None => "nothing".to_owned(),
-            Some(NodeKind::Scalar(ScalarNode { value: Value::String(_), .. })) => "a text".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::Null, .. })) | None => "null".to_owned(),
+            Some(NodeKind::Scalar(ScalarNode { value: Value::String(_), .. })) => "a string".to_owned(),
             Some(NodeKind::Scalar(scalar)) => format!("`{}`", scalar.text()),
         }
     }
@@ -98,14 +93,14 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
         if self.is_placeholder {
             return;
         }
-        let words = format!("expected {expected}, found {}", self.describe());
-        self.report.borrow_mut().error(Code::WrongType, self.location(), words);
+        let message = format!("expected {expected}, found {}", self.describe());
+        self.report.borrow_mut().error(Code::WrongType, self.location(), message);
     }
 
-    /// Reports what a visitor worded, unless it is in the report already.
-    pub(super) fn report_error(&self, fault: &DeserializeError) -> DeserializeError {
-        if let Some(words) = fault.message.as_ref().filter(|_| !self.is_placeholder) {
-            self.report.borrow_mut().error(Code::BadValue, self.location(), words.clone());
+    /// Reports the error of a visitor, unless it is reported already.
+    pub(super) fn report_error(&self, error: &DeserializeError) -> DeserializeError {
+        if let Some(message) = error.message.as_ref().filter(|_| !self.is_placeholder) {
+            self.report.borrow_mut().error(Code::BadValue, self.location(), message.clone());
         }
         DeserializeError { message: None }
     }
@@ -135,17 +130,17 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
     }
 
     fn quantity(&self, units: &quantity::Units) -> u64 {
-        let written = match self.kind() {
+        let text = match self.kind() {
             Some(NodeKind::Scalar(scalar)) => scalar.text(),
             _ => "",
         };
-        units.parse(written).unwrap_or_else(|| {
+        units.parse(text).unwrap_or_else(|| {
             match self.kind() {
                 Some(NodeKind::Scalar(ScalarNode { value: Value::String(text), .. }))
                     if text.len() <= MAX_SHOWN_BYTES =>
                 {
-                    let words = format!("expected {}, found `{text}`", units.expected);
-                    self.report.borrow_mut().error(Code::WrongType, self.location(), words);
+                    let message = format!("expected {}, found `{text}`", units.expected);
+                    self.report.borrow_mut().error(Code::WrongType, self.location(), message);
                 }
                 _ => self.wrong_type(units.expected),
             }
@@ -196,14 +191,14 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
     }
 
     integers! {
-        deserialize_i8 visit_i8 i8, "a small whole number";
-        deserialize_i16 visit_i16 i16, "a small whole number";
-        deserialize_i32 visit_i32 i32, "a whole number";
-        deserialize_i64 visit_i64 i64, "a whole number";
-        deserialize_u8 visit_u8 u8, "a whole number from 0 to 255";
-        deserialize_u16 visit_u16 u16, "a whole number from 0 to 65535";
-        deserialize_u32 visit_u32 u32, "a whole number, not negative";
-        deserialize_u64 visit_u64 u64, "a whole number, not negative";
+        deserialize_i8 visit_i8 i8, "an integer from -128 to 127";
+        deserialize_i16 visit_i16 i16, "an integer from -32768 to 32767";
+        deserialize_i32 visit_i32 i32, "an integer";
+        deserialize_i64 visit_i64 i64, "an integer";
+        deserialize_u8 visit_u8 u8, "an integer from 0 to 255";
+        deserialize_u16 visit_u16 u16, "an integer from 0 to 65535";
+        deserialize_u32 visit_u32 u32, "a non-negative integer";
+        deserialize_u64 visit_u64 u64, "a non-negative integer";
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
@@ -220,10 +215,10 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         match self.kind() {
-            // A plain `1.10` or `no` keeps its spelling where a text is wanted.
+            // A plain `1.10` or `no` keeps its spelling where a string is expected.
             Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => visitor.visit_str(scalar.text()),
             _ => {
-                self.wrong_type("a text");
+                self.wrong_type("a string");
                 visitor.visit_str("")
             }
         }
@@ -271,7 +266,10 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, DeserializeError> {
         match name {
-            SPANNED => visitor.visit_seq(SpannedAccess { reader: self, index: 0 }),
+            SPANNED => {
+                let parts = SpannedAccess { location: Some(self.location()), value: Some(self) };
+                visitor.visit_seq(parts).map_err(|error| self.report_error(&error))
+            }
             _ => self.deserialize_seq(visitor),
         }
     }
@@ -287,7 +285,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DeserializeError> {
-        // A map of which every key is optional may be left empty: `ui:` with nothing behind it.
+        // A map of which every key is optional may be empty: `ui:`.
         let entries = if self.is_null() { &[] } else { self.entries("a map") };
         visitor.visit_map(EntryAccess::new(self, entries, Some(known)))
     }
@@ -313,7 +311,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_, '_> {
 }
 
 impl NodeDeserializer<'_, '_> {
-    /// The variant named like the kind of YAML that stands here.
+    /// The variant that is named like the kind of the node.
     fn variant_by_kind(&self, variants: &'static [&'static str]) -> Option<&'static str> {
         let names: &[&str] = match (self.kind(), self.value()) {
             (Some(NodeKind::List(_)), _) => &["list"],
@@ -332,19 +330,19 @@ impl NodeDeserializer<'_, '_> {
     }
 
     fn variant_by_name(&self, variants: &'static [&'static str]) -> Option<&'static str> {
-        let written = match self.kind() {
+        let text = match self.kind() {
             Some(NodeKind::Scalar(scalar)) if !scalar.value.is_null() => scalar.text(),
             _ => {
                 self.wrong_type(&format!("one of {}", quote_names(variants)));
                 return None;
             }
         };
-        let found = variants.iter().find(|variant| **variant == written).copied();
+        let found = variants.iter().find(|variant| **variant == text).copied();
         if found.is_none() {
-            let words = format!("`{written}` is not one of {}", quote_names(variants));
+            let message = format!("invalid value `{text}`, expected one of {}", quote_names(variants));
             let mut report = self.report.borrow_mut();
-            report.error(Code::BadValue, self.location(), words).did_you_mean(
-                written,
+            report.error(Code::BadValue, self.location(), message).did_you_mean(
+                text,
                 self.location().span(),
                 variants.iter().copied(),
             );
@@ -359,12 +357,6 @@ fn describe_kind(variant: &str) -> &'static str {
         "map" => "a map",
         "bool" => "`true` or `false`",
         "number" => "a number",
-        _ => "a text",
+        _ => "a string",
     }
-}
-
-/// Names in back-ticks, as they stand in messages.
-pub(super) fn quote_names(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use serde_yaml::granit_parser::ScalarStyle;
 
+use super::pointer::segments;
 use crate::diagnostic::{FileId, Span};
 use crate::digest::Digest;
 
@@ -11,7 +13,7 @@ use crate::digest::Digest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(pub(super) u32);
 
-/// A place in what was written: a node of a document, and the range of its text.
+/// A location in a manifest: a node of a document, and the span of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
     pub(super) file: FileId,
@@ -21,27 +23,27 @@ pub struct Location {
 }
 
 impl Location {
-    /// The range of the node's text.
+    /// The span of the node's text.
     pub fn span(self) -> Span {
         Span { file: self.file, start: self.start, end: self.end }
     }
 
-    /// Whether it is a node of a tree, and not a text or something that nobody wrote.
+    /// Whether it is a node of a tree, and not a position in a plain text.
     pub fn is_node(self) -> bool {
         self.node != u32::MAX
     }
 
-    /// The file that it stands in.
+    /// Its file.
     pub fn file(self) -> FileId {
         self.file
     }
 
-    /// The beginning of a file that has no tree, such as an included text.
+    /// The start of a file that has no tree, such as an included text.
     pub fn start_of(file: FileId) -> Location {
         Location { file, node: u32::MAX, start: 0, end: 0 }
     }
 
-    /// The text of a file from `start` on, which has no tree.
+    /// The text of a file from `start` on, without a tree.
     pub fn text_from(file: FileId, start: usize) -> Location {
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         Location { file, node: u32::MAX, start, end: start }
@@ -60,16 +62,6 @@ impl From<Location> for Option<Span> {
     }
 }
 
-/// How a scalar was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum YamlStyle {
-    Plain,
-    Single,
-    Double,
-    Literal,
-    Folded,
-}
-
 /// One entry of a map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MapEntry {
@@ -77,18 +69,18 @@ pub(super) struct MapEntry {
     pub(super) value: NodeId,
 }
 
-/// A scalar: its text, how it was written, and what a plain one means in YAML 1.2.
+/// A scalar: its text, its style, and its value in the core schema of YAML 1.2.
 #[derive(Debug, Clone)]
 pub(super) struct ScalarNode {
-    /// The text, where the value is none.
+    /// The text, where the value is not a string.
     spelling: Option<Box<str>>,
-    pub(super) style: YamlStyle,
+    pub(super) style: ScalarStyle,
     pub(super) value: Value,
 }
 
 impl ScalarNode {
-    /// A scalar of this text, which means `value`: a text means itself.
-    pub(super) fn new(text: &str, style: YamlStyle, value: Value) -> ScalarNode {
+    /// A scalar with this text and value.
+    pub(super) fn new(text: &str, style: ScalarStyle, value: Value) -> ScalarNode {
         let spelling = (!value.is_string()).then(|| text.into());
         ScalarNode { spelling, style, value }
     }
@@ -98,7 +90,7 @@ impl ScalarNode {
     }
 }
 
-/// What a node is.
+/// The kind and content of a node.
 #[derive(Debug, Clone)]
 pub(super) enum NodeKind {
     Scalar(ScalarNode),
@@ -131,7 +123,7 @@ impl Document {
         self.root
     }
 
-    /// Whether the file holds nothing but comments.
+    /// Whether the file is empty except for comments.
     pub fn is_empty(&self) -> bool {
         matches!(
             self.node(self.root).map(|node| &node.kind),
@@ -143,13 +135,13 @@ impl Document {
         self.nodes.get(id.0 as usize)
     }
 
-    /// The place of a node.
+    /// The location of a node.
     pub fn location(&self, id: NodeId) -> Location {
         let span = self.node(id).map_or(Span::start_of(self.file), |node| node.span);
         Location { file: self.file, node: id.0, start: span.start, end: span.end }
     }
 
-    /// The place of the root.
+    /// The location of the root.
     pub fn root_location(&self) -> Location {
         self.location(self.root)
     }
@@ -206,11 +198,10 @@ impl Document {
         }
     }
 
-    /// Follows a JSON pointer as far as it goes: the key and the value of the last step that exists.
+    /// Follows a JSON pointer as far as it exists, and returns the key and the value there.
     fn resolve_pointer(&self, from: NodeId, pointer: &str) -> (NodeId, NodeId) {
-        let steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
         let mut found = (from, from);
-        for step in steps {
+        for step in segments(pointer) {
             match self.entry_at_segment(found.1, &step) {
                 Some(next) => found = next,
                 None => break,
@@ -220,14 +211,14 @@ impl Document {
     }
 }
 
-/// The trees of one load, found again by the places that point into them.
+/// The trees of one load.
 #[derive(Debug, Default)]
 pub struct Documents {
     by_file: HashMap<FileId, Document>,
 }
 
 impl Documents {
-    /// Keeps a tree and hands back its root's place.
+    /// Adds a tree and returns the location of its root.
     pub fn add(&mut self, document: Document) -> Location {
         let at = document.root_location();
         self.by_file.insert(document.file, document);
@@ -239,29 +230,35 @@ impl Documents {
         self.by_file.get(&file)
     }
 
-    /// The value at a JSON pointer below `at`, or the nearest thing above it that exists.
+    /// The value at a JSON pointer below `at`, or its nearest ancestor that exists.
     pub fn value_at(&self, at: Location, pointer: &str) -> Location {
-        self.get(at.file).map_or(at, |document| document.location(document.resolve_pointer(NodeId(at.node), pointer).1))
+        self.entry_at(at, pointer).1
     }
 
-    /// The key at a JSON pointer below `at`, or the nearest thing above it that exists.
+    /// The key at a JSON pointer below `at`, or of its nearest ancestor that exists.
     pub fn key_at(&self, at: Location, pointer: &str) -> Location {
-        self.get(at.file).map_or(at, |document| document.location(document.resolve_pointer(NodeId(at.node), pointer).0))
+        self.entry_at(at, pointer).0
     }
 
-    /// The value at a place as JSON.
+    fn entry_at(&self, at: Location, pointer: &str) -> (Location, Location) {
+        let Some(document) = self.get(at.file) else { return (at, at) };
+        let (key, value) = document.resolve_pointer(NodeId(at.node), pointer);
+        (document.location(key), document.location(value))
+    }
+
+    /// The value at a location as JSON.
     pub fn json(&self, at: Location) -> Value {
         self.get(at.file).map_or(Value::Null, |document| document.json(NodeId(at.node)))
     }
 
-    /// Adds the value at a place to a digest: what was written, whatever its layout.
+    /// Adds the value at a location to a digest; its layout does not count.
     pub fn digest(&self, at: Location, digest: &mut Digest) {
         if let Some(document) = self.get(at.file) {
             document.digest(NodeId(at.node), digest);
         }
     }
 
-    /// The places of the keys of the map at `at`, in the order written.
+    /// The keys of the map at `at` with their locations, in the order written.
     pub fn keys_of(&self, at: Location) -> Vec<(String, Location)> {
         let Some(document) = self.get(at.file) else { return Vec::new() };
         match document.node(NodeId(at.node)).map(|node| &node.kind) {

@@ -1,10 +1,11 @@
-//! Text with positions: YAML (and JSON) read into a tree in which every node knows its place.
+//! Parses YAML and JSON into a tree with source positions, and deserializes it.
 //!
-//! [`Document`] is the tree, [`from_document`] turns it into serde types and reports every fault instead of stopping at the
+//! [`Document`] is the tree; [`from_document`] turns it into serde types and reports every error instead of stopping at the
 //! first. What is not here: what the keys mean (manifest/) and which files are read (load/).
 
 mod access;
 mod parse;
+pub(crate) mod pointer;
 mod document;
 mod value_span;
 mod quantity;

@@ -1,4 +1,4 @@
-//! From bytes to a [`Document`]: encodings, events into a tree, and the limits that a hostile file meets.
+//! Parses bytes into a [`Document`], with limits for hostile files.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,19 +6,19 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_yaml::granit_parser::{Event, Options, Parser, ScalarStyle, StructureStyle, Tag};
 
-use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode, YamlStyle};
+use super::document::{Document, MapEntry, Node, NodeId, NodeKind, ScalarNode};
 use super::scalar::resolve;
 use crate::diagnostic::{Code, FileId, Report, Span};
 
-/// How deep a manifest may nest.
+/// The deepest nesting of a manifest.
 const MAX_DEPTH: usize = 64;
-/// How many nodes aliases may stand for, all together.
+/// How many nodes all aliases may expand to.
 const MAX_ALIASED_NODES: u64 = 250_000;
 
-/// How many keys are found sooner by looking at each.
+/// Up to how many keys a linear search is faster.
 const MAX_LINEAR_KEYS: usize = 16;
 
-/// Reads bytes as UTF-8 (a byte order mark is skipped), or reports in words which encoding it found.
+/// Decodes UTF-8 (a byte order mark is skipped), or reports the encoding that the bytes seem to have.
 pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
     let bare = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let other = match bytes {
@@ -28,63 +28,62 @@ pub fn decode(bytes: &[u8], path: &str, report: &mut Report) -> Option<FileId> {
         [0, _, 0, _, ..] => Some("UTF-16 (big-endian)"),
         _ => None,
     };
-    let wrong = match (other, std::str::from_utf8(bare)) {
+    let (encoding, at) = match (other, std::str::from_utf8(bare)) {
         (None, Ok(text)) => return Some(report.sources.add(path, text)),
         (Some(encoding), _) => (encoding, 0),
-        (None, Err(error)) => ("not UTF-8; perhaps Latin-1 or Windows-1252", error.valid_up_to()),
+        (None, Err(error)) => ("Latin-1 or Windows-1252", error.valid_up_to()),
     };
-    let (encoding, at) = wrong;
     let file = report.sources.add(path, String::from_utf8_lossy(bare).into_owned());
-    report.error(Code::Encoding, Span::new(file, at, at), format!("the file is {encoding}")).help("save it as UTF-8");
+    report
+        .error(Code::Encoding, Span::new(file, at, at), format!("invalid UTF-8: the file seems to be {encoding}"))
+        .help("save it as UTF-8");
     None
 }
 
-/// Builds the tree of a YAML text. `None` where its syntax is broken, which is then in the report.
+/// Parses YAML. `None` where the syntax is invalid, which is reported.
 pub fn parse(file: FileId, report: &mut Report) -> Option<Document> {
     let text = report.sources.get(file)?.text().clone();
     TreeBuilder::new(file, &text, report).build(&text)
 }
 
-/// Builds the tree of the front matter of a text: what stands between its first line, `---`, and the next such line.
-/// `None` where there is none; else the tree, if it could be read, and where the body begins.
+/// Parses the front matter of a text: the lines between its first line, `---`, and the next such line.
+/// `None` where the text has none; else the tree, if it is valid, and the offset of the body.
 pub fn parse_front_matter(file: FileId, report: &mut Report) -> Option<(Option<Document>, usize)> {
     let text = report.sources.get(file)?.text().clone();
     let first = text.split_inclusive('\n').next().filter(|line| line.trim_end() == "---")?;
     let mut at = first.len();
     for line in text.get(at..)?.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            // The same length as in the file, so that every place is the file's own.
-            let matter = format!("{}{}", first.replace('-', " "), text.get(first.len()..at)?);
-            return Some((TreeBuilder::new(file, &matter, report).build(&matter), at + line.len()));
+            // Of the same length as in the file, so that positions are those of the file.
+            let front_matter = format!("{}{}", first.replace('-', " "), text.get(first.len()..at)?);
+            return Some((TreeBuilder::new(file, &front_matter, report).build(&front_matter), at + line.len()));
         }
         at += line.len();
     }
-    report
-        .error(Code::Syntax, Span::new(file, 0, 3), "the front matter that begins here does not end")
-        .help("end it with a line `---`");
+    report.error(Code::Syntax, Span::new(file, 0, 3), "unterminated front matter").help("end it with a line `---`");
     Some((None, text.len()))
 }
 
-/// Builds the tree of a JSON text: as strict as JSON, with the same positions as YAML.
+/// Parses strict JSON, with the same positions as YAML.
 pub fn parse_json(file: FileId, report: &mut Report) -> Option<Document> {
     let text = report.sources.get(file)?.text().clone();
     let value: Value = match serde_json::from_str(&text) {
         Ok(value) => value,
         Err(error) => {
             let at = offset_of(&text, error.line(), error.column());
-            let words = error.to_string();
-            let words = words.split(" at line ").next().unwrap_or_default();
-            report.error(Code::Syntax, Span::new(file, at, at), format!("this is not JSON: {words}"));
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            report.error(Code::Syntax, Span::new(file, at, at), format!("invalid JSON: {message}"));
             return None;
         }
     };
-    // Inside JSON strings a tab is always escaped, so every raw one is blank space, which YAML wants as spaces.
+    // A raw tab is always outside of strings in JSON, where YAML allows only spaces.
     let spaced = text.replace('\t', " ");
     let mut silent = Report::default();
     silent.sources.add("", "");
     match TreeBuilder::new(file, &spaced, &mut silent).build(&spaced) {
         Some(document) if document.json(document.root) == value => Some(document),
-        // What YAML cannot say (a surrogate pair) keeps its value and loses its inner places.
+        // What YAML cannot express (a surrogate pair) keeps its value and loses its inner positions.
         _ => Some(without_positions(file, &value)),
     }
 }
@@ -111,8 +110,8 @@ fn add_without_position(document: &mut Document, value: &Value) -> NodeId {
                 })
                 .collect(),
         ),
-        Value::String(text) => NodeKind::Scalar(ScalarNode::new(text, YamlStyle::Double, value.clone())),
-        other => NodeKind::Scalar(ScalarNode::new(&other.to_string(), YamlStyle::Plain, other.clone())),
+        Value::String(text) => NodeKind::Scalar(ScalarNode::new(text, ScalarStyle::DoubleQuoted, value.clone())),
+        other => NodeKind::Scalar(ScalarNode::new(&other.to_string(), ScalarStyle::Plain, other.clone())),
     };
     push(document, kind, Span::start_of(document.file))
 }
@@ -126,14 +125,14 @@ fn push(document: &mut Document, kind: NodeKind, span: Span) -> NodeId {
 #[derive(Default)]
 struct OpenMap {
     all: Vec<MapEntry>,
-    /// The key that waits for its value.
+    /// The key whose value comes next.
     pending_key: Option<NodeId>,
     /// All keys, once they are more than [`MAX_LINEAR_KEYS`].
     seen: HashMap<Box<str>, NodeId>,
 }
 
 impl OpenMap {
-    /// The entry that has this key already. Any number of maps may be merged.
+    /// The entry with this key. `<<` may be repeated.
     fn find_key(&self, key: &str, document: &Document) -> Option<NodeId> {
         if key == "<<" {
             return None;
@@ -166,9 +165,16 @@ struct OpenCollection {
     items: Vec<NodeId>,
     start: usize,
     anchor: usize,
-    /// How many nodes it stands for, aliases expanded.
+    /// Its number of nodes, aliases expanded.
     weight: u64,
     flow: bool,
+}
+
+impl OpenCollection {
+    fn new(map: Option<OpenMap>, range: &Range<usize>, anchor: usize, style: StructureStyle) -> OpenCollection {
+        let flow = style == StructureStyle::Flow;
+        OpenCollection { map, items: Vec::new(), start: range.start, anchor, weight: 1, flow }
+    }
 }
 
 struct TreeBuilder<'a> {
@@ -201,15 +207,15 @@ impl<'a> TreeBuilder<'a> {
             let range = span.byte_range().unwrap_or(0..0);
             if matches!(event, Event::DocumentStart(..)) && self.root.is_some() {
                 self.report
-                    .error(Code::Syntax, self.span(range), "a second YAML document begins here")
-                    .help("a manifest is one document: put the other into a file of its own");
+                    .error(Code::Syntax, self.span(range), "unexpected second YAML document")
+                    .help("move the second document into its own file");
                 break;
             }
             self.handle_event(event, range)?;
         }
         self.document.root = match self.root {
             Some(root) => root,
-            None => self.scalar("", YamlStyle::Plain, Value::Null, 0..0),
+            None => self.scalar("", ScalarStyle::Plain, Value::Null, 0..0),
         };
         Some(self.document)
     }
@@ -218,11 +224,11 @@ impl<'a> TreeBuilder<'a> {
         Span::new(self.document.file, range.start, range.end)
     }
 
-    /// Says in our words what the parser found.
-    fn report_syntax(&mut self, words: &str, at: usize) {
-        let words = [" at byte", " at line", " at char"]
+    /// Reports an error of the parser, without the position in its message.
+    fn report_syntax(&mut self, message: &str, at: usize) {
+        let message = [" at byte", " at line", " at char"]
             .iter()
-            .fold(words, |words, place| words.split(place).next().unwrap_or(words));
+            .fold(message, |message, position| message.split(position).next().unwrap_or(message));
         let span = self.span(at..at);
         let line_start = self.text.get(..at).unwrap_or_default().rfind('\n').map_or(0, |line_end| line_end + 1);
         let line = self.text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
@@ -232,28 +238,29 @@ impl<'a> TreeBuilder<'a> {
             || line.contains(": %")
             || line.contains(": @")
             || line.contains(": `");
-        let fault = self.report.error(Code::Syntax, span, format!("this is not YAML: {words}"));
+        let diagnostic = self.report.error(Code::Syntax, span, format!("invalid YAML: {message}"));
         if tabbed {
-            fault.help("indent with spaces: YAML takes no tabs there");
+            diagnostic.help("indent with spaces; YAML does not allow tabs in indentation");
         } else if unquoted {
-            fault.help("put quotes around the value, or write it as a block after `|`");
+            diagnostic.help("quote the value, or write it as a block after `|`");
         }
     }
 
-    /// Takes one event into the tree. `None` ends the reading: the limits are passed.
+    /// Adds one event to the tree. `None` where a limit is exceeded.
     fn handle_event(&mut self, event: Event<'_>, range: Range<usize>) -> Option<()> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let (style, value) = resolve_scalar(&text, style, tag.as_deref());
+                let value = resolve_scalar(&text, style, tag.as_deref());
                 self.refuse_tag(tag.as_deref(), range.clone());
                 let node = self.scalar(&text, style, value, range);
                 self.attach(node, 1, anchor)
             }
             Event::SequenceStart(style, anchor, tag) => {
-                self.open_collection(None, (range, anchor, style), tag.as_deref())
+                self.open_collection(OpenCollection::new(None, &range, anchor, style), range, tag.as_deref())
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.open_collection(Some(OpenMap::default()), (range, anchor, style), tag.as_deref())
+                let map = Some(OpenMap::default());
+                self.open_collection(OpenCollection::new(map, &range, anchor, style), range, tag.as_deref())
             }
             Event::SequenceEnd | Event::MappingEnd => self.close_collection(range),
             Event::Alias(anchor) => self.expand_alias(anchor, range),
@@ -261,7 +268,7 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    fn scalar(&mut self, text: &str, style: YamlStyle, value: Value, range: Range<usize>) -> NodeId {
+    fn scalar(&mut self, text: &str, style: ScalarStyle, value: Value, range: Range<usize>) -> NodeId {
         let span = self.span(range);
         push(&mut self.document, NodeKind::Scalar(ScalarNode::new(text, style, value)), span)
     }
@@ -269,27 +276,18 @@ impl<'a> TreeBuilder<'a> {
     fn refuse_tag(&mut self, tag: Option<&Tag>, range: Range<usize>) {
         if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
             let span = self.span(range);
-            self.report
-                .error(Code::Syntax, span, format!("the tag `{tag}` is not part of this language"))
-                .help("leave the tag out");
+            self.report.error(Code::Syntax, span, format!("unsupported YAML tag `{tag}`")).help("remove the tag");
         }
     }
 
-    fn open_collection(
-        &mut self,
-        map: Option<OpenMap>,
-        at: (Range<usize>, usize, StructureStyle),
-        tag: Option<&Tag>,
-    ) -> Option<()> {
-        let (range, anchor, style) = at;
+    fn open_collection(&mut self, collection: OpenCollection, range: Range<usize>, tag: Option<&Tag>) -> Option<()> {
         self.refuse_tag(tag, range.clone());
         if self.open.len() >= MAX_DEPTH {
             let span = self.span(range);
-            self.report.error(Code::Nesting, span, format!("this nests deeper than {MAX_DEPTH} levels"));
+            self.report.error(Code::Nesting, span, format!("nesting exceeds {MAX_DEPTH} levels"));
             return None;
         }
-        let flow = style == StructureStyle::Flow;
-        self.open.push(OpenCollection { map, items: Vec::new(), start: range.start, anchor, weight: 1, flow });
+        self.open.push(collection);
         Some(())
     }
 
@@ -302,14 +300,14 @@ impl<'a> TreeBuilder<'a> {
             None => NodeKind::List(open.items),
         };
         let kind = match self.unquoted_template(&kind, span) {
-            Some(text) => NodeKind::Scalar(ScalarNode::new("", YamlStyle::Plain, Value::String(text))),
+            Some(text) => NodeKind::Scalar(ScalarNode::new("", ScalarStyle::Plain, Value::String(text))),
             None => kind,
         };
         let node = push(&mut self.document, kind, span);
         self.attach(node, open.weight, open.anchor)
     }
 
-    /// Where a block collection's text ends: the parser's own end mark stands at the next token.
+    /// The end of a block collection: the parser's own end mark is at the next token.
     fn block_end(&self, open: &OpenCollection) -> Option<usize> {
         let last = match &open.map {
             Some(entries) => entries.all.last()?.value,
@@ -318,22 +316,22 @@ impl<'a> TreeBuilder<'a> {
         self.document.node(last).map(|node| node.span.end as usize)
     }
 
-    /// `key: {{name}}` is a map in YAML whose key is a map. It was meant as a template: taken as one, and reported.
+    /// `key: {{name}}` is a map in YAML whose key is a map, meant as a template: read as one, and reported.
     fn unquoted_template(&mut self, kind: &NodeKind, span: Span) -> Option<String> {
-        let written = self.text.get(span.start as usize..span.end as usize)?;
+        let source = self.text.get(span.start as usize..span.end as usize)?;
         if !matches!(kind, NodeKind::Map(_))
-            || !written.starts_with("{{")
+            || !source.starts_with("{{")
             || self.open.iter().any(|outer| outer.start + 1 == span.start as usize)
         {
             return None;
         }
         let rest = self.text.get(span.end as usize..)?.lines().next().unwrap_or_default().trim_start();
         if !(rest.is_empty() || rest.starts_with(['#', ',', '}', ']'])) {
-            return None; // more text follows, and the parser will complain of that
+            return None; // more text follows, which the parser reports
         }
-        let text = written.to_owned();
+        let text = source.to_owned();
         self.report
-            .error(Code::Syntax, span, "a template must be quoted: to YAML `{{` begins a map")
+            .error(Code::Syntax, span, "unquoted template: YAML reads `{{` as a map")
             .help(format!("write \"{text}\", or use a block after `|`"))
             .fix(span, format!("\"{text}\""));
         Some(text)
@@ -342,24 +340,20 @@ impl<'a> TreeBuilder<'a> {
     fn expand_alias(&mut self, anchor: usize, range: Range<usize>) -> Option<()> {
         let Some((node, weight)) = self.anchors.get(&anchor).copied() else {
             let span = self.span(range.clone());
-            self.report.error(Code::Cycle, span, "this alias stands inside the very thing that it names");
-            let null = self.scalar("", YamlStyle::Plain, Value::Null, range);
+            self.report.error(Code::Cycle, span, "recursive alias: it is inside the value that it refers to");
+            let null = self.scalar("", ScalarStyle::Plain, Value::Null, range);
             return self.attach(null, 1, 0);
         };
         self.aliased = self.aliased.saturating_add(weight);
         if self.aliased > MAX_ALIASED_NODES {
             let span = self.span(range);
-            self.report.error(
-                Code::TooLarge,
-                span,
-                format!("the aliases of this file stand for more than {MAX_ALIASED_NODES} values"),
-            );
+            self.report.error(Code::TooLarge, span, format!("aliases expand to more than {MAX_ALIASED_NODES} values"));
             return None;
         }
         self.attach(node, weight, 0)
     }
 
-    /// Hands a finished node to the collection that is open around it.
+    /// Adds a finished node to the innermost open collection.
     fn attach(&mut self, node: NodeId, weight: u64, anchor: usize) -> Option<()> {
         if anchor != 0 {
             self.anchors.insert(anchor, (node, weight));
@@ -381,28 +375,28 @@ impl<'a> TreeBuilder<'a> {
         Some(())
     }
 
-    /// Adds an entry to the open map, or reports it if its key is no text or stands there already.
+    /// Adds an entry to the open map, or reports an invalid or duplicate key.
     fn add_entry(&mut self, entry: MapEntry) {
         let Some(key) = self.document.node(entry.key) else { return };
         let NodeKind::Scalar(scalar) = &key.kind else {
             let braces =
                 self.text.get((key.span.start as usize).saturating_sub(1)..).is_some_and(|rest| rest.starts_with("{{"));
             if !braces {
-                self.report.error(Code::Syntax, key.span, "a key must be a text");
+                self.report.error(Code::Syntax, key.span, "invalid key: expected a string");
             }
             return;
         };
         let text = scalar.text();
         let Some(entries) = self.open.last_mut().and_then(|open| open.map.as_mut()) else { return };
         if let Some(first) = entries.find_key(text, &self.document).and_then(|first| self.document.node(first)) {
-            let words = format!("`{text}` stands here a second time");
-            self.report.error(Code::Duplicate, key.span, words).note(first.span, "the first time");
+            let message = format!("duplicate key `{text}`");
+            self.report.error(Code::Duplicate, key.span, message).note(first.span, "first defined here");
             return;
         }
         entries.add(entry, &self.document);
     }
 
-    /// Resolves `<<`: the named maps' entries stand behind the map's own, which win.
+    /// Resolves `<<`: the entries of the merged maps follow the map's own, which win.
     fn resolve_merges(&mut self, entries: Vec<MapEntry>) -> Vec<MapEntry> {
         if !entries.iter().any(|entry| self.document.key_text(entry.key) == "<<") {
             return entries;
@@ -411,8 +405,9 @@ impl<'a> TreeBuilder<'a> {
             entries.into_iter().partition(|entry| self.document.key_text(entry.key) == "<<");
         let sources: Vec<MapEntry> = merges.into_iter().flat_map(|merge| self.merge_sources(merge)).collect();
         for source in sources {
-            let taken = all.iter().any(|own| self.document.key_text(own.key) == self.document.key_text(source.key));
-            if !taken {
+            let overridden =
+                all.iter().any(|own| self.document.key_text(own.key) == self.document.key_text(source.key));
+            if !overridden {
                 all.push(source);
             }
         }
@@ -430,7 +425,11 @@ impl<'a> TreeBuilder<'a> {
                 Some(NodeKind::Map(entries)) => found.extend(entries.iter().copied()),
                 _ => {
                     let span = self.document.location(merge.key).span();
-                    self.report.error(Code::WrongType, span, "`<<` takes a map, or a list of maps");
+                    self.report.error(
+                        Code::WrongType,
+                        span,
+                        "invalid merge key `<<`: expected a map or a list of maps",
+                    );
                 }
             }
         }
@@ -438,15 +437,7 @@ impl<'a> TreeBuilder<'a> {
     }
 }
 
-fn resolve_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> (YamlStyle, Value) {
-    let style = match style {
-        ScalarStyle::SingleQuoted => YamlStyle::Single,
-        ScalarStyle::DoubleQuoted => YamlStyle::Double,
-        ScalarStyle::Literal => YamlStyle::Literal,
-        ScalarStyle::Folded => YamlStyle::Folded,
-        _ => YamlStyle::Plain,
-    };
+fn resolve_scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let forced = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix() == "str");
-    let value = if style == YamlStyle::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) };
-    (style, value)
+    if style == ScalarStyle::Plain && !forced { resolve(text) } else { Value::String(text.to_owned()) }
 }

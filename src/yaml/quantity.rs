@@ -1,8 +1,8 @@
-//! Numbers with a unit: what a duration and a size look like.
+//! Durations and sizes: numbers with a unit.
 
-/// The units of one sort of quantity.
+/// The units of one kind of quantity.
 pub(super) struct Units {
-    /// How such a quantity is written, for people.
+    /// The expected form, for messages.
     pub(super) expected: &'static str,
     units: &'static [(&'static str, u64)],
 }
@@ -22,7 +22,7 @@ pub fn parse_milliseconds(text: &str) -> Option<u64> {
     DURATION.parse(text)
 }
 
-/// The units that a type of this serde name is written in.
+/// The units of the type with this serde name.
 pub(super) fn units_of_type(name: &str) -> Option<&'static Units> {
     match name {
         "$Duration" => Some(&DURATION),
@@ -32,7 +32,7 @@ pub(super) fn units_of_type(name: &str) -> Option<&'static Units> {
 }
 
 impl Units {
-    /// Reads a quantity in its smallest unit: milliseconds or bytes.
+    /// Parses a quantity into its smallest unit: milliseconds or bytes.
     pub(super) fn parse(&self, text: &str) -> Option<u64> {
         let digits = text.len() - text.trim_start_matches(|next: char| next.is_ascii_digit()).len();
         let (number, unit) = text.split_at_checked(digits)?;

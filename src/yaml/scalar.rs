@@ -1,8 +1,8 @@
-//! What a plain scalar means: the core schema of YAML 1.2, with nothing that changes what was written.
+//! The value of a plain scalar, in the core schema of YAML 1.2.
 
 use serde_json::{Number, Value};
 
-/// The value of a plain scalar. `no`, `010`, `1_000` and `.inf` are texts: a number is what JSON can say again.
+/// The value of a plain scalar. `no`, `010`, `1_000` and `.inf` are strings: numbers are those of JSON.
 pub(super) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,

@@ -1,31 +1,28 @@
-//! Values with their places: the one thing that this reader gives and other deserializers do not.
+//! `Spanned`, a value with its location, which only the deserializer of `yaml` supplies.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::deserialize::{LOCATION, SPANNED};
 use super::document::Location;
 use crate::diagnostic::FileId;
 
-/// A value and the place where it was written. Compares and hashes as the value alone.
+/// A value and its location. Compares and hashes as the value alone.
 #[derive(Debug, Clone)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its location.
     pub location: Location,
 }
 
 impl<T> Spanned<T> {
-    /// A value that stands at `at`.
-    pub fn new(value: T, at: Location) -> Spanned<T> {
-        Spanned { value, location: at }
+    /// A value at `location`.
+    pub fn new(value: T, location: Location) -> Spanned<T> {
+        Spanned { value, location }
     }
 }
 
@@ -67,36 +64,17 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SpannedVisitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
-            type Value = Spanned<T>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a value with its place")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Spanned<T>, A::Error> {
-                let missing = || de::Error::custom("only the reader of this room gives places");
-                let at = pair.next_element()?.ok_or_else(missing)?;
-                let value = pair.next_element()?.ok_or_else(missing)?;
-                Ok(Spanned { value, location: at })
-            }
-        }
-        deserializer.deserialize_tuple_struct(SPANNED, 2, SpannedVisitor(std::marker::PhantomData))
+        #[derive(Deserialize)]
+        #[serde(rename = "$Spanned")]
+        struct LocatedValue<T>(Location, T);
+        let LocatedValue(location, value) = LocatedValue::deserialize(deserializer)?;
+        Ok(Spanned { value, location })
     }
 }
 
 impl<'de> Deserialize<'de> for Location {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LocationVisitor;
-        impl<'de> Visitor<'de> for LocationVisitor {
-            type Value = Location;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a place")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut four: A) -> Result<Location, A::Error> {
-                let mut next = || four.next_element::<u32>().map(Option::unwrap_or_default);
-                Ok(Location { file: FileId(next()?), node: next()?, start: next()?, end: next()? })
-            }
-        }
-        deserializer.deserialize_tuple_struct(LOCATION, 4, LocationVisitor)
+        let [file, node, start, end] = Deserialize::deserialize(deserializer)?;
+        Ok(Location { file: FileId(file), node, start, end })
     }
 }

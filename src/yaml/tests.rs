@@ -17,7 +17,7 @@ fn tree(text: &str) -> (Option<Value>, Report) {
     (document.map(|document| document.json(document.root())), report)
 }
 
-/// Each fault as `line:column code`.
+/// Each error as `line:column code`.
 fn places(report: &Report) -> String {
     let mut lines = String::new();
     for diagnostic in report.diagnostics() {
@@ -173,7 +173,7 @@ fn unquoted_template_is_read_and_reported_once() {
     assert_eq!(places(&report), "1:7 syntax\n2:7 syntax\n");
     assert_eq!(value, Some(json!({"text": "{{name}}", "more": "{{{raw}}}", "ok": 1})));
     let (_, report) = tree("text: {{name}} and more\n");
-    assert!(report.diagnostics()[0].help.as_deref().unwrap().contains("quotes"));
+    assert!(report.diagnostics()[0].help.as_deref().unwrap().contains("quote the value"));
 }
 
 #[test]
@@ -240,7 +240,7 @@ proptest! {
     #[test]
     fn any_text_parses_or_reports_an_error(text in "[ -~\n\t{}\\[\\]:&*|>'\"#-]{0,200}") {
         let (value, report) = tree(&text);
-        prop_assert!(value.is_some() || report.diagnostics().iter().any(|fault| fault.severity == Severity::Error));
+        prop_assert!(value.is_some() || report.diagnostics().iter().any(|error| error.severity == Severity::Error));
         let mut report = Report::default();
         let file = report.sources.add("a", text);
         if let Some(document) = parse(file, &mut report) {

@@ -1,15 +1,16 @@
-//! From an offset in a scalar's value to the place in the file where that character was written.
+//! Maps offsets in the value of a scalar to spans in its file.
 
 use std::ops::Range;
 
 use serde_json::Value;
+use serde_yaml::granit_parser::ScalarStyle;
 
-use super::document::{Documents, Location, NodeId, NodeKind, YamlStyle};
+use super::document::{Documents, Location, NodeId, NodeKind};
 use crate::diagnostic::{SourceMap, Span};
 
 impl Documents {
-    /// The span in the file of a byte range of the value of the text at `at`. Exact for block scalars and whatever
-    /// stands on one line, with escapes counted; for folded lines the nearest place that holds the same character.
+    /// The span in the file of a byte range of the string at `at`. Exact for block scalars and single lines, escapes
+    /// included; for folded lines the nearest position with the same character.
     pub fn span_within(&self, sources: &SourceMap, at: Location, range: Range<usize>) -> Span {
         let whole = at.span();
         if at.node == u32::MAX {
@@ -24,7 +25,7 @@ impl Documents {
         }
         let raw = sources.text_of(whole);
         let offsets = match style {
-            YamlStyle::Literal => literal_offsets(text, raw),
+            ScalarStyle::Literal => literal_offsets(text, raw),
             _ => aligned_offsets(text, raw, *style),
         };
         let place = |offset: usize| offsets.get(offset.min(text.len())).copied().unwrap_or(raw.len());
@@ -54,12 +55,12 @@ fn literal_offsets(text: &str, raw: &str) -> Vec<usize> {
     offsets
 }
 
-/// Walks value and source side by side, stepping over quotes, escapes, indentation and folded line ends.
-fn aligned_offsets(text: &str, raw: &str, style: YamlStyle) -> Vec<usize> {
+/// Walks value and source side by side, past quotes, escapes, indentation and folded line ends.
+fn aligned_offsets(text: &str, raw: &str, style: ScalarStyle) -> Vec<usize> {
     let mut offsets = Vec::with_capacity(text.len() + 1);
     let mut at = match style {
-        YamlStyle::Single | YamlStyle::Double => 1,
-        YamlStyle::Folded if raw.starts_with('>') => raw.find('\n').map_or(raw.len(), |at| at + 1),
+        ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => 1,
+        ScalarStyle::Folded if raw.starts_with('>') => raw.find('\n').map_or(raw.len(), |at| at + 1),
         _ => 0,
     };
     for wanted in text.chars() {
@@ -75,19 +76,19 @@ fn aligned_offsets(text: &str, raw: &str, style: YamlStyle) -> Vec<usize> {
     offsets
 }
 
-/// The source range that says `wanted`, from `at` on.
-fn match_char(raw: &str, mut at: usize, wanted: char, style: YamlStyle) -> (usize, usize) {
-    while style == YamlStyle::Double
+/// The source range of `wanted`, from `at` on.
+fn match_char(raw: &str, mut at: usize, wanted: char, style: ScalarStyle) -> (usize, usize) {
+    while style == ScalarStyle::DoubleQuoted
         && raw.get(at..).is_some_and(|rest| rest.starts_with("\\\n") || rest.starts_with("\\\r\n"))
     {
         let after = raw.get(at + 1..).unwrap_or_default();
         at += 1 + after.len() - after.trim_start().len();
     }
     let rest = raw.get(at..).unwrap_or_default();
-    if style == YamlStyle::Double && rest.starts_with('\\') {
+    if style == ScalarStyle::DoubleQuoted && rest.starts_with('\\') {
         return (at, (at + escape_length(rest)).min(raw.len()));
     }
-    if style == YamlStyle::Single && wanted == '\'' && rest.starts_with("''") {
+    if style == ScalarStyle::SingleQuoted && wanted == '\'' && rest.starts_with("''") {
         return (at, at + 2);
     }
     if rest.starts_with(wanted) {

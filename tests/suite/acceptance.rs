@@ -38,7 +38,7 @@ fn reload_refuses_variables_that_start_refuses() {
         folder.rename_over("folio.yaml", prompt(NEEDY).replace("  p:", "  q:"));
         server.log.wait_for_failed_reload(mark);
         let said = server.log.lines()[mark..].join("\n");
-        assert!(said.contains("error[unset]: `FOLIO_SUITE_UNSET` is required and not set"), "{said}");
+        assert!(said.contains("error[unset-variable]: `FOLIO_SUITE_UNSET` is required and not set"), "{said}");
         assert!(said.contains("folio.yaml:6:3"), "{said}");
         assert_eq!(server.sessionless().names("prompts"), ["p"], "the last good version stays");
         let line = edit(&folder, &server, &prompt("").replace("  p:", "  r:"));
@@ -48,7 +48,7 @@ fn reload_refuses_variables_that_start_refuses() {
     folder.write("folio.yaml", prompt(NEEDY));
     let started = run_folio(folder.path(), &["serve"]);
     assert_eq!(started.code, Some(1), "{started:?}");
-    assert!(started.err.contains("error[unset]: `FOLIO_SUITE_UNSET` is required and not set"), "{started:?}");
+    assert!(started.err.contains("error[unset-variable]: `FOLIO_SUITE_UNSET` is required and not set"), "{started:?}");
     assert!(started.err.contains("folio.yaml:6:3"), "{started:?}");
 }
 
@@ -315,7 +315,7 @@ fn token_from_unset_variable_is_refused_on_loopback() {
         let said = server.log.text();
         assert_eq!(status.code(), Some(1), "{value:?}: {said}");
         assert!(
-            said.contains("error[unset]: variable `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"),
+            said.contains("error[unset-variable]: variable `FOLIO_A` is not set") && said.contains("folio.yaml:6:16"),
             "{said}"
         );
     };

@@ -102,7 +102,7 @@ fn valid_fixtures_have_no_diagnostics() {
 #[test]
 fn unimplemented_keys_are_still_checked() {
     for (case, errors) in [("refused", true), ("warned", false)] {
-        let built = check(&fixtures().join("invalid/not-yet").join(case));
+        let built = check(&fixtures().join("invalid/unimplemented").join(case));
         assert!(built.report.diagnostics().iter().all(|fault| fault.code == Code::Unimplemented), "{case}");
         let refused = built.report.diagnostics().iter().all(|fault| fault.severity == Severity::Error);
         assert_eq!(refused, errors, "{case}");
@@ -196,7 +196,7 @@ fn strict_check_passes_without_secrets_and_grants() {
     let folder = TestFolder::new(GRANTS_AND_SECRETS);
     let ran = run_folio(folder.path(), &["check", "--strict"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
-    assert!(ran.out.contains("note[unset]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
+    assert!(ran.out.contains("note[unset-variable]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
     assert!(ran.out.contains("note[not-granted]: missing grant `exec`"), "{}", ran.out);
     assert!(ran.out.ends_with("\nno errors, no warnings, 2 notes\n"), "{}", ran.out);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
@@ -227,7 +227,7 @@ fn unknown_outcome_field_lists_known_fields() {
     let manifest = "folio: 1\nserver: { name: t }\ntools:\n  t: { description: d, run: [{ id: one, exec: [cat] }, { log: \"{{steps.one.output}}\" }] }\n";
     let folder = TestFolder::with_manifest(manifest);
     let ran = run_folio(folder.path(), &["check"]);
-    assert!(ran.out.contains("its fields are `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
+    assert!(ran.out.contains("available fields: `exit`, `json`, `stderr`, `stdout`"), "{}", ran.out);
 }
 
 /// The time on a processor that a check of so many prompt files takes.

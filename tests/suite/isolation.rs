@@ -67,12 +67,10 @@ tools:
       properties: { map: { type: object, patternProperties: { "(x{1,500}){1,100}y": {} } } }
 "#;
 
-const WORK: &str =
-    "this takes too much work: more than 512 MiB would be read and written; send less, or ask for less at once";
-const MEMORY: &str =
-    "this takes too much memory: more than 128 MiB would be held at once; send less, or ask for less at once";
+const WORK: &str = "work limit exceeded: more than 512 MiB read and written; send or request less";
+const MEMORY: &str = "memory limit exceeded: more than 128 MiB held at once; send or request less";
 
-const LATE: &str = "it did not end within 2s";
+const LATE: &str = "timed out after 2s";
 
 /// A folder whose expressions double what they are given, sixty times.
 fn folder() -> TestFolder {
@@ -106,16 +104,16 @@ fn attacks() -> Vec<Attack> {
     let parts = "ab,".repeat(900_000);
     let counted = "x".repeat(200_000);
     vec![
-        tool("pick", json!({ long.clone(): 1 }), &["is not known here; known are `colour`, `other`"]),
+        tool("pick", json!({ long.clone(): 1 }), &["is not a known property; expected one of `colour`, `other`"]),
         tool(
             "pick",
             json!({ "colour": long }),
-            &["must be one of \"red\", \"green\", \"blue\"; got a text of 3145728"],
+            &["must be one of \"red\", \"green\", \"blue\"; got a string of 3145728"],
         ),
         prompt("reads", &parts, &[WORK, MEMORY]),
         prompt("copies", &parts, &[WORK, MEMORY]),
         prompt("partial", &parts, &[WORK, MEMORY]),
-        tool("limited", json!({ "text": parts }), &["it did not end within 1s", MEMORY]),
+        tool("limited", json!({ "text": parts }), &["timed out after 1s", MEMORY]),
         tool("lists", json!({}), &[WORK, MEMORY]),
         tool("hashes", json!({}), &[WORK, MEMORY]),
         tool("maps", json!({}), &[WORK, MEMORY]),
@@ -152,7 +150,7 @@ fn go_on_beside(attacker: &TestClient, honest: &TestClient, attack: &Attack) {
     }
     let told = told(&attacker.wait_for_answer(id));
     // On a machine that stands still the time is over first.
-    let mut outcomes = attack.outcome.iter().chain(&["it did not end within 30s"]);
+    let mut outcomes = attack.outcome.iter().chain(&["timed out after 30s"]);
     assert!(outcomes.any(|words| told.contains(words)), "{shown}: {told}");
     assert!(told.len() < 1000, "{shown}: {} bytes", told.len());
 }

@@ -299,7 +299,7 @@ env: { S: { secret: true } }
     let folder = TestFolder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
-    let late = report.iter().filter(|fault| fault["code"] == "not-yet");
+    let late = report.iter().filter(|fault| fault["code"] == "unimplemented");
     let mut found: Vec<String> =
         late.map(|fault| fault["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect();
     found.sort();

@@ -119,7 +119,7 @@ prompts:
             }
             for wrong in ["not base64!", "a", "aGk=aGk=", "data:image/png;base64,aGk=", "{{data}}", "a\u{e9}"] {
                 let (failed, words) = sent(tool, wrong);
-                assert!(failed && words.as_str().unwrap().contains("` is not base64"), "{tool} {wrong}: {words}");
+                assert!(failed && words.as_str().unwrap().contains("` is not valid base64"), "{tool} {wrong}: {words}");
             }
         }
         let prompt =

@@ -195,14 +195,14 @@ fn sound_schema(
     let faults = match &compiled {
         Ok(schema) => {
             let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
-            lints.map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help }).collect()
+            lints.map(|lint| lint.error).collect()
         }
         Err(faults) if compiler.findings.report.diagnostics().len() == before => faults.clone(),
         Err(_) => Vec::new(),
     };
     for fault in faults {
-        let (at, pointer) = place(&fault.pointer);
-        compiler.report_schema_error(&SchemaError { pointer, ..fault }, at, Severity::Error);
+        let (at, pointer) = place(&fault.at);
+        compiler.report_schema_error(fault.map_position(|_| pointer), at, Severity::Error);
     }
     let fine = compiler.findings.report.diagnostics().len() == before;
     compiled.ok().filter(|_| fine)

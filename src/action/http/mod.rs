@@ -144,7 +144,7 @@ impl HttpAction {
         let Some(secret) = compiler.find_secret(&self.reads()) else { return Some(()) };
         if let Some(url) = &spec.url {
             compiler
-                .error(Code::Unsafe, url.location, format!("{secret}, and would be sent wherever `{argument}` points"))
+                .error(Code::Unsafe, url.location, format!("{secret} would be sent wherever `{argument}` points"))
                 .help(help);
         }
         None

@@ -117,7 +117,7 @@ fn compile_files(pattern: &Spanned<String>, from: &CompleteBody, compiler: &mut 
     let inside = if from.base.is_some() { normalize(pattern) } else { normalize(&whole) };
     if inside.is_err() || pattern.starts_with('/') {
         let left = if from.base.is_some() { "its `base`" } else { "the pack's folder" };
-        compiler.error(Code::Outside, pattern.location, format!("glob escapes {left}"));
+        compiler.error(Code::PathEscape, pattern.location, format!("glob escapes {left}"));
         return None;
     }
     let globs = match Globs::new(&[&whole], &[]) {

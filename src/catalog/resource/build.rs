@@ -18,7 +18,7 @@ use crate::catalog::reference::References;
 use crate::catalog::resource_root::ResourceRoot;
 use crate::catalog::result::ResultPlan;
 use crate::compile::{Compiler, Exposure};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Severity};
 use crate::manifest;
 use crate::notation::{TextOrFile, is_identifier};
 use crate::template::{FilePath, Template, reserved_name_meaning};
@@ -86,11 +86,8 @@ fn compile_uri(written: &Spanned<manifest::Resource>, compiler: &mut Compiler<'_
         Ok(template) => return warn_of_http_uri(uri, template, compiler),
         Err(fault) => fault,
     };
-    let span = compiler.span_within(uri.location, fault.range);
-    let diagnostic = compiler.error(Code::Uri, span, fault.message);
-    if let Some(help) = fault.help {
-        diagnostic.help(help);
-    }
+    let span = compiler.span_within(uri.location, fault.at.clone());
+    compiler.findings.report.add_located(Severity::Error, Code::Uri, span, fault);
     None
 }
 
@@ -98,7 +95,11 @@ fn warn_of_http_uri(uri: &Spanned<String>, template: UriTemplate, compiler: &mut
     let lower = uri.to_lowercase();
     if lower.starts_with("http:") || lower.starts_with("https:") {
         compiler
-            .warning(Code::Client, uri.location, "clients fetch `http(s):` URIs from the web, not from this server")
+            .warning(
+                Code::ClientCompatibility,
+                uri.location,
+                "clients fetch `http(s):` URIs from the web, not from this server",
+            )
             .help("use a custom scheme, such as `docs://`");
     }
     Some(template)

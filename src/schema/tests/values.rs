@@ -25,12 +25,12 @@ fn violations_name_place_and_expectation() {
         (json!({ "maxLength": 2 }), json!(long()), "`x` must be at most 2 characters long; it has 65 characters"),
         (json!({ "pattern": "^v[0-9]+$" }), json!("1"), "`x` must match the pattern `^v[0-9]+$`; got \"1\""),
         (json!({ "format": "date" }), json!("soon"), "`x` must be a date such as 2026-07-28; got \"soon\""),
-        (json!({ "format": "email" }), json!(long()), "`x` must be an e-mail address; got a text of 65 characters"),
+        (json!({ "format": "email" }), json!(long()), "`x` must be an e-mail address; got a string of 65 characters"),
         (json!({ "minItems": 1 }), json!([]), "`x` must have at least 1 item; it has 0 items"),
-        (json!({ "uniqueItems": true }), json!([1, 1]), "`x` must not hold the same item twice"),
+        (json!({ "uniqueItems": true }), json!([1, 1]), "`x` must not contain duplicate items"),
         (json!({ "maxProperties": 0 }), json!({ "a": 1 }), "`x` must have at most 0 keys; it has 1 key"),
         (json!({ "not": { "const": 1 } }), json!(1), "`x` must not be 1"),
-        (json!(false), json!(1), "`x` is not allowed here"),
+        (json!(false), json!(1), "`x` is not allowed"),
         (json!({ "items": { "required": ["name"] } }), json!([{ "name": 1 }, {}]), "`x[1].name` is required"),
         (
             json!({ "properties": { "a b": { "type": "null" } } }),
@@ -43,32 +43,32 @@ fn violations_name_place_and_expectation() {
             "`x` has the key `ab`, but each key must be at most 1 character long; it has 2 characters",
         ),
         (json!({ "dependentRequired": { "a": ["b"] } }), json!({ "a": 1 }), "`x.b` is required"),
-        (json!({ "contains": { "const": 1 } }), json!([2]), "`x` must hold at least one item of the form asked for"),
+        (json!({ "contains": { "const": 1 } }), json!([2]), "`x` must contain at least one item matching `contains`"),
         (
             json!({ "contains": { "const": 1 }, "minContains": 2 }),
             json!([1]),
-            "`x` must hold at least 2 items of the form asked for",
+            "`x` must contain at least 2 items matching `contains`",
         ),
         (
             json!({ "contains": { "const": 1 }, "maxContains": 1 }),
             json!([1, 1]),
-            "`x` must hold at most 1 item of the form asked for",
+            "`x` must contain at most 1 item matching `contains`",
         ),
-        (json!({ "prefixItems": [{}], "items": false }), json!([1, 2]), "`x[1]` is not allowed here"),
+        (json!({ "prefixItems": [{}], "items": false }), json!([1, 2]), "`x[1]` is not allowed"),
         (
             json!({ "additionalProperties": false }),
             json!({ "a": 1, "b": 2 }),
-            "`x.a` is not known here | `x.b` is not known here",
+            "`x.a` is not a known property | `x.b` is not a known property",
         ),
         (
             json!({ "properties": { "additionalProperties": false } }),
             json!({ "additionalProperties": {} }),
-            "`x.additionalProperties` is not allowed here",
+            "`x.additionalProperties` is not allowed",
         ),
         (
             json!({ "properties": { "ab": {} }, "unevaluatedProperties": false }),
             json!({ "abc": 1 }),
-            "`x.abc` is not known here; did you mean `ab`?",
+            "`x.abc` is not a known property; did you mean `ab`?",
         ),
     ];
     for (schema, value, message) in cases {
@@ -97,8 +97,12 @@ fn violations_carry_their_argument_name() {
             ("/id", Some("id"), "`id` is required"),
             ("/color", Some("color"), "`color` must be \"red\"; got \"blue\""),
             ("/items/0/n", Some("items"), "`items[0].n` must be a number; got \"s\""),
-            ("/zzzzzzzz", Some("zzzzzzzz"), "`zzzzzzzz` is not known here; known are `id`, `color`, `items`"),
-            ("/colour", Some("colour"), "`colour` is not known here; did you mean `color`?"),
+            (
+                "/zzzzzzzz",
+                Some("zzzzzzzz"),
+                "`zzzzzzzz` is not a known property; expected one of `id`, `color`, `items`"
+            ),
+            ("/colour", Some("colour"), "`colour` is not a known property; did you mean `color`?"),
         ]
     );
 }
@@ -126,7 +130,7 @@ fn the_best_branch_is_reported() {
     let constants = json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "B" }] });
     assert_eq!(property(constants, json!("y")), "`x` must be \"a\" or \"b\"; got \"y\"");
     let both = json!({ "oneOf": [{ "minimum": 1 }, { "maximum": 9 }] });
-    assert_eq!(property(both, json!(5)), "`x` fits more than one of the forms allowed, and must fit exactly one");
+    assert_eq!(property(both, json!(5)), "`x` matches more than one schema of `oneOf`, must match exactly one");
     let nested = json!({ "anyOf": [{ "type": "string" }, { "anyOf": [{ "type": "array", "minItems": 2 }, { "type": "null" }] }] });
     assert_eq!(property(nested, json!([1])), "`x` must have at least 2 items; it has 1 item");
 }

@@ -1,4 +1,4 @@
-//! Helpers and what they are given.
+//! Checks calls of helpers.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::template::shape::{Shape, element_shape, field_shape};
 use crate::template::syntax::{CallNode, Expression, Ident};
 
 impl<'a> Checker<'a> {
-    /// What an expression gives. Its value is not used yet.
+    /// The value of an expression, which is not read yet.
     pub(super) fn expression(&mut self, expression: &'a Expression) -> TypedValue<'a> {
         match expression {
             Expression::Path(path) => self.path(path),
@@ -28,36 +28,34 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What an expression gives, when its whole value is used.
+    /// The value of an expression, which is read as a whole.
     pub(super) fn read_expression(&mut self, expression: &'a Expression) -> TypedValue<'a> {
         let value = self.expression(expression);
         self.mark_read(&value);
         value
     }
 
-    /// Checks a helper with what it is given; answers what it gives.
+    /// Checks a call of a helper, and returns its value.
     pub(super) fn call(&mut self, call: &'a CallNode, form: HelperForm) -> TypedValue<'a> {
         let Some(row) = signature(&call.helper.text) else {
             self.report_unknown_helper(call, form);
-            call.params
-                .iter()
-                .chain(call.options.iter().map(|(_, value)| value))
-                .for_each(|value| _ = self.read_expression(value));
+            call.arguments.values().for_each(|value| _ = self.read_expression(value));
             return TypedValue::computed(Shape::Any);
         };
         self.check_form(call, row, form);
-        if call.helper.text == "lookup" && call.params.len() == 2 {
+        if call.helper.text == "lookup" && call.arguments.params.len() == 2 {
             return self.lookup(call);
         }
-        let given: Vec<TypedValue<'a>> = call.params.iter().map(|param| self.read_expression(param)).collect();
+        let given: Vec<TypedValue<'a>> =
+            call.arguments.params.iter().map(|param| self.read_expression(param)).collect();
         self.check_param_count(call, row);
-        for (place, (param, value)) in call.params.iter().zip(&given).enumerate() {
+        for (place, (param, value)) in call.arguments.params.iter().zip(&given).enumerate() {
             if let Some(kind) = row.param_kind(place) {
                 self.check_param_kind(&call.helper, (kind, param), value);
             }
         }
         for place in row.alters {
-            if let (Some(param), Some(value)) = (call.params.get(*place), given.get(*place)) {
+            if let (Some(param), Some(value)) = (call.arguments.params.get(*place), given.get(*place)) {
                 self.altered(&call.helper, param, value);
             }
         }
@@ -68,30 +66,30 @@ impl<'a> Checker<'a> {
 
     fn report_unknown_helper(&mut self, call: &CallNode, form: HelperForm) {
         let name = &call.helper.text;
-        let fault = self.error(&call.helper.span, Code::UnknownHelper, format!("unknown helper `{name}`"));
-        let fault = if form == HelperForm::Block && self.is_variable(name) {
-            fault.help(format!("to go through it write `{{{{#each {name}}}}}`, to ask for it `{{{{#if {name}}}}}`"))
+        let error = self.error(&call.helper.span, Code::UnknownHelper, format!("unknown helper `{name}`"));
+        let error = if form == HelperForm::Block && self.is_variable(name) {
+            error.help(format!("use `{{{{#each {name}}}}}` to loop over it, `{{{{#if {name}}}}}` to test it"))
         } else {
-            fault.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
+            error.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
         };
-        self.report(fault);
+        self.report(error);
     }
 
     fn check_form(&mut self, call: &CallNode, row: &Signature, form: HelperForm) {
         let name = row.doc.name;
         let message = match (row.form, form) {
-            (HelperForm::Block, HelperForm::Inline) => format!("`{name}` is a block"),
-            (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block"),
+            (HelperForm::Block, HelperForm::Inline) => format!("`{name}` is a block helper"),
+            (HelperForm::Inline, HelperForm::Block) => format!("`{name}` is not a block helper"),
             _ => return,
         };
-        let fault = self.error(&call.helper.span, Code::HelperArgument, message);
-        self.report(fault.help(format!("write `{}`", row.doc.usage)));
+        let error = self.error(&call.helper.span, Code::HelperArgument, message);
+        self.report(error.help(format!("write `{}`", row.doc.usage)));
     }
 
     fn check_param_count(&mut self, call: &'a CallNode, row: &'static Signature) {
         let most = row.required.len() + row.optional.len();
-        let span = match call.params.get(most) {
-            _ if call.params.len() < row.required.len() => call.helper.span.clone(),
+        let span = match call.arguments.params.get(most) {
+            _ if call.arguments.params.len() < row.required.len() => call.helper.span.clone(),
             Some(extra) if row.variadic.is_none() => extra.span(),
             _ => return,
         };
@@ -100,10 +98,15 @@ impl<'a> Checker<'a> {
             (least, most, None) if least == most => most.to_string(),
             (least, most, None) => format!("{least} or {most}"),
         };
-        let things = if wanted == "1" { "value" } else { "values" };
-        let message = format!("`{}` takes {wanted} {things}, and is given {}", row.doc.name, call.params.len());
-        let fault = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
-        self.report(fault);
+        let arguments = if wanted == "1" { "argument" } else { "arguments" };
+        let supplied = if call.arguments.params.len() == 1 {
+            "1 was".to_owned()
+        } else {
+            format!("{} were", call.arguments.params.len())
+        };
+        let message = format!("`{}` takes {wanted} {arguments} but {supplied} supplied", row.doc.name);
+        let error = self.error(&span, Code::HelperArgument, message).help(format!("write `{}`", row.doc.usage));
+        self.report(error);
     }
 
     fn check_param_kind(&mut self, helper: &Ident, (kind, param): (ParamKind, &Expression), value: &TypedValue<'a>) {
@@ -112,65 +115,71 @@ impl<'a> Checker<'a> {
         }
         let span = param.span();
         let shown = self.current_text.text.get(span.clone()).unwrap_or_default();
-        let message =
-            format!("`{}` takes {} here, and `{shown}` is {}", helper.text, kind.describe(), value.shape.describe());
-        let fault = self.error(&span, Code::HelperArgument, message);
-        let fault = match (kind, value.shape.as_ref()) {
-            (ParamKind::Text, Shape::List(_)) => fault.help("`join` makes text of a list, `json` of anything"),
-            (ParamKind::Text, shape) if shape.is_object() => fault.help("`json` makes text of an object"),
+        let message = format!(
+            "mismatched type: `{}` expects {}, `{shown}` is {}",
+            helper.text,
+            kind.describe(),
+            value.shape.describe()
+        );
+        let error = self.error(&span, Code::HelperArgument, message);
+        let error = match (kind, value.shape.as_ref()) {
+            (ParamKind::Text, Shape::List(_)) => {
+                error.help("use `join` to turn a list into text, or `json` for any value")
+            }
+            (ParamKind::Text, shape) if shape.is_object() => error.help("use `json` to turn an object into text"),
             (ParamKind::List | ParamKind::Collection, Shape::Text) => {
-                fault.help("`lines` and `split` make a list of text")
+                error.help("use `lines` or `split` to turn text into a list")
             }
             (ParamKind::Number, Shape::Text) => {
-                fault.help("declare it with `type: integer`, or write the number without quotes")
+                error.help("declare it with `type: integer`, or write the number without quotes")
             }
-            _ => fault,
+            _ => error,
         };
-        self.report(fault);
+        self.report(error);
     }
 
     fn check_options(&mut self, call: &'a CallNode, row: &'static Signature) {
-        for (place, (name, value)) in call.options.iter().enumerate() {
+        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
             let given = self.read_expression(value);
             if !row.alters.is_empty() {
                 self.altered(&call.helper, value, &given);
             }
-            if call.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
             match row.options.iter().find(|(known, _)| *known == name.text) {
                 Some((_, kind)) => self.check_param_kind(name, (*kind, value), &given),
                 None => {
-                    let message = format!("`{}` takes no `{}=`", row.doc.name, name.text);
-                    let fault = self.error(&name.span, Code::HelperArgument, message);
-                    self.report(fault.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
+                    let message = format!("unknown option `{}` of `{}`", name.text, row.doc.name);
+                    let error = self.error(&name.span, Code::HelperArgument, message);
+                    self.report(error.did_you_mean(&name.text, row.options.iter().map(|(known, _)| *known)));
                 }
             }
         }
     }
 
     pub(super) fn report_duplicate_option(&mut self, name: &Ident) {
-        let fault = self.error(&name.span, Code::Duplicate, format!("`{}` is given twice", name.text));
-        self.report(fault);
+        let error = self.error(&name.span, Code::Duplicate, format!("duplicate option `{}`", name.text));
+        self.report(error);
     }
 
-    /// A format of strftime that stands there literally is tried out.
+    /// Checks a literal strftime format.
     fn check_time_format(&mut self, call: &'a CallNode) {
         let place = match call.helper.text.as_str() {
             "now" => 0,
             "date" => 1,
             _ => return,
         };
-        let Some(Expression::Literal(Value::String(format), span)) = call.params.get(place) else { return };
+        let Some(Expression::Literal(Value::String(format), span)) = call.arguments.params.get(place) else { return };
         if !is_valid_format(format) {
-            let fault = self.error(span, Code::HelperArgument, "this is no format of strftime");
-            self.report(fault.help("for example `%Y-%m-%d` or `%H:%M`"));
+            let error = self.error(span, Code::HelperArgument, "invalid strftime format");
+            self.report(error.help("write a format such as `%Y-%m-%d` or `%H:%M`"));
         }
     }
 
-    /// A field by a name that stands there literally is one field; any other reads the whole.
+    /// A literal name reads one field; any other reads the whole object.
     fn lookup(&mut self, call: &'a CallNode) -> TypedValue<'a> {
-        let [object, key] = call.params.as_slice() else { return TypedValue::computed(Shape::Any) };
+        let [object, key] = call.arguments.params.as_slice() else { return TypedValue::computed(Shape::Any) };
         let object = self.expression(object);
         let Expression::Literal(Value::String(name), _) = key else {
             self.mark_read(&object);
@@ -188,7 +197,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// Notes of what a helper makes something in which it cannot be recognised.
+    /// Records the values that a helper changes.
     fn altered(&mut self, helper: &Ident, param: &Expression, value: &TypedValue<'a>) {
         let place = self.span(param.span());
         let new =
@@ -205,7 +214,7 @@ impl<'a> Checker<'a> {
             }
             _ => Cow::Owned(row.returns.shape()),
         };
-        // A number or a truth value holds nothing of what it tells of.
+        // A number or a boolean contains nothing of its arguments.
         let holds = !matches!(row.returns, ReturnShape::Number | ReturnShape::Boolean);
         let paths = given.iter().flat_map(TypedValue::paths).filter(|_| holds);
         let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();

@@ -1,19 +1,19 @@
-//! Scopes: what `this` is, and which names a block or partial adds.
+//! Scopes of blocks and partials.
 
 use std::borrow::Cow;
 
 use crate::template::shape::{ScopeShape, Shape};
 use crate::template::syntax::TemplateNode;
 
-/// What is known of a value, and where in the scope it lies.
+/// The shape of a value, and its paths in the scope.
 #[derive(Debug, Clone)]
 pub(super) struct TypedValue<'a> {
     pub shape: Cow<'a, Shape>,
-    /// The path to it from the top; `None` for what is computed, and for elements of what was read as a whole.
+    /// Its path; `None` for a computed value, and for an element of a value that is read as a whole.
     pub origin: Option<Vec<String>>,
-    /// The paths of that of which it was computed, or is an element.
+    /// The paths of the values that it is computed from, or is an element of.
     pub made_of: Vec<Vec<String>>,
-    /// Of the scope of a partial, the paths of what is among its fields because it was given by name.
+    /// For the scope of a partial, the paths of its named arguments.
     pub given: Vec<Vec<String>>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> TypedValue<'a> {
         TypedValue { shape, origin, made_of: Vec::new(), given: Vec::new() }
     }
 
-    /// An element of `whole`, or what was computed of it.
+    /// An element of `whole`, or a value computed from it.
     pub fn made_of(shape: Cow<'a, Shape>, whole: &TypedValue<'_>) -> TypedValue<'a> {
         TypedValue { made_of: whole.paths().cloned().collect(), ..TypedValue::of(shape, None) }
     }
@@ -37,7 +37,7 @@ impl<'a> TypedValue<'a> {
         TypedValue { made_of: whole.made_of.clone(), ..TypedValue::of(shape, whole.origin.as_ref().map(below)) }
     }
 
-    /// The paths of everything of which something may be in it.
+    /// The paths of all values that it may contain.
     pub fn paths(&self) -> impl Iterator<Item = &Vec<String>> {
         self.origin.iter().chain(&self.made_of).chain(&self.given)
     }
@@ -48,22 +48,22 @@ impl<'a> TypedValue<'a> {
     }
 }
 
-/// Which `@` variables a loop around gives.
+/// The `@` variables of the loop around.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Locals {
     pub index: bool,
     pub key: bool,
 }
 
-/// A text in which names are being looked at.
+/// The text of the checked nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextRef<'a> {
-    /// The partial that it is; `None` for the template.
+    /// The partial; `None` for the template.
     pub partial: Option<&'a str>,
     pub text: &'a str,
 }
 
-/// A partial that was written inside a template.
+/// An inline partial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InlinePartial<'a> {
     pub name: &'a str,
@@ -76,7 +76,7 @@ pub(super) struct InlinePartial<'a> {
 #[derive(Debug)]
 pub(super) struct ScopeFrame<'a> {
     pub this: TypedValue<'a>,
-    /// Names that a block or partial adds. They are seen from every scope inside.
+    /// The names that a block or partial adds, which all inner scopes see.
     pub params: Vec<(&'a str, TypedValue<'a>)>,
     pub locals: Locals,
     pub inlines: Vec<InlinePartial<'a>>,

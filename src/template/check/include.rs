@@ -1,4 +1,4 @@
-//! Partials: which one is meant, what it sees, and that none comes back to itself.
+//! Checks uses of partials: their names, scopes and cycles.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use crate::template::syntax::{Expression, PartialCall, TemplateNode};
 
 const PARTIAL_BLOCK: &str = "@partial-block";
 
-/// What a name of a partial stands for.
+/// The target of a partial name.
 struct PartialTarget<'a> {
     body: &'a [TemplateNode],
     site: TextRef<'a>,
     key: (Option<&'a str>, usize),
-    faulty: bool,
+    has_errors: bool,
 }
 
 impl<'a> Checker<'a> {
-    /// The partial of that name which was written inside a template and can be seen from here.
+    /// The inline partial of that name in scope.
     pub(super) fn visible_inline(&self, name: &str) -> Option<InlinePartial<'a>> {
         let last = |frame: &ScopeFrame<'a>| frame.inlines.iter().rev().find(|inline| inline.name == name).copied();
         self.frames.iter().rev().find_map(last)
@@ -28,11 +28,16 @@ impl<'a> Checker<'a> {
     fn resolve_partial(&self, name: &str) -> Option<PartialTarget<'a>> {
         if let Some(inline) = self.visible_inline(name) {
             let key = (inline.site.partial, inline.at);
-            return Some(PartialTarget { body: inline.body, site: inline.site, key, faulty: false });
+            return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
         }
         let (name, partial) = self.partials.get(name)?;
         let site = TextRef { partial: Some(name), text: &partial.text };
-        Some(PartialTarget { body: &partial.nodes, site, key: (Some(name), usize::MAX), faulty: partial.has_errors })
+        Some(PartialTarget {
+            body: &partial.nodes,
+            site,
+            key: (Some(name), usize::MAX),
+            has_errors: partial.has_errors,
+        })
     }
 
     pub(super) fn partial(&mut self, call: &'a PartialCall) {
@@ -46,7 +51,7 @@ impl<'a> Checker<'a> {
         self.depth -= 1;
     }
 
-    /// `{{> @partial-block}}`: what the user of this partial put between its tags.
+    /// `{{> @partial-block}}`: the block argument of this partial.
     fn partial_block(&mut self, call: &'a PartialCall) {
         self.partial_frame(call);
         if let Some(body) = &call.body {
@@ -56,14 +61,14 @@ impl<'a> Checker<'a> {
             Some(size) => _ = self.charge(0, size, &call.name.span),
             None if call.body.is_some() || self.rules.any_scope => {}
             None => {
-                let message = "nothing was put between the tags of this partial";
-                let fault = self.error(&call.name.span, Code::UnknownPartial, message);
-                self.report(fault.help("use it as `{{#> name}}…{{/name}}`, or say here what stands for it: `{{#> @partial-block}}…{{/@partial-block}}`"));
+                let message = "missing block for `@partial-block`";
+                let error = self.error(&call.name.span, Code::UnknownPartial, message);
+                self.report(error.help("call the partial as `{{#> name}}…{{/name}}`, or write a default here: `{{#> @partial-block}}…{{/@partial-block}}`"));
             }
         }
     }
 
-    /// A partial that does not exist. One that is used as a block then shows that block.
+    /// A missing partial. Its block, if any, is rendered instead.
     fn report_missing_partial(&mut self, call: &'a PartialCall) {
         let frame = self.partial_frame(call);
         if let Some(body) = &call.body {
@@ -72,10 +77,10 @@ impl<'a> Checker<'a> {
             self.block_size = content;
         } else if !self.rules.any_scope {
             let name = &call.name.text;
-            let fault = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
+            let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));
             let known: Vec<&str> = self.partials.by_name.keys().map(String::as_str).chain(inlines).collect();
-            self.report(fault.did_you_mean(name, known));
+            self.report(error.did_you_mean(name, known));
         }
     }
 
@@ -85,13 +90,13 @@ impl<'a> Checker<'a> {
         let content = call.body.as_ref().map(|body| self.walk_given_block(body));
         if self.active.contains(&target.key) {
             self.report_cycle(call, target);
-        } else if !target.faulty {
+        } else if !target.has_errors {
             self.walk_partial(call, target, content);
         }
         self.frames.pop();
     }
 
-    /// Walks the block that a partial is given; answers its size. It is printed only where the partial says so.
+    /// Checks the block argument of a partial, and returns its size. It is rendered only at `@partial-block`.
     fn walk_given_block(&mut self, body: &'a [TemplateNode]) -> usize {
         let before = self.size;
         self.nodes(body, false);
@@ -122,30 +127,30 @@ impl<'a> Checker<'a> {
         let way: Vec<&str> = self.active.iter().skip(from).filter_map(|(partial, _)| *partial).collect();
         let name = &call.name.text;
         let message = match way.len() {
-            0 | 1 => format!("the partial `{name}` uses itself"),
-            _ => format!("the partials {} → `{name}` use each other in a circle", backticks(&way)),
+            0 | 1 => format!("cyclic partial: `{name}` uses itself"),
+            _ => format!("cyclic partials: {} → `{name}`", backticks(&way)),
         };
-        let fault = self.error(&call.name.span, Code::Cycle, message);
-        self.report(fault);
+        let error = self.error(&call.name.span, Code::Cycle, message);
+        self.report(error);
     }
 
-    /// The scope that a partial gets: a context of its own or that of its user, and what it is given by name.
+    /// The scope of a partial: its context argument or that of the caller, and its named arguments.
     fn partial_frame(&mut self, call: &'a PartialCall) -> ScopeFrame<'a> {
-        if let Some(extra) = call.params.get(1) {
-            let message = "a partial takes one context, and values by name";
-            let fault = self.error(&extra.span(), Code::HelperArgument, message);
-            self.report(fault.help("write `{{> name context key=value}}`"));
+        if let Some(extra) = call.arguments.params.get(1) {
+            let message = "unexpected second context argument of partial";
+            let error = self.error(&extra.span(), Code::HelperArgument, message);
+            self.report(error.help("write `{{> name context key=value}}`"));
         }
         let current = self.frames.last().map(|frame| (frame.this.clone(), frame.locals));
         let (this, locals) =
             current.unwrap_or_else(|| (TypedValue::computed(Shape::Any), super::frame::Locals::default()));
-        let this = match call.params.first() {
+        let this = match call.arguments.params.first() {
             Some(context) => self.context(context),
             None => this,
         };
         let mut given = Vec::new();
-        for (place, (name, value)) in call.options.iter().enumerate() {
-            if call.options.iter().take(place).any(|(other, _)| other.text == name.text) {
+        for (place, (name, value)) in call.arguments.options.iter().enumerate() {
+            if call.arguments.options.iter().take(place).any(|(other, _)| other.text == name.text) {
                 self.report_duplicate_option(name);
             }
             let value = self.expression(value);
@@ -167,7 +172,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What `this` is in a partial that is given values by name.
+/// The `this` of a partial with named arguments.
 fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) -> TypedValue<'a> {
     let own = given.iter().map(|(name, value)| ((*name).to_owned(), value.shape.clone().into_owned()));
     if given.is_empty() {

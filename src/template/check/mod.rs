@@ -1,6 +1,5 @@
-//! What the names in a template mean, and whether they mean anything: a walk over its tree in the order in which
-//! it will be rendered, through every partial that it uses, with the scopes that Handlebars will have there.
-//! What is not here: syntax (syntax/), and what a place asks of its template as a whole (slot/).
+//! Checks the names in a template: walks its tree in the order of rendering, through its partials, with the scopes of
+//! Handlebars. What is not here: syntax (syntax/), and checks of a template as a whole (slot/).
 
 mod frame;
 mod path;
@@ -20,36 +19,36 @@ use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
 use frame::{ScopeFrame, TextRef};
 
-/// What is asked of the text of every template of one kind.
+/// The rules for all templates of one slot.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rules {
-    /// The text may hold no NUL.
+    /// The text must not contain a NUL.
     pub rejects_nul: bool,
-    /// What is printed is percent-encoded, so `{{{x}}}` is refused.
+    /// Values are percent-encoded, so `{{{x}}}` is not allowed.
     pub encoded: bool,
-    /// Nothing is known of the scope: any name may be there.
+    /// The scope is unknown: any name may exist.
     pub any_scope: bool,
 }
 
-/// What the check found out.
+/// The result of the check.
 #[derive(Debug, Default)]
 pub(super) struct TemplateCheck {
     pub errors: Vec<TemplateError>,
     /// The paths whose values are used.
     pub read_paths: BTreeSet<Vec<String>>,
-    /// The values that cannot be recognised in what is made of them.
+    /// The values that cannot be redacted in the output.
     pub altered: Vec<Altered>,
-    /// The paths whose values must be there for the template to be rendered: `reads`, and objects gone into.
+    /// The paths whose values rendering needs: the read paths, and objects around them.
     pub required_paths: BTreeSet<Vec<String>>,
-    /// Where variables begin whose way leads through values of unknown shape.
+    /// The positions of variables with paths through values of unknown shape.
     pub lenient_paths: HashSet<usize>,
-    /// Where variables begin that mean the `this` of a loop around the template.
+    /// The positions of variables that mean the `this` of a loop around the template.
     pub outer_this_paths: HashSet<usize>,
-    /// Where `{{now}}` stands for the helper.
+    /// The positions where `{{now}}` is the helper.
     pub now_helpers: HashSet<usize>,
 }
 
-/// Checks a template that has been read.
+/// Checks a parsed template.
 pub(super) fn check(
     source: &str,
     nodes: &[TemplateNode],
@@ -82,18 +81,18 @@ struct Checker<'a> {
     outcome: TemplateCheck,
     /// The scopes around, innermost last.
     frames: Vec<ScopeFrame<'a>>,
-    /// The text that is being walked.
+    /// The text that is walked.
     current_text: TextRef<'a>,
-    /// Where the template uses the partial that is being walked.
+    /// The use of the walked partial in the template.
     used_at: Range<usize>,
-    /// The partials that are being walked, by the text they stand in and the place there.
+    /// The partials that are walked, by their text and position there.
     active: Vec<(Option<&'a str>, usize)>,
-    /// How large the block is that was given to the partial being walked.
+    /// The size of the block argument of the walked partial.
     block_size: Option<usize>,
     depth: usize,
-    /// How much has been walked.
+    /// The size of the walked nodes.
     walked: usize,
-    /// How large that will be when it is rendered, values and loops aside.
+    /// The size of the output, without values and loops.
     size: usize,
 }
 
@@ -109,9 +108,9 @@ impl<'a> Checker<'a> {
         TemplateError::new(self.span(range.clone()), code, message)
     }
 
-    fn report(&mut self, fault: TemplateError) {
-        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&fault) {
-            self.outcome.errors.push(fault);
+    fn report(&mut self, error: TemplateError) {
+        if self.outcome.errors.len() < MAX_ERRORS && !self.outcome.errors.contains(&error) {
+            self.outcome.errors.push(error);
         }
     }
 
@@ -119,7 +118,7 @@ impl<'a> Checker<'a> {
         self.current_text.partial.is_none()
     }
 
-    /// Counts what is walked and what is rendered of it; `false` once either is too much.
+    /// Adds to the walked and the output size; `false` where a limit is exceeded.
     fn charge(&mut self, walked: usize, size: usize, at: &Range<usize>) -> bool {
         if self.walked.max(self.size) > MAX_EXPANSION {
             return false;
@@ -128,9 +127,9 @@ impl<'a> Checker<'a> {
         self.size = self.size.saturating_add(size);
         let fits = self.walked.max(self.size) <= MAX_EXPANSION;
         if !fits {
-            let message = format!("with all partials written out the template is larger than {MAX_EXPANSION} bytes");
-            let fault = self.error(at, Code::TooLarge, message);
-            self.report(fault);
+            let message = format!("template exceeds {MAX_EXPANSION} bytes with its partials expanded");
+            let error = self.error(at, Code::TooLarge, message);
+            self.report(error);
         }
         fits
     }

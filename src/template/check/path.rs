@@ -1,10 +1,10 @@
-//! Variables.
+//! Checks variables.
 
 use std::borrow::Cow;
 
 use super::Checker;
 use super::frame::{ScopeFrame, TypedValue};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
 use crate::template::shape::{Shape, field_shape};
@@ -16,11 +16,11 @@ const MAX_LISTED_FIELDS: usize = 12;
 const LOCAL_NAMES: [&str; 4] = ["index", "key", "first", "last"];
 
 impl<'a> Checker<'a> {
-    /// What a variable means. A fault is reported, and the answer is then that nothing is known.
+    /// The value of a variable; unknown after an error, which is reported.
     pub(super) fn path(&mut self, path: &'a PathNode) -> TypedValue<'a> {
         let found = if path.local { self.local_variable(path) } else { self.variable(path) };
-        found.unwrap_or_else(|fault| {
-            self.report(*fault);
+        found.unwrap_or_else(|error| {
+            self.report(*error);
             TypedValue::computed(Shape::Any)
         })
     }
@@ -32,18 +32,18 @@ impl<'a> Checker<'a> {
         bound || this.is_some_and(|shape| **shape != Shape::Any && field_shape(shape, name).is_some())
     }
 
-    /// Whether any name may be one here.
+    /// Whether any name may be a variable here.
     pub(super) fn scope_is_unknown(&self) -> bool {
         self.frames.last().is_none_or(|frame| *frame.this.shape == Shape::Any)
     }
 
-    /// That a value is used, as a whole.
+    /// Records that a value is read as a whole.
     pub(super) fn mark_read(&mut self, value: &TypedValue<'a>) {
         self.outcome.read_paths.extend(value.paths().cloned());
         self.mark_required(value);
     }
 
-    /// That a value must be there, though perhaps only parts of it are used.
+    /// Records that rendering needs a value, or parts of it.
     pub(super) fn mark_required(&mut self, value: &TypedValue<'a>) {
         if let Some(origin) = &value.origin {
             self.outcome.required_paths.insert(origin.clone());
@@ -69,13 +69,13 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown_local(&mut self, path: &PathNode, name: &str, in_loop: bool) -> TemplateError {
-        let fault = self.error(&path.span, Code::UnknownVariable, format!("there is no `@{name}` here"));
+        let error = self.error(&path.span, Code::UnknownVariable, format!("unknown variable `@{name}`"));
         match (LOCAL_NAMES.contains(&name), in_loop) {
-            (true, true) => fault.help("a list has `@index`; only an object has `@key`").replacement("@index"),
-            (true, false) => fault.help("it is there inside of `{{#each …}}`"),
+            (true, true) => error.help("a list has `@index`; only an object has `@key`").replacement("@index"),
+            (true, false) => error.help(format!("`@{name}` is only defined inside `{{{{#each …}}}}`")),
             (false, _) => match crate::diagnostic::nearest(name, LOCAL_NAMES) {
-                Some(near) => fault.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
-                None => fault.help("there are `@index`, `@key`, `@first`, `@last` and `@root.…`"),
+                Some(near) => error.help(format!("did you mean `@{near}`?")).replacement(format!("@{near}")),
+                None => error.help("expected one of `@index`, `@key`, `@first`, `@last`, `@root.…`"),
             },
         }
     }
@@ -94,14 +94,14 @@ impl<'a> Checker<'a> {
         Ok(value)
     }
 
-    /// The value at which a path begins, and the names that lead on from there.
+    /// The value at the start of a path, and the names after it.
     fn path_start(&mut self, path: &'a PathNode) -> Result<(TypedValue<'a>, &'a [Ident]), Box<TemplateError>> {
         let names = path.names.as_slice();
         if path.root {
             let root = self.frames.first().map(|frame| frame.this.clone());
             return Ok((root.unwrap_or_else(|| TypedValue::computed(Shape::Any)), names));
         }
-        // Handlebars looks for names of blocks first, in every scope, even behind `this` and `../`.
+        // Handlebars resolves block parameters first, in every scope, even after `this` and `../`.
         if let Some((first, rest)) = names.split_first() {
             let bound = |frame: &ScopeFrame<'a>| frame.params.iter().find(|(name, _)| *name == first.text).cloned();
             if let Some((_, value)) = self.frames.iter().rev().find_map(bound) {
@@ -118,9 +118,9 @@ impl<'a> Checker<'a> {
             return Ok((TypedValue::of(Cow::Borrowed(shape), origin), names));
         }
         if this.is_root() && names.is_empty() && !self.rules.any_scope {
-            let message = "`this` is the whole scope here, which is no value";
-            let fault = self.error(&path.span, Code::UnknownVariable, message);
-            return Err(Box::new(fault.help("name the variable; `this` is an element inside of `{{#each …}}`")));
+            let message = "`this` is not a value at the top level";
+            let error = self.error(&path.span, Code::UnknownVariable, message);
+            return Err(Box::new(error.help("name a variable; `this` is the element inside `{{#each …}}`")));
         }
         Ok((this, names))
     }
@@ -129,11 +129,10 @@ impl<'a> Checker<'a> {
         if self.rules.any_scope {
             return Ok((TypedValue::computed(Shape::Any), path.names.as_slice()));
         }
-        let message = "`../` leads out of the template";
-        let fault = self.error(&path.span, Code::UnknownVariable, message);
-        let fault =
-            fault.help("only `{{#each}}`, `{{#with}}` and partials have something above them; `@root.` is the top");
-        Err(Box::new(fault))
+        let message = "`../` without a parent scope";
+        let error = self.error(&path.span, Code::UnknownVariable, message);
+        let error = error.help("use `../` inside `{{#each}}`, `{{#with}}` or a partial, or `@root.` for the top level");
+        Err(Box::new(error))
     }
 
     fn field_of(&mut self, value: &TypedValue<'a>, name: &Ident) -> Option<TypedValue<'a>> {
@@ -147,7 +146,9 @@ impl<'a> Checker<'a> {
 
     fn unknown_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &TypedValue<'a>) -> TemplateError {
         let (names, place) = at;
-        let Some(name) = names.get(place) else { return self.error(&path.span, Code::UnknownVariable, "unknown") };
+        let Some(name) = names.get(place) else {
+            return self.error(&path.span, Code::UnknownVariable, "unknown field");
+        };
         let earlier = path.names.iter().filter(|other| other.span.start < name.span.start);
         let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };
@@ -156,62 +157,59 @@ impl<'a> Checker<'a> {
             return self.unknown_variable(name, path.single_name().is_some());
         }
         let message = match value.shape.as_ref() {
-            Shape::List(_) => format!("`{owner}` is a list and has no field `{wrong}`"),
-            Shape::Object(_) => format!("`{owner}` has no field `{wrong}`"),
-            other => format!("`{owner}` is {} and has no field `{wrong}`", other.describe()),
+            Shape::List(_) => format!("unknown field `{wrong}`: `{owner}` is a list"),
+            Shape::Object(_) => format!("unknown field `{wrong}` of `{owner}`"),
+            other => format!("unknown field `{wrong}`: `{owner}` is {}", other.describe()),
         };
-        let fault = self.error(&name.span, Code::UnknownVariable, message);
+        let error = self.error(&name.span, Code::UnknownVariable, message);
         if before.is_empty() && self.names.get(wrong).is_some() && !self.rules.any_scope {
-            let help = format!("inside of this block a name is a field of `this`; write `@root.{wrong}`");
-            let fault = fault.help(help);
-            return if path.single_name().is_some() { fault.replacement(format!("@root.{wrong}")) } else { fault };
+            let help = format!("inside this block names are fields of `this`; write `@root.{wrong}`");
+            let error = error.help(help);
+            return if path.single_name().is_some() { error.replacement(format!("@root.{wrong}")) } else { error };
         }
         match value.shape.as_ref() {
             Shape::Object(fields) => {
-                let fault = fault.did_you_mean(wrong, fields.keys().map(String::as_str));
-                with_field_list(fault, fields.keys().map(String::as_str).collect())
+                let error = error.did_you_mean(wrong, fields.keys().map(String::as_str));
+                with_field_list(error, &fields.keys().map(String::as_str).collect::<Vec<_>>())
             }
             Shape::List(_) => {
-                fault.help("go through it with `{{#each …}}`, or take one with `{{first …}}` or a number")
+                error.help("loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index")
             }
-            _ => fault,
+            _ => error,
         }
     }
 
     fn unknown_variable(&mut self, name: &Ident, plain: bool) -> TemplateError {
         let wrong = name.text.as_str();
-        let fault = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
+        let error = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
         for owner in ["env", "steps", "server", "result", "arguments"] {
             let there = matches!(self.names.get(owner), Some(Shape::Object(fields)) if fields.contains_key(wrong));
             if there {
-                return fault.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
+                return error.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
             }
         }
         if wrong == "now" && plain {
-            return fault.help("write `(now)`: it is a helper").replacement("(now)");
+            return error.help("write `(now)`: it is a helper").replacement("(now)");
         }
         let bound = self.frames.iter().flat_map(|frame| frame.params.iter().map(|(name, _)| *name));
         let candidates: Vec<&str> = self.names.iter().chain(bound).collect();
         if candidates.is_empty() {
-            return fault.help("nothing is in scope here");
+            return error.help("no variables are in scope");
         }
-        let fault = fault.did_you_mean(wrong, candidates);
-        if fault.help.is_none() && is_helper(wrong) { fault.help(format!("`{wrong}` is a helper")) } else { fault }
+        let error = error.did_you_mean(wrong, candidates);
+        if error.help.is_none() && is_helper(wrong) { error.help(format!("`{wrong}` is a helper")) } else { error }
     }
 }
 
-/// Adds which fields there are, where they are not too many to be read.
-fn with_field_list(mut fault: TemplateError, fields: Vec<&str>) -> TemplateError {
+/// Adds the list of fields, where it is short.
+fn with_field_list(mut error: TemplateError, fields: &[&str]) -> TemplateError {
     if fields.is_empty() || fields.len() > MAX_LISTED_FIELDS {
-        return fault;
+        return error;
     }
-    let all = match fields.as_slice() {
-        [only] => format!("its only field is `{only}`"),
-        several => format!("its fields are `{}`", several.join("`, `")),
-    };
-    fault.help = Some(match fault.help {
+    let all = format!("available fields: {}", quote_names(fields));
+    error.help = Some(match error.help {
         Some(near) => format!("{near} {all}"),
         None => all,
     });
-    fault
+    error
 }

@@ -1,4 +1,4 @@
-//! Text, holes and blocks.
+//! Checks text, interpolations and blocks.
 
 use super::Checker;
 use super::frame::{InlinePartial, Locals, ScopeFrame, TypedValue};
@@ -10,26 +10,24 @@ use crate::template::syntax::{
     BlockNode, ElseBranch, Expression, Ident, InlineNode, Interpolation, TemplateNode, TextNode,
 };
 
-/// What a partial counts for, whatever is in it: those that use each other twice would be walked for ever.
+/// The cost of a partial in addition to its nodes: partials that use each other twice would be walked for too long.
 const PARTIAL_COST: usize = 1024;
 
 impl<'a> Checker<'a> {
-    /// Walks pieces in the order in which they are rendered. `conditional`: perhaps they are not.
+    /// Checks nodes in the order of rendering. `conditional`: they may not be rendered.
     pub(super) fn nodes(&mut self, nodes: &'a [TemplateNode], conditional: bool) {
         for node in nodes {
-            let (size, at) = match node {
-                TemplateNode::Text(text) => (text.span.len(), &text.span),
-                TemplateNode::Interpolation(hole) => (16, &hole.span),
-                TemplateNode::Block(block) => (16, &block.call.span),
-                TemplateNode::Inline(inline) => (16, &inline.name.span),
-                TemplateNode::Partial(partial) => (PARTIAL_COST, &partial.name.span),
+            let size = match node {
+                TemplateNode::Text(text) => text.span.len(),
+                TemplateNode::Partial(_) => PARTIAL_COST,
+                _ => 16,
             };
-            if !self.charge(size, size, at) {
+            if !self.charge(size, size, node.span()) {
                 return;
             }
             match node {
                 TemplateNode::Text(text) => self.text(text),
-                TemplateNode::Interpolation(hole) => self.interpolation(hole),
+                TemplateNode::Interpolation(interpolation) => self.interpolation(interpolation),
                 TemplateNode::Block(block) => self.block(block),
                 TemplateNode::Inline(inline) => self.inline(inline, conditional),
                 TemplateNode::Partial(partial) => self.partial(partial),
@@ -39,25 +37,25 @@ impl<'a> Checker<'a> {
 
     fn text(&mut self, text: &TextNode) {
         let shown = self.current_text.text.get(text.span.clone()).unwrap_or_default();
-        // A tab or line break disappears from a URL on its way, and would join what stands around it.
+        // URL parsers remove tabs and line breaks, which joins the text around them.
         let wrong = |c: char| (self.rules.encoded && c.is_control()) || (self.rules.rejects_nul && c == '\0');
         let Some((at, found)) = shown.char_indices().find(|(_, c)| wrong(*c)) else { return };
         let at = text.span.start + at..text.span.start + at + found.len_utf8();
-        let fault = if self.rules.encoded {
-            let fault = self.error(&at, Code::Uri, "a URL holds no line breaks or other control characters");
-            fault.help("write it on one line, without `|`")
+        let error = if self.rules.encoded {
+            let error = self.error(&at, Code::Uri, "line break or control character in URL");
+            error.help("write it on one line, without `|`")
         } else {
-            self.error(&at, Code::BadValue, "a NUL character cannot stand here")
+            self.error(&at, Code::BadValue, "invalid NUL character")
         };
-        self.report(fault);
+        self.report(error);
     }
 
-    fn interpolation(&mut self, hole: &'a Interpolation) {
-        if hole.raw && self.rules.encoded {
-            let fault = self.error(&hole.span, Code::Unsafe, "nothing can be printed without encoding in a URL");
-            self.report(fault.help("write `{{…}}`; `{{path x}}` keeps the slashes"));
+    fn interpolation(&mut self, interpolation: &'a Interpolation) {
+        if interpolation.raw && self.rules.encoded {
+            let error = self.error(&interpolation.span, Code::Unsafe, "unencoded value in URL");
+            self.report(error.help("write `{{…}}`; `{{path x}}` keeps the slashes"));
         }
-        match &hole.expression {
+        match &interpolation.expression {
             Expression::Path(path) => match path.single_name() {
                 Some(name) if name.text == "now" && !self.is_variable("now") => {
                     if self.in_template() {
@@ -67,7 +65,7 @@ impl<'a> Checker<'a> {
                 Some(name) if is_helper(&name.text) && !self.is_variable(&name.text) && !self.scope_is_unknown() => {
                     self.report_missing_arguments(name)
                 }
-                _ => _ = self.read_expression(&hole.expression),
+                _ => _ = self.read_expression(&interpolation.expression),
             },
             Expression::Call(call) => {
                 let value = self.call(call, HelperForm::Inline);
@@ -77,21 +75,21 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A helper that is given nothing.
+    /// A helper without its arguments.
     fn report_missing_arguments(&mut self, name: &Ident) {
         let usage = signature(&name.text).map_or("", |row| row.doc.usage);
-        let message = format!("`{}` is a helper, and is given nothing", name.text);
-        let fault = self.error(&name.span, Code::HelperArgument, message);
-        self.report(fault.help(format!("write `{usage}`")));
+        let message = format!("missing arguments for helper `{}`", name.text);
+        let error = self.error(&name.span, Code::HelperArgument, message);
+        self.report(error.help(format!("write `{usage}`")));
     }
 
-    /// Whether there is room for one more level; else says so.
+    /// Whether one more level is allowed; reports if not.
     pub(super) fn enter_nesting(&mut self, name: &Ident) -> bool {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            let message = format!("blocks, partials and parentheses are nested more than {MAX_NESTING} deep");
-            let fault = self.error(&name.span, Code::Nesting, message);
-            self.report(fault);
+            let message = format!("nesting of blocks, partials and parentheses exceeds {MAX_NESTING} levels");
+            let error = self.error(&name.span, Code::Nesting, message);
+            self.report(error);
         }
         self.depth <= MAX_NESTING
     }
@@ -120,11 +118,11 @@ impl<'a> Checker<'a> {
         let most = signature(&block.call.helper.text).map_or(0, |row| row.max_block_params);
         if let Some(extra) = block.block_params.get(most) {
             let message = match most {
-                0 => format!("`{}` gives nothing to name", block.call.helper.text),
-                _ => format!("`{}` gives {most} thing to name", block.call.helper.text),
+                0 => format!("`{}` takes no block parameters", block.call.helper.text),
+                _ => format!("`{}` takes at most {most} block parameters", block.call.helper.text),
             };
-            let fault = self.error(&extra.span, Code::HelperArgument, message);
-            self.report(fault);
+            let error = self.error(&extra.span, Code::HelperArgument, message);
+            self.report(error);
         }
     }
 
@@ -145,9 +143,9 @@ impl<'a> Checker<'a> {
     }
 
     fn with(&mut self, block: &'a BlockNode) {
-        let this = match block.call.params.as_slice() {
-            // Fields of an object are read one by one.
-            [only] if block.call.options.is_empty() => self.expression(only),
+        let this = match block.call.arguments.params.as_slice() {
+            // The fields of an object are read one by one.
+            [only] if block.call.arguments.options.is_empty() => self.expression(only),
             _ => self.call(&block.call, HelperForm::Block),
         };
         self.mark_required(&this);
@@ -160,11 +158,15 @@ impl<'a> Checker<'a> {
         self.walk_in_frame(frame, &block.body);
     }
 
-    /// What a loop goes through. What is wrong with it has been reported.
+    /// The list or object of a loop. Its errors are already reported.
     fn loop_subject(&mut self, block: &'a BlockNode) -> TypedValue<'a> {
         let known = self.outcome.errors.len();
-        let value =
-            block.call.params.first().map_or_else(|| TypedValue::computed(Shape::Any), |param| self.expression(param));
+        let value = block
+            .call
+            .arguments
+            .params
+            .first()
+            .map_or_else(|| TypedValue::computed(Shape::Any), |param| self.expression(param));
         self.outcome.errors.truncate(known);
         value
     }
@@ -178,15 +180,15 @@ impl<'a> Checker<'a> {
     fn inline(&mut self, inline: &'a InlineNode, conditional: bool) {
         let name = inline.name.text.as_str();
         if conditional {
-            let message = "a partial cannot be written where it is perhaps not reached";
-            let fault = self.error(&inline.name.span, Code::Template, message);
-            self.report(fault.help("write it outside of the condition"));
+            let message = "inline partial inside a condition";
+            let error = self.error(&inline.name.span, Code::Template, message);
+            self.report(error.help("move it out of the condition"));
         }
         let taken = self.visible_inline(name).is_some() || self.partials.get(name).is_some();
         if taken || name == "@partial-block" {
-            let message = format!("there is a partial `{name}` already");
-            let fault = self.error(&inline.name.span, Code::Duplicate, message);
-            self.report(fault);
+            let message = format!("duplicate partial `{name}`");
+            let error = self.error(&inline.name.span, Code::Duplicate, message);
+            self.report(error);
         }
         let written = InlinePartial { name, at: inline.name.span.start, body: &inline.body, site: self.current_text };
         if let Some(frame) = self.frames.last_mut() {

@@ -1,5 +1,4 @@
-//! What a helper was given, read in a forgiving way: what was checked at load is not checked again, and what
-//! could not be known then never fails without need.
+//! The arguments of helpers, read leniently: they are checked at load, as far as their shapes are known.
 
 use std::borrow::Cow;
 
@@ -10,24 +9,24 @@ use crate::budget::memory_size;
 use crate::template::limit::MAX_OUTPUT;
 use crate::template::render::{RenderError, charge_memory, charge_work, value_to_text};
 
-/// What a helper answers.
+/// The value of a helper.
 pub(in crate::template) type HelperValue = Result<Value, RenderError>;
 
-/// A helper that gives a value and needs nothing but what it is given.
+/// A plain helper: a function of its arguments.
 pub(in crate::template) type HelperFn = fn(&dyn HelperParams) -> HelperValue;
 
-/// What a helper was given, by Handlebars or by our own filling.
+/// The arguments of a helper, from Handlebars or from a [`Term`](crate::template::term::Term).
 pub(in crate::template) trait HelperParams {
-    /// The value at a place, where one was given.
+    /// The value of a parameter.
     fn param(&self, place: usize) -> Option<&Value>;
 
-    /// The value of a name, where one was given.
+    /// The value of an option.
     fn option(&self, name: &str) -> Option<&Value>;
 
-    /// Charges what the helper reads.
+    /// Charges for reads.
     fn charge_work(&self, units: usize) -> Result<(), RenderError>;
 
-    /// Charges what the helper is about to make.
+    /// Charges for allocations.
     fn charge_memory(&self, bytes: usize) -> Result<(), RenderError>;
 }
 
@@ -49,17 +48,17 @@ impl HelperParams for Helper<'_> {
     }
 }
 
-/// The value at a place; null where there is none.
+/// The value of a parameter; null where it is absent.
 pub(super) fn param_or_null(given: &dyn HelperParams, place: usize) -> &Value {
     given.param(place).unwrap_or(&Value::Null)
 }
 
-/// The value at a place as text, which is charged as read.
+/// A parameter as text, charged as read.
 pub(super) fn param_text(given: &dyn HelperParams, place: usize) -> Result<Cow<'_, str>, RenderError> {
     charged_text(given, param_or_null(given, place))
 }
 
-/// A value as text, which is charged as read; what is no text is written out for it.
+/// A value as text, charged as read, or as allocated where it must be serialized.
 pub(super) fn charged_text<'v>(given: &dyn HelperParams, value: &'v Value) -> Result<Cow<'v, str>, RenderError> {
     match value {
         Value::String(text) => given.charge_work(text.len())?,
@@ -68,13 +67,13 @@ pub(super) fn charged_text<'v>(given: &dyn HelperParams, value: &'v Value) -> Re
     Ok(value_to_text(value))
 }
 
-/// A copy of a value, which is charged.
+/// A charged copy of a value.
 pub(super) fn charged_clone(given: &dyn HelperParams, value: &Value) -> HelperValue {
     given.charge_memory(memory_size(value))?;
     Ok(value.clone())
 }
 
-/// A number of things: of a number or of text that is one. `None` for anything else.
+/// A count: of a number, or of text that is a number. `None` for anything else.
 pub(super) fn as_count(value: &Value) -> Option<usize> {
     let number = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|float| float.max(0.0) as u64)),
@@ -88,7 +87,7 @@ pub(super) fn text_value(text: impl Into<String>) -> HelperValue {
     Ok(Value::String(text.into()))
 }
 
-/// Charges a text before it is made, and refuses one that would be larger than a template may become.
+/// Charges for a text before it is allocated, and rejects one over the output limit.
 pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Result<(), RenderError> {
     match size {
         Some(size) if size <= MAX_OUTPUT => given.charge_memory(size),
@@ -96,12 +95,12 @@ pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Re
     }
 }
 
-/// Our error inside of Handlebars', from which [`render`](crate::template::render) takes it out again.
+/// Our error inside of one of Handlebars, from which [`render`](crate::template::render) extracts it.
 pub(in crate::template) fn wrap_error(error: RenderError) -> handlebars::RenderError {
     RenderErrorReason::NestedError(Box::new(error)).into()
 }
 
-/// A plain helper as Handlebars calls it.
+/// A plain helper for Handlebars.
 pub(super) struct FnHelper(pub(super) HelperFn);
 
 impl HelperDef for FnHelper {

@@ -1,4 +1,4 @@
-//! `each`, `with`, `if` and `unless`: as Handlebars' own, save that null is no error and that what they do is charged.
+//! `each`, `with`, `if` and `unless`, as in Handlebars, but null is not an error and the work is charged.
 
 use handlebars::{
     BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonTruthy, Output, PathAndJson,
@@ -32,9 +32,9 @@ fn render_inverse<'reg: 'rc, 'rc>(
 
 struct Each;
 
-/// One element of what a loop goes through.
+/// One iteration of a loop.
 struct Iteration<'v> {
-    /// The last step of the path to it.
+    /// The last segment of its path.
     step: String,
     key: Option<&'v str>,
     index: usize,

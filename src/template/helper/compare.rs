@@ -1,5 +1,4 @@
-//! Helpers that answer yes or no, in a hole, in parentheses or around a block: as Handlebars' own, save that what they
-//! read is charged.
+//! Comparisons, inline or as blocks, as in Handlebars, but charged.
 
 use std::cmp::Ordering;
 
@@ -10,7 +9,7 @@ use super::argument::{HelperParams, param_or_null, wrap_error};
 use crate::budget::memory_size;
 use crate::template::render::{RenderError, STEP_COST, is_truthy};
 
-/// What is asked of the values that are given.
+/// A predicate of the arguments.
 type Predicate = fn(&dyn HelperParams) -> bool;
 
 const PREDICATES: &[(&str, Predicate)] = &[
@@ -72,7 +71,7 @@ fn all_params(given: &dyn HelperParams) -> impl Iterator<Item = &Value> {
     (0..).map_while(|place| given.param(place))
 }
 
-/// How much of two values is read where they are compared.
+/// The cost of comparing two values.
 fn comparison_cost(one: &Value, other: &Value) -> usize {
     match (one, other) {
         (Value::String(one), Value::String(other)) => one.len().min(other.len()),
@@ -83,7 +82,7 @@ fn comparison_cost(one: &Value, other: &Value) -> usize {
     }
 }
 
-/// Which of the first two values is greater: of numbers, texts and truth values, and of a number and a text that is one.
+/// Compares the first two values: numbers, strings and booleans, and a number with a string that is a number.
 fn compare_params(given: &dyn HelperParams) -> Option<Ordering> {
     let number = |text: &str| text.parse::<Number>().ok();
     match (param_or_null(given, 0), param_or_null(given, 1)) {
@@ -96,7 +95,7 @@ fn compare_params(given: &dyn HelperParams) -> Option<Ordering> {
     }
 }
 
-/// Which of two numbers is greater, to the last digit.
+/// Compares two numbers exactly.
 fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => Some(one.cmp(&other)),
@@ -107,7 +106,7 @@ fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
 }
 
 fn compare_integer_with_float(whole: i128, float: f64) -> Option<Ordering> {
-    // A float beyond any whole number of JSON becomes the greatest or the least that there is.
+    // A float beyond all integers of JSON saturates.
     let by_whole = whole.cmp(&(float.trunc() as i128));
     Some(by_whole.then(0.0_f64.partial_cmp(&float.fract())?))
 }

@@ -1,4 +1,4 @@
-//! Helpers that take or give lists, and `default`.
+//! Helpers for lists, and `default`.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn join(given: &dyn HelperParams) -> HelperValue {
     text_value(parts.join(separator.as_ref()))
 }
 
-/// What a part of a text costs beside its letters.
+/// The cost of a part of a text without its characters.
 const PART_OVERHEAD_BYTES: usize = 48;
 
 fn text_list<'t>(given: &dyn HelperParams, parts: impl Iterator<Item = &'t str> + Clone) -> HelperValue {
@@ -72,14 +72,14 @@ fn list_value(given: &dyn HelperParams, list: &[Value]) -> HelperValue {
     Ok(Value::Array(list.to_vec()))
 }
 
-/// Only what is not there is replaced: `0` and `false` are answers.
+/// Replaces only null and empty text, not `0` and `false`.
 fn default(given: &dyn HelperParams) -> HelperValue {
     let there = |value: &&Value| !value.is_null() && value.as_str() != Some("");
     let values = || (0..).map_while(|place| given.param(place));
     charged_clone(given, values().find(there).or_else(|| values().last()).unwrap_or(&Value::Null))
 }
 
-/// Handlebars' own counts the bytes of a text, which no author means.
+/// The helper of Handlebars counts the bytes of a text.
 fn len(given: &dyn HelperParams) -> HelperValue {
     let length = match param_or_null(given, 0) {
         Value::Array(list) => list.len(),
@@ -90,7 +90,7 @@ fn len(given: &dyn HelperParams) -> HelperValue {
     Ok(Value::from(length))
 }
 
-/// A field of an object by its name, or an element of a list by its number; null where there is none.
+/// A field of an object, or an element of a list; null where it is absent.
 fn lookup(given: &dyn HelperParams) -> HelperValue {
     let key = param_or_null(given, 1);
     let found = match param_or_null(given, 0) {

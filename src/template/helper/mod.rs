@@ -1,4 +1,4 @@
-//! The helpers: one table of all, and what each does.
+//! The helpers of templates.
 
 mod table;
 mod argument;
@@ -18,17 +18,17 @@ pub(super) use table::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature
 pub(super) use time::NOW_FALLBACK;
 pub(super) use time::is_valid_format;
 
-/// Whether a name is that of a helper that needs nothing given: as an argument's, it could be read both ways.
+/// Whether a name is that of a helper without required parameters, which is ambiguous as the name of an argument.
 pub fn is_helper_without_arguments(name: &str) -> bool {
     signature(name).is_some_and(|row| row.required.is_empty() && row.form != HelperForm::Block)
 }
 
-/// Whether a name is that of a helper. An argument of that name still means the argument.
+/// Whether a name is that of a helper. An argument of that name takes precedence.
 pub fn is_helper(name: &str) -> bool {
     signature(name).is_some()
 }
 
-/// Puts every helper of the table, and nothing else, into a registry.
+/// Registers exactly the helpers of the table.
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     for foreign in ["log", "raw"] {
         registry.unregister_helper(foreign);
@@ -42,7 +42,7 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     print::register(registry);
 }
 
-/// The helper of a name, where it needs nothing but what it is given.
+/// The plain helper of a name, which depends only on its arguments.
 pub(super) fn helper_fn(name: &str) -> Option<HelperFn> {
     helper_fns().find_map(|(known, helper)| (known == name).then_some(helper))
 }

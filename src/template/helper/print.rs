@@ -1,4 +1,4 @@
-//! What every `{{…}}` becomes before it is rendered: names that no template can write.
+//! Internal helpers of lowered templates; no template can contain their names.
 
 use handlebars::template::TemplateElement;
 use handlebars::{
@@ -7,16 +7,16 @@ use handlebars::{
 use serde_json::Value;
 
 use super::argument::{param_or_null, param_text, wrap_error};
-use crate::template::encode::encode;
 use crate::template::render::{
     LimitedOutput, MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode,
 };
+use crate::uri::percent_encode;
 
-/// `{{ print label value as-it-is}}`: prints a value as the slot wants it.
+/// `{{ print label value raw}}`: prints a value for the slot.
 pub(in crate::template) const PRINT: &str = " print";
-/// `( get path)`: the value of a path, null where the way to it is barred.
+/// `( get path)`: the value of a path, null where it is missing.
 pub(in crate::template) const GET: &str = " get";
-/// `{{# guard}}`: limits what is collected inside.
+/// `{{# guard}}`: limits the output inside.
 pub(in crate::template) const GUARD: &str = " guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
@@ -25,7 +25,7 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(GUARD, Box::new(GuardHelper));
 }
 
-/// A guard block with nothing in it, as Handlebars' tree has it.
+/// An empty guard block in the tree of Handlebars.
 pub(in crate::template) fn empty_guard_block() -> Option<Box<handlebars::template::HelperTemplate>> {
     let mut template = Template::compile("{{#guard}}{{/guard}}").ok()?;
     match template.elements.pop() {
@@ -60,10 +60,10 @@ impl HelperDef for PrintHelper {
             PrintMode::Marked | PrintMode::Encoded => {
                 let label = param_text(helper, 0).map_err(wrap_error)?;
                 if mode == PrintMode::Marked && param_text(helper, 1).map_err(wrap_error)?.contains(MARK) {
-                    let reason = "holds a NUL character";
+                    let reason = "contains a NUL character";
                     return Err(wrap_error(RenderError::Refused { variable: label.into_owned(), reason }));
                 }
-                // Straight to the output: marks must not take part in indentation.
+                // Straight to the output, so that marks are not indented.
                 out.write(&format!("{MARK}{label}{MARK}"))?;
                 PrintText.call(helper, registry, context, rendering, out)?;
                 Ok(out.write("\0")?)
@@ -72,7 +72,7 @@ impl HelperDef for PrintHelper {
     }
 }
 
-/// The text of what is printed, which Handlebars then writes with its own rules of indentation.
+/// The printed text, which Handlebars indents.
 struct PrintText;
 
 impl HelperDef for PrintText {
@@ -84,8 +84,8 @@ impl HelperDef for PrintText {
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         let text = param_text(helper, 1).map_err(wrap_error)?;
-        let as_it_is = param_or_null(helper, 2).as_bool() == Some(true);
-        let text = if mode() == PrintMode::Encoded && !as_it_is { encode(&text) } else { text.into_owned() };
+        let raw = param_or_null(helper, 2).as_bool() == Some(true);
+        let text = if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() };
         Ok(ScopedJson::Derived(Value::String(text)))
     }
 }
@@ -100,12 +100,12 @@ impl HelperDef for GetHelper {
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        // A name where a list has only positions is an error to Handlebars; it is a field that an answer lacks.
+        // A name on a list is an error in Handlebars; here it is a missing field.
         Ok(rendering.evaluate(context, &param_text(helper, 0).map_err(wrap_error)?).unwrap_or(ScopedJson::Missing))
     }
 }
 
-/// Charges the use of a partial, which is given a copy of all that is in scope.
+/// Charges for the use of a partial, which gets a copy of the scope.
 fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Result<(), RenderError> {
     charge_work(STEP_COST)?;
     match rendering.evaluate(context, "this") {

@@ -1,13 +1,13 @@
-//! The table of helpers: what they are given, what they give, and a sentence for people.
+//! The signatures and documentation of the helpers.
 
 use crate::template::shape::Shape;
 
-/// A helper as its documentation shows it.
+/// The documentation of a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelperDoc {
     /// The name.
     pub name: &'static str,
-    /// How it is written.
+    /// An example of its use.
     pub usage: &'static str,
     /// What it does, in a sentence.
     pub description: &'static str,
@@ -20,17 +20,17 @@ pub fn helpers() -> &'static [HelperDoc] {
     &DOCS
 }
 
-/// What a helper takes in one place.
+/// The kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::template) enum ParamKind {
     Any,
-    /// What prints as one word or line: a text, a number, a truth value.
+    /// Text, a number or a boolean.
     Text,
     Number,
     List,
-    /// What a loop goes through.
+    /// A list or an object.
     Collection,
-    /// What has a length.
+    /// A value with a length.
     Measurable,
 }
 
@@ -58,7 +58,7 @@ impl ParamKind {
     }
 }
 
-/// Whether a helper stands in a hole, around a block, or either.
+/// Whether a helper is inline, a block, or either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::template) enum HelperForm {
     Inline,
@@ -66,14 +66,14 @@ pub(in crate::template) enum HelperForm {
     Both,
 }
 
-/// What a helper answers.
+/// The shape of the value of a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::template) enum ReturnShape {
     Text,
     Number,
     Boolean,
     Texts,
-    /// Whatever; the check may know more.
+    /// Unknown; the check may know more.
     Any,
 }
 
@@ -89,23 +89,23 @@ impl ReturnShape {
     }
 }
 
-/// One row of the table.
+/// The signature of a helper.
 #[derive(Debug)]
 pub(in crate::template) struct Signature {
     pub doc: HelperDoc,
     pub form: HelperForm,
-    /// What must be given, by place.
+    /// The required parameters.
     pub required: &'static [ParamKind],
-    /// What may be given after that.
+    /// The optional parameters after them.
     pub optional: &'static [ParamKind],
-    /// What any further place takes, where there may be any number.
+    /// The kind of any number of further parameters.
     pub variadic: Option<ParamKind>,
-    /// What may be given by name.
+    /// The options by name.
     pub options: &'static [(&'static str, ParamKind)],
     pub returns: ReturnShape,
-    /// The places of what cannot be recognised in what it makes of it. What is given by name then cannot be, either.
+    /// The indices of the parameters that cannot be redacted in its output; then neither can its options.
     pub alters: &'static [usize],
-    /// How many block parameters it binds at most.
+    /// The maximum number of block parameters.
     pub max_block_params: usize,
 }
 
@@ -154,45 +154,35 @@ const fn altering(signature: Signature) -> Signature {
     Signature { alters: &[0], ..signature }
 }
 
-const BLOCK: Signature = Signature { form: HelperForm::Block, required: &[ParamKind::Any], ..row("", "", "") };
+const fn block(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature { form: HelperForm::Block, required: &[ParamKind::Any], ..row(name, usage, description) }
+}
 
 pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
-        doc: HelperDoc {
-            name: "if",
-            usage: "{{#if x}}…{{else if y}}…{{else}}…{{/if}}",
-            description: "Prints the block when `x` is true: not \"\", 0, false, null, [] or {}. `includeZero=true` lets 0 be true",
-        },
         options: &[("includeZero", ParamKind::Any)],
-        ..BLOCK
+        ..block(
+            "if",
+            "{{#if x}}…{{else if y}}…{{else}}…{{/if}}",
+            "Prints the block when `x` is true: not \"\", 0, false, null, [] or {}. `includeZero=true` lets 0 be true",
+        )
     },
     Signature {
-        doc: HelperDoc {
-            name: "unless",
-            usage: "{{#unless x}}…{{else}}…{{/unless}}",
-            description: "Prints the block when `x` is not true",
-        },
         options: &[("includeZero", ParamKind::Any)],
-        ..BLOCK
+        ..block("unless", "{{#unless x}}…{{else}}…{{/unless}}", "Prints the block when `x` is not true")
     },
     Signature {
-        doc: HelperDoc {
-            name: "each",
-            usage: "{{#each xs as |x index|}}…{{else}}…{{/each}}",
-            description: "Prints the block once for each element of a list or object, which is `this`; knows @index, @key, @first and @last",
-        },
         required: &[ParamKind::Collection],
         max_block_params: 2,
-        ..BLOCK
+        ..block(
+            "each",
+            "{{#each xs as |x index|}}…{{else}}…{{/each}}",
+            "Prints the block once for each element of a list or object, which is `this`; knows @index, @key, @first and @last",
+        )
     },
     Signature {
-        doc: HelperDoc {
-            name: "with",
-            usage: "{{#with x as |y|}}…{{else}}…{{/with}}",
-            description: "Prints the block with `x` as `this`, when it is true",
-        },
         max_block_params: 1,
-        ..BLOCK
+        ..block("with", "{{#with x as |y|}}…{{else}}…{{/with}}", "Prints the block with `x` as `this`, when it is true")
     },
     Signature {
         required: &[ParamKind::Any, ParamKind::Any],

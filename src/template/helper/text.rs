@@ -1,4 +1,4 @@
-//! Helpers that make text of text.
+//! Helpers from text to text.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::argument::{
     HelperFn, HelperParams, HelperValue, as_count, charge_output, charged_text, param_or_null, param_text, text_value,
 };
 use crate::budget::memory_size;
-use crate::template::encode::encode_path;
+use crate::uri::percent_encode;
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[
     ("json", json),
@@ -46,32 +46,30 @@ fn copy_text(given: &dyn HelperParams, text: &str) -> HelperValue {
     text_value(text)
 }
 
-fn upper(given: &dyn HelperParams) -> HelperValue {
+/// The first argument, as text of about the same size.
+fn map_text(given: &dyn HelperParams, map: impl FnOnce(&str) -> String) -> HelperValue {
     let text = param_text(given, 0)?;
     given.charge_memory(text.len())?;
-    text_value(text.to_uppercase())
+    text_value(map(&text))
+}
+
+fn upper(given: &dyn HelperParams) -> HelperValue {
+    map_text(given, str::to_uppercase)
 }
 
 fn lower(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    given.charge_memory(text.len())?;
-    text_value(text.to_lowercase())
+    map_text(given, str::to_lowercase)
 }
 
 fn capitalize(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    given.charge_memory(text.len())?;
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => text_value(first.to_uppercase().chain(chars).collect::<String>()),
-        None => text_value(""),
-    }
+    map_text(given, |text| {
+        let mut chars = text.chars();
+        chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
+    })
 }
 
 fn trim(given: &dyn HelperParams) -> HelperValue {
-    let text = param_text(given, 0)?;
-    given.charge_memory(text.len())?;
-    text_value(text.trim())
+    map_text(given, |text| text.trim().to_owned())
 }
 
 fn replace(given: &dyn HelperParams) -> HelperValue {
@@ -121,5 +119,5 @@ fn truncate(given: &dyn HelperParams) -> HelperValue {
 fn path(given: &dyn HelperParams) -> HelperValue {
     let text = param_text(given, 0)?;
     given.charge_memory(text.len().saturating_mul(3))?;
-    text_value(encode_path(&text))
+    text_value(text.split('/').map(percent_encode).collect::<Vec<_>>().join("/"))
 }

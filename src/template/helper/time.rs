@@ -18,7 +18,7 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(NOW_FALLBACK, Box::new(NowFallback));
 }
 
-/// Whether a format of strftime is one.
+/// Whether a strftime format is valid.
 pub(in crate::template) fn is_valid_format(format: &str) -> bool {
     format_time(&Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC), format).is_some()
 }
@@ -48,10 +48,10 @@ fn now(given: &dyn HelperParams) -> HelperValue {
         return text_value(whole.to_string());
     }
     let shown = format_time(&now.to_zoned(TimeZone::UTC), &param_text(given, 0)?);
-    shown.map_or_else(|| Err(helper_error("now", "is given a format that strftime does not know")), text_value)
+    shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
-/// `( now)`: the helper, unless something of that name is in scope. For partials, which learn that only here.
+/// `( now)`: the helper, unless a variable `now` is in scope. For partials, whose scope is known only at run time.
 pub(in crate::template) const NOW_FALLBACK: &str = " now";
 
 struct NowFallback;
@@ -77,10 +77,10 @@ fn date(given: &dyn HelperParams) -> HelperValue {
         return text_value("");
     }
     let Some(time) = time_of(source) else {
-        return Err(helper_error("date", "is given what is no date; it takes RFC 3339 or seconds since 1970"));
+        return Err(helper_error("date", "invalid date, expected RFC 3339 or Unix seconds"));
     };
     let shown = format_time(&time, &param_text(given, 1)?);
-    shown.map_or_else(|| Err(helper_error("date", "is given a format that strftime does not know")), text_value)
+    shown.map_or_else(|| Err(helper_error("date", "invalid strftime format")), text_value)
 }
 
 fn helper_error(helper: &'static str, reason: &'static str) -> RenderError {

@@ -1,5 +1,5 @@
-//! Places in which a rendered text can land, and what each does to the values that come there.
-//! A slot is a type, and so is what it makes: a text made for one place cannot be put into another.
+//! Slots: where a rendered text goes, and how its values are escaped there.
+//! A slot and its output are types, so that the text for one slot cannot be used in another.
 
 mod text;
 mod value;
@@ -21,53 +21,50 @@ pub use text::{Argv, ArgvElement, Base64, Base64Text, EnvText, EnvValue, HeaderS
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
 pub use value::{Condition, JsonLeaf, JsonValue, QueryValue, QueryValues};
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A kind of place. The list is closed.
-pub trait Slot: sealed::Sealed + Sized + Debug + 'static {
-    /// What a template of this kind becomes.
+/// A kind of slot.
+pub trait Slot: Sized + Debug + 'static {
+    /// The output of rendering.
     type Output: Debug;
 
-    /// What is known of the place since the template was read.
+    /// What the template itself determines.
     #[doc(hidden)]
-    type Analysis: Debug;
+    type Analysis: Debug + Default;
 
     #[doc(hidden)]
     const MODE: PrintMode;
 
-    /// Whether a template that is exactly one `{{…}}` makes something of the value rather than of its text.
+    /// Whether exactly one `{{…}}` renders to an output from its value and not from its text.
     #[doc(hidden)]
     const TYPED: bool = false;
 
-    /// Whether what is made of a value holds a copy of it.
+    /// Whether the output from a value contains a copy of it.
     #[doc(hidden)]
     const KEEPS_VALUE: bool = Self::TYPED;
 
-    /// Checks what the place asks of a template as a whole. Answers the hole that stands as it is, if any.
+    /// Checks the template as a whole. Returns the interpolation that is not encoded, if any.
     #[doc(hidden)]
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>)
-    -> (Self::Analysis, Option<Range<usize>>);
+    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> (Self::Analysis, Option<Range<usize>>) {
+        Default::default()
+    }
 
-    /// Makes the outcome of the only expression's value; `None` where its text serves.
+    /// The output from the value of the only expression; `None` to use its text.
     #[doc(hidden)]
     fn output_from_value(_: &Value, _: &str, _: &Self::Analysis) -> Option<Result<Self::Output, RenderError>> {
         None
     }
 
-    /// Makes the outcome of text.
+    /// The output from text.
     #[doc(hidden)]
-    fn output_from_text(filled: RenderedText, known: &Self::Analysis) -> Result<Self::Output, RenderError>;
+    fn output_from_text(rendered: RenderedText, known: &Self::Analysis) -> Result<Self::Output, RenderError>;
 }
 
-/// A template that was read.
+/// A parsed template.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ParsedTemplate<'w> {
     pub(in crate::template) text: &'w str,
     pub(in crate::template) nodes: &'w [TemplateNode],
-    /// The path of the variable that the whole template is.
+    /// The path, where the template is exactly one variable.
     pub(in crate::template) variable: Option<&'w [String]>,
 }
 
@@ -77,12 +74,12 @@ impl<'w> ParsedTemplate<'w> {
     }
 }
 
-/// A text that was rendered, and where its values stand in it.
+/// A rendered text, and the ranges of its values.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct RenderedText {
     pub(in crate::template) text: String,
-    /// Ranges of the text, each with what messages call the variable.
+    /// Ranges of values, each with its label in messages.
     pub(in crate::template) value_spans: Vec<(Range<usize>, String)>,
 }
 
@@ -91,10 +88,11 @@ impl RenderedText {
         RenderedText { text, value_spans: Vec::new() }
     }
 
-    /// The first variable whose value touches a range of the text; an empty value touches where it would stand.
+    /// The first variable whose value touches a range of the text; an empty value touches its position.
     fn variable_in(&self, range: &Range<usize>) -> Option<&str> {
-        let touches = |hole: &Range<usize>| hole.start <= range.end && hole.end >= range.start;
-        self.value_spans.iter().find(|(hole, _)| touches(hole)).map(|(_, label)| label.as_str())
+        let touches =
+            |interpolation: &Range<usize>| interpolation.start <= range.end && interpolation.end >= range.start;
+        self.value_spans.iter().find(|(interpolation, _)| touches(interpolation)).map(|(_, label)| label.as_str())
     }
 }
 

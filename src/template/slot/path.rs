@@ -1,8 +1,8 @@
-//! Paths of files: a value stays in the folder that the manifest's own text names.
+//! File paths: no value escapes the folder of the template.
 
 use std::ops::Range;
 
-use super::{ParsedTemplate, RenderedText, Slot, refused_value, sealed::Sealed};
+use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError};
@@ -12,24 +12,22 @@ use crate::template::syntax::TemplateNode;
 #[derive(Debug)]
 pub enum FilePath {}
 
-/// The path of a file, which no value has led out of its folder.
+/// The path of a file, inside its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathText {
     /// The path.
     pub text: String,
-    /// The part that stands before the first value, up to its last `/`.
+    /// The part before the first value, up to its last `/`.
     pub folder: String,
 }
 
-impl Sealed for FilePath {}
-
-/// What the text of a template says of its path, whatever the values.
+/// The literal parts of a path.
 #[doc(hidden)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LiteralPath {
-    /// The folder that it names before its first tag.
+    /// The folder before the first tag.
     folder: String,
-    /// The names beginning with `.` that stand in it whole.
+    /// The whole names with a leading `.`.
     hidden: Vec<String>,
 }
 
@@ -38,29 +36,29 @@ impl Slot for FilePath {
     type Analysis = LiteralPath;
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
-        faults.extend(hidden_name_errors(written));
-        let own = match written.nodes.first() {
-            Some(TemplateNode::Text(text)) => written.text.get(text.span.clone()).unwrap_or_default(),
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
+        errors.extend(hidden_name_errors(template));
+        let own = match template.nodes.first() {
+            Some(TemplateNode::Text(text)) => template.text.get(text.span.clone()).unwrap_or_default(),
             _ => "",
         };
         let folder = own.rfind('/').map_or("", |end| own.get(..=end).unwrap_or_default()).to_owned();
-        (LiteralPath { folder, hidden: literal_hidden_names(written) }, None)
+        (LiteralPath { folder, hidden: literal_hidden_names(template) }, None)
     }
 
-    fn output_from_text(filled: RenderedText, own: &LiteralPath) -> Result<PathText, RenderError> {
+    fn output_from_text(rendered: RenderedText, own: &LiteralPath) -> Result<PathText, RenderError> {
         let mut start = 0;
-        for segment in filled.text.split(['/', '\\']) {
+        for segment in rendered.text.split(['/', '\\']) {
             let range = start..start + segment.len();
             start = range.end + 1;
             let reason = match segment {
-                "" | "." => "is empty, where a part of a path must be",
-                ".." => "leads out of its folder",
+                "" | "." => "is an empty path segment",
+                ".." => "escapes its folder",
                 _ if segment.starts_with('.') => HIDDEN_NAME_REASON,
-                _ if segment.contains(':') => "holds a `:`, which begins a drive in a path",
+                _ if segment.contains(':') => "contains `:` (a drive prefix)",
                 _ => continue,
             };
-            let made = || responsible_variable(&filled, &range, segment);
+            let made = || responsible_variable(&rendered, &range, segment);
             let left_over = || {
                 (reason == HIDDEN_NAME_REASON && !own.hidden.iter().any(|name| name == segment)).then_some("the path")
             };
@@ -68,20 +66,19 @@ impl Slot for FilePath {
                 return Err(refused_value(variable, reason));
             }
         }
-        Ok(PathText { text: filled.text, folder: own.folder.clone() })
+        Ok(PathText { text: rendered.text, folder: own.folder.clone() })
     }
 }
 
-const HIDDEN_NAME_REASON: &str = "would make a name that begins with `.`, and hidden files are not served";
+const HIDDEN_NAME_REASON: &str = "makes a hidden file name (leading `.`), which is not served";
 
-/// The names beginning with `.` that the text has whole, from a `/` to the next. What begins with `.` beside them does
-/// so only where a value or a block before it came to nothing.
-fn literal_hidden_names(written: &ParsedTemplate<'_>) -> Vec<String> {
-    let last = written.nodes.len().saturating_sub(1);
+/// The whole names with a leading `.` in the text. Other such names come from an empty value or block.
+fn literal_hidden_names(template: &ParsedTemplate<'_>) -> Vec<String> {
+    let last = template.nodes.len().saturating_sub(1);
     let mut names = Vec::new();
-    for (nth, node) in written.nodes.iter().enumerate() {
+    for (nth, node) in template.nodes.iter().enumerate() {
         let TemplateNode::Text(text) = node else { continue };
-        let parts: Vec<&str> = written.text.get(text.span.clone()).unwrap_or_default().split('/').collect();
+        let parts: Vec<&str> = template.text.get(text.span.clone()).unwrap_or_default().split('/').collect();
         let whole = usize::from(nth > 0)..parts.len() - usize::from(nth < last);
         let own = parts.get(whole).unwrap_or_default().iter().filter(|part| part.starts_with('.'));
         names.extend(own.map(|part| (*part).to_owned()));
@@ -89,29 +86,30 @@ fn literal_hidden_names(written: &ParsedTemplate<'_>) -> Vec<String> {
     names
 }
 
-/// The places where a `.` of the text begins a name that a value goes on with: such a path would always be refused.
-fn hidden_name_errors<'w>(written: &'w ParsedTemplate<'_>) -> impl Iterator<Item = TemplateError> + 'w {
-    let pairs = written.nodes.iter().zip(written.nodes.iter().skip(1));
+/// Errors for names that start with a literal `.` and continue with a value: such paths are always rejected.
+fn hidden_name_errors<'w>(template: &'w ParsedTemplate<'_>) -> impl Iterator<Item = TemplateError> + 'w {
+    let pairs = template.nodes.iter().zip(template.nodes.iter().skip(1));
     pairs.filter_map(|(text, next)| {
         let (TemplateNode::Text(text), TemplateNode::Interpolation(_)) = (text, next) else { return None };
-        let shown = written.text.get(text.span.clone())?;
+        let shown = template.text.get(text.span.clone())?;
         let name = shown.rsplit('/').next().unwrap_or_default();
         let begins = name.starts_with('.') && (name.len() < shown.len() || text.span.start == 0);
-        let words = "a name that a value is part of may not begin with `.`";
+        let words = "file name with a value must not start with `.`";
         let span = text.span.end - name.len()..text.span.end;
-        let help = "hidden files are served where the path names them whole";
+        let help = "hidden files are served only where the path names them in full";
         begins.then(|| TemplateError::at_range(span, Code::Unsafe, words).help(help))
     })
 }
 
-/// The variable that made a segment what it is; `None` where it is the manifest's own.
-fn responsible_variable<'f>(filled: &'f RenderedText, range: &Range<usize>, segment: &str) -> Option<&'f str> {
-    // An empty value is guilty too of what the text behind it begins with.
+/// The variable that causes a segment; `None` where it is literal.
+fn responsible_variable<'f>(rendered: &'f RenderedText, range: &Range<usize>, segment: &str) -> Option<&'f str> {
+    // An empty value also causes what the text after it starts with.
     if segment.is_empty() || segment.starts_with('.') {
-        return filled.variable_in(range);
+        return rendered.variable_in(range);
     }
-    let inside = |hole: &Range<usize>| hole.start < range.end && hole.end > range.start;
+    let inside = |interpolation: &Range<usize>| interpolation.start < range.end && interpolation.end > range.start;
     let drive = segment.contains(':') && range.start > 0;
-    let guilty = filled.value_spans.iter().find(|(hole, _)| inside(hole)).map(|(_, label)| label.as_str());
-    guilty.filter(|_| !drive)
+    let responsible =
+        rendered.value_spans.iter().find(|(interpolation, _)| inside(interpolation)).map(|(_, label)| label.as_str());
+    responsible.filter(|_| !drive)
 }

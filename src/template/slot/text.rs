@@ -1,4 +1,4 @@
-//! Places that take text as it is: prompts and bodies, argv, environment, headers.
+//! Slots for unescaped text: prompts and bodies, argv, environment, headers.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use super::{ParsedTemplate, RenderedText, Slot, refused_value, sealed::Sealed};
+use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError};
@@ -21,19 +21,13 @@ pub enum Text {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlainText(pub String);
 
-impl Sealed for Text {}
-
 impl Slot for Text {
     type Output = PlainText;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
 
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
-
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<PlainText, RenderError> {
-        Ok(PlainText(filled.text))
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<PlainText, RenderError> {
+        Ok(PlainText(rendered.text))
     }
 }
 
@@ -41,22 +35,20 @@ impl Slot for Text {
 #[derive(Debug)]
 pub enum Base64 {}
 
-/// Bytes as base64, of RFC 4648's own alphabet, padded, in one line.
+/// Bytes as base64 (RFC 4648), padded, on one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base64Text(pub String);
 
-impl Sealed for Base64 {}
-
-/// As people and programs write it: in lines or in one, padded or not.
+/// With or without padding.
 const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 impl Base64Text {
-    /// Reads what is written; `None` where it is not base64.
-    pub fn parse(written: &str) -> Option<Base64Text> {
-        let bare: String = written.split_ascii_whitespace().collect();
+    /// Reads what is written; `None` where it is not valid base64.
+    pub fn parse(template: &str) -> Option<Base64Text> {
+        let bare: String = template.split_ascii_whitespace().collect();
         LENIENT_BASE64.decode(bare).ok().map(|bytes| Base64Text(LENIENT_BASE64.encode(bytes)))
     }
 }
@@ -66,17 +58,17 @@ impl Slot for Base64 {
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        let is_literal = written.nodes.iter().all(|node| matches!(node, TemplateNode::Text(_)));
-        if is_literal && Base64Text::parse(written.text).is_none() {
-            faults.push(TemplateError::at_range(0..written.text.len(), Code::BadValue, "this is not base64"));
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+        let is_literal = template.nodes.iter().all(|node| matches!(node, TemplateNode::Text(_)));
+        if is_literal && Base64Text::parse(template.text).is_none() {
+            errors.push(TemplateError::at_range(0..template.text.len(), Code::BadValue, "invalid base64"));
         }
         ((), None)
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<Base64Text, RenderError> {
-        let variable = || longest_value_label(&filled.value_spans).unwrap_or("the text");
-        Base64Text::parse(&filled.text).ok_or_else(|| refused_value(variable(), "is not base64"))
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<Base64Text, RenderError> {
+        let variable = || longest_value_label(&rendered.value_spans).unwrap_or("the text");
+        Base64Text::parse(&rendered.text).ok_or_else(|| refused_value(variable(), "is not valid base64"))
     }
 }
 
@@ -84,13 +76,12 @@ impl Slot for Base64 {
 #[derive(Debug)]
 pub enum Argv {}
 
-/// One element of an argv, which is one element whatever it holds. It renders to `None` where it is exactly one `{{…}}`
-/// whose value is absent: then the element is left out.
+/// One element of an argv. Exactly one `{{…}}` whose value is absent renders to `None`, and the element is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgvElement {
     text: String,
-    /// Ranges of the text that are values, each with what messages call the variable.
-    holes: Vec<(Range<usize>, String)>,
+    /// Ranges of values, each with its label in messages.
+    value_spans: Vec<(Range<usize>, String)>,
 }
 
 impl ArgvElement {
@@ -104,28 +95,29 @@ impl ArgvElement {
         self.text
     }
 
-    /// The variable whose value the element begins with, as written; `None` where it begins with the manifest's
-    /// own text. More than a variable (`default a b`) is the whole expression.
+    /// The variable whose value starts the element, or its whole expression (`default a b`); `None` where the element
+    /// starts with literal text.
     pub fn leading_variable(&self) -> Option<&str> {
-        self.holes.iter().find(|(hole, _)| hole.start == 0 && hole.end > 0).map(|(_, label)| label.as_str())
+        self.value_spans
+            .iter()
+            .find(|(interpolation, _)| interpolation.start == 0 && interpolation.end > 0)
+            .map(|(_, label)| label.as_str())
     }
 
-    /// The variable that put a `-` at the beginning of the element, as [`begins_with`](ArgvElement::leading_variable).
+    /// The [leading variable](ArgvElement::leading_variable), where the element starts with `-`.
     pub fn leading_dash_variable(&self) -> Option<&str> {
         self.leading_variable().filter(|_| self.text.starts_with('-'))
     }
 
     /// The variable whose value is the longest in the element.
     pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.holes)
+        longest_value_label(&self.value_spans)
     }
 }
 
-fn longest_value_label(holes: &[(Range<usize>, String)]) -> Option<&str> {
-    holes.iter().max_by_key(|(hole, _)| hole.len()).map(|(_, label)| label.as_str())
+fn longest_value_label(value_spans: &[(Range<usize>, String)]) -> Option<&str> {
+    value_spans.iter().max_by_key(|(interpolation, _)| interpolation.len()).map(|(_, label)| label.as_str())
 }
-
-impl Sealed for Argv {}
 
 impl Slot for Argv {
     type Output = Option<ArgvElement>;
@@ -133,16 +125,12 @@ impl Slot for Argv {
     const MODE: PrintMode = PrintMode::Marked;
     const TYPED: bool = true;
 
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
-
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<Self::Output, RenderError>> {
         value.is_null().then_some(Ok(None))
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
-        Ok(Some(ArgvElement { text: filled.text, holes: filled.value_spans }))
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
+        Ok(Some(ArgvElement { text: rendered.text, value_spans: rendered.value_spans }))
     }
 }
 
@@ -155,29 +143,23 @@ pub enum EnvValue {}
 pub struct EnvText {
     /// The value.
     pub text: String,
-    holes: Vec<(Range<usize>, String)>,
+    value_spans: Vec<(Range<usize>, String)>,
 }
 
 impl EnvText {
     /// The variable of the template whose value is the longest in it.
     pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.holes)
+        longest_value_label(&self.value_spans)
     }
 }
-
-impl Sealed for EnvValue {}
 
 impl Slot for EnvValue {
     type Output = EnvText;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
-
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<EnvText, RenderError> {
-        Ok(EnvText { text: filled.text, holes: filled.value_spans })
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<EnvText, RenderError> {
+        Ok(EnvText { text: rendered.text, value_spans: rendered.value_spans })
     }
 }
 
@@ -185,14 +167,12 @@ impl Slot for EnvValue {
 #[derive(Debug)]
 pub enum HeaderSlot {}
 
-/// The value of an HTTP header; it holds no control character. It renders to `None` where it is exactly one
-/// `{{…}}` whose value is absent: then the header is left out.
+/// The value of an HTTP header, without control characters. Exactly one `{{…}}` whose value is absent renders to `None`,
+/// and the header is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderText(pub String);
 
-impl Sealed for HeaderSlot {}
-
-const CONTROL_CHARACTER_REASON: &str = "holds a line break or another control character, which a header cannot";
+const CONTROL_CHARACTER_REASON: &str = "contains a line break or control character, not allowed in a header";
 
 impl Slot for HeaderSlot {
     type Output = Option<HeaderText>;
@@ -201,24 +181,20 @@ impl Slot for HeaderSlot {
     const TYPED: bool = true;
     const KEEPS_VALUE: bool = false;
 
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
-
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<Self::Output, RenderError>> {
         value.is_null().then_some(Ok(None))
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
         let control = |c: char| c.is_control() && c != '\t';
-        // The manifest's own text may end with the line break that YAML's `|` leaves there.
-        let text = filled.text.trim_end_matches(['\r', '\n']);
-        let ours = filled.value_spans.last().map_or(0, |(hole, _)| hole.end);
-        let text = if text.len() >= ours { text } else { filled.text.get(..ours).unwrap_or_default() };
+        // Literal text may end with the line break of YAML's `|`.
+        let text = rendered.text.trim_end_matches(['\r', '\n']);
+        let ours = rendered.value_spans.last().map_or(0, |(interpolation, _)| interpolation.end);
+        let text = if text.len() >= ours { text } else { rendered.text.get(..ours).unwrap_or_default() };
         match text.char_indices().find(|(_, c)| control(*c)) {
             None => Ok(Some(HeaderText(text.to_owned()))),
             Some((at, c)) => Err(refused_value(
-                filled.variable_in(&(at..at + c.len_utf8())).unwrap_or("the header"),
+                rendered.variable_in(&(at..at + c.len_utf8())).unwrap_or("the header"),
                 CONTROL_CHARACTER_REASON,
             )),
         }

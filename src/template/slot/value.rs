@@ -1,10 +1,10 @@
-//! Places that take values: leaves of JSON, query and form, conditions.
+//! Slots for values: JSON leaves, query and form parameters, conditions.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{ParsedTemplate, RenderedText, Slot, sealed::Sealed};
+use super::{ParsedTemplate, RenderedText, Slot};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError, is_truthy, value_to_text};
@@ -13,11 +13,9 @@ use crate::template::render::{PrintMode, RenderError, is_truthy, value_to_text};
 #[derive(Debug)]
 pub enum JsonLeaf {}
 
-/// A leaf of JSON: of exactly one `{{…}}` the value itself, and `None` where it is absent; else text.
+/// A JSON leaf: for exactly one `{{…}}` the value, or `None` where it is absent; else text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonValue(pub Option<Value>);
-
-impl Sealed for JsonLeaf {}
 
 impl Slot for JsonLeaf {
     type Output = JsonValue;
@@ -25,16 +23,12 @@ impl Slot for JsonLeaf {
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
 
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
-
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<JsonValue, RenderError>> {
         Some(Ok(JsonValue((!value.is_null()).then(|| value.clone()))))
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<JsonValue, RenderError> {
-        Ok(JsonValue(Some(Value::String(filled.text))))
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<JsonValue, RenderError> {
+        Ok(JsonValue(Some(Value::String(rendered.text))))
     }
 }
 
@@ -42,22 +36,16 @@ impl Slot for JsonLeaf {
 #[derive(Debug)]
 pub enum QueryValue {}
 
-/// What a query or form key is given: of exactly one `{{…}}` that is a list each element, none where it is absent;
-/// else one text. Not encoded: who builds the query encodes it.
+/// The values of a query or form key: for exactly one `{{…}}` each element of a list, or none where it is absent; else
+/// one text. Not encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryValues(pub Vec<String>);
-
-impl Sealed for QueryValue {}
 
 impl Slot for QueryValue {
     type Output = QueryValues;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
-
-    fn analyze(_: &ParsedTemplate<'_>, _: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        ((), None)
-    }
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<QueryValues, RenderError>> {
         let texts = match value {
@@ -70,16 +58,14 @@ impl Slot for QueryValue {
         Some(Ok(QueryValues(texts)))
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<QueryValues, RenderError> {
-        Ok(QueryValues(vec![filled.text]))
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<QueryValues, RenderError> {
+        Ok(QueryValues(vec![rendered.text]))
     }
 }
 
 /// `when`: exactly one `{{…}}`, whose value decides by [`is_truthy`].
 #[derive(Debug)]
 pub enum Condition {}
-
-impl Sealed for Condition {}
 
 impl Slot for Condition {
     type Output = bool;
@@ -88,11 +74,14 @@ impl Slot for Condition {
     const TYPED: bool = true;
     const KEEPS_VALUE: bool = false;
 
-    fn analyze(written: &ParsedTemplate<'_>, faults: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        if written.single_interpolation().is_none() && faults.is_empty() {
-            let fault =
-                TemplateError::at_range(0..written.text.len(), Code::BadValue, "a condition is exactly one `{{…}}`");
-            faults.push(fault.help("its value decides: `{{flag}}`, `{{not flag}}`, `{{eq kind \"bug\"}}`"));
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+        if template.single_interpolation().is_none() && errors.is_empty() {
+            let error = TemplateError::at_range(
+                0..template.text.len(),
+                Code::BadValue,
+                "invalid condition: expected exactly one `{{…}}`",
+            );
+            errors.push(error.help("write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`"));
         }
         ((), None)
     }
@@ -101,7 +90,7 @@ impl Slot for Condition {
         Some(Ok(is_truthy(value)))
     }
 
-    fn output_from_text(filled: RenderedText, (): &()) -> Result<bool, RenderError> {
-        Ok(!filled.text.is_empty())
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<bool, RenderError> {
+        Ok(!rendered.text.is_empty())
     }
 }

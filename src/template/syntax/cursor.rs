@@ -1,26 +1,25 @@
-//! A place in the text, and the small words that Handlebars' grammar is made of.
+//! A position in the text of a template, and the tokens there.
 
 use std::ops::Range;
 
-use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::MAX_ERRORS;
 
-/// That a fault was recorded and the tag cannot be read further.
+/// The error is recorded, and the rest of the tag cannot be parsed.
 #[derive(Debug)]
 pub(super) struct ErrorReported;
 
 pub(super) type ParseResult<T> = Result<T, ErrorReported>;
 
-/// Reads a text from its beginning to its end, and keeps what is wrong with it.
+/// A position in a text, and the errors so far.
 #[derive(Debug)]
 pub(super) struct Cursor<'s> {
     pub source: &'s str,
     pub at: usize,
     pub errors: Vec<TemplateError>,
-    /// How deep in blocks, and in parentheses of the tag.
+    /// The depth of blocks and parentheses.
     pub depth: usize,
-    /// Where the tag that is being read begins.
+    /// The start of the current tag.
     pub tag: usize,
 }
 
@@ -53,7 +52,7 @@ impl<'s> Cursor<'s> {
         seen
     }
 
-    /// Skips what Handlebars takes for white space.
+    /// Skips the white space of Handlebars.
     pub fn skip_whitespace(&mut self) {
         self.skip(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
     }
@@ -65,58 +64,58 @@ impl<'s> Cursor<'s> {
         start..self.at
     }
 
-    /// Whether a word stands here, whole.
+    /// Whether a whole word is next.
     pub fn starts_with_word(&self, word: &str) -> bool {
         self.rest().strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_symbol))
     }
 
-    pub fn push_error(&mut self, fault: TemplateError) {
+    pub fn push_error(&mut self, error: TemplateError) {
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(fault);
+            self.errors.push(error);
         }
     }
 
-    pub fn fail<T>(&mut self, fault: TemplateError) -> ParseResult<T> {
-        self.push_error(fault);
+    pub fn fail<T>(&mut self, error: TemplateError) -> ParseResult<T> {
+        self.push_error(error);
         Err(ErrorReported)
     }
 
-    /// Says that something else should stand here, or that the tag is not closed.
+    /// Reports an unexpected character, or an unclosed tag.
     pub fn unexpected<T>(&mut self, wanted: &str) -> ParseResult<T> {
-        let fault = match self.peek() {
+        let error = match self.peek() {
             None => self.unclosed_tag(),
             Some('}') if !self.starts_with("}}") => self.missing_brace(),
             Some('{') if self.starts_with("{{") => self.unclosed_tag(),
             Some(found) => {
                 let span = self.at..self.at + found.len_utf8();
                 let found = found.escape_debug();
-                TemplateError::at_range(
-                    span,
-                    Code::Template,
-                    format!("`{found}` cannot stand here; {wanted} was expected"),
-                )
+                TemplateError::syntax(span, format!("unexpected `{found}`, expected {wanted}"))
             }
         };
-        self.fail(fault)
+        self.fail(error)
     }
 
     fn unclosed_tag(&self) -> TemplateError {
         let tag = self.tag..self.tag + 2;
-        TemplateError::at_range(tag, Code::Template, "this tag is never closed").help("close it with `}}`")
+        TemplateError::syntax(tag, "unclosed tag").help("close it with `}}`")
     }
 
     fn missing_brace(&self) -> TemplateError {
         let span = self.tag..self.at + 1;
         let tag = self.slice(span.clone()).to_owned();
-        let fault = if self.starts_with("}") && tag.starts_with("{{{") {
-            TemplateError::at_range(span, Code::Template, "three braces open this tag, fewer close it")
-        } else {
-            TemplateError::at_range(span, Code::Template, "two braces open this tag, one closes it")
-        };
-        if tag.contains('\n') { fault } else { fault.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
+        let triple = self.starts_with("}") && tag.starts_with("{{{");
+        let error = TemplateError::syntax(
+            span,
+            if triple {
+                "mismatched braces: `{{{` must be closed with `}}}`"
+            } else {
+                "mismatched braces: `{{` must be closed with `}}`"
+            },
+        );
+        if tag.contains('\n') { error } else { error.help(format!("write `{tag}}}`")).replacement(format!("{tag}}}")) }
     }
 
-    /// Goes on behind a tag that could not be read: after its `}}`, or before the next tag.
+    /// Skips an invalid tag: past its `}}`, or to the next tag.
     pub fn recover(&mut self) {
         let rest = self.rest();
         let close = rest.find("}}").map(|at| at + 2);

@@ -1,39 +1,35 @@
-//! What stands inside a tag: variables, literals, helpers and what they are given.
+//! Parses expressions: variables, literals, and calls of helpers.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
 use super::cursor::{Cursor, ParseResult, is_symbol};
-use super::tree::{CallNode, Expression, Ident, PathNode};
+use super::tree::{CallArguments, CallNode, Expression, Ident, PathNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::MAX_NESTING;
 
-/// What a helper or partial is given: values by place, then by name.
-pub(super) type CallArguments = (Vec<Expression>, Vec<(Ident, Expression)>);
-
 impl Cursor<'_> {
-    /// What a `{{…}}` prints: a variable, or a helper with what it is given.
+    /// The expression of `{{…}}`: a variable, or a call of a helper.
     pub fn interpolation(&mut self) -> ParseResult<Expression> {
         self.skip_whitespace();
         let start = self.at;
         if self.starts_with("(") {
-            let fault =
-                TemplateError::at_range(start..start + 1, Code::Template, "parentheses are for what a helper is given");
-            return self.fail(fault.help("write the helper without them: `{{upper name}}`"));
+            let error = TemplateError::syntax(start..start + 1, "unexpected `(`: parentheses are for helper arguments");
+            return self.fail(error.help("write the helper without parentheses: `{{upper name}}`"));
         }
         if matches!(self.peek(), Some('"' | '\'')) {
-            let fault = TemplateError::at_range(start..start + 1, Code::Template, "a text in quotes needs no tag");
-            return self.fail(fault.help("write it without braces and quotes"));
+            let error = TemplateError::syntax(start..start + 1, "string literal outside of a helper call");
+            return self.fail(error.help("write it as plain text, without braces and quotes"));
         }
         let path = self.path("a variable or a helper")?;
         self.refuse_else(&path)?;
-        let (params, options) = self.call_arguments()?;
-        self.path_or_call(path, (params, options), start)
+        let arguments = self.call_arguments()?;
+        self.path_or_call(path, arguments, start)
     }
 
-    /// The name of a block with what it is given.
+    /// The call of a block helper.
     pub fn call(&mut self) -> ParseResult<CallNode> {
         self.skip_whitespace();
         let start = self.at;
@@ -42,23 +38,23 @@ impl Cursor<'_> {
             return self.unexpected("the name of a helper");
         }
         let helper = self.ident(span);
-        let (params, options) = self.call_arguments()?;
-        Ok(CallNode { span: start..self.at, helper, params, options })
+        let arguments = self.call_arguments()?;
+        Ok(CallNode { span: start..self.at, helper, arguments })
     }
 
-    /// Values by place and by name, until something else comes.
+    /// The arguments of a call.
     pub fn call_arguments(&mut self) -> ParseResult<CallArguments> {
-        let (mut params, mut options) = (Vec::new(), Vec::new());
+        let mut arguments = CallArguments::default();
         loop {
             let before = self.at;
             self.skip_whitespace();
             if self.at_arguments_end() {
                 self.at = before;
-                return Ok((params, options));
+                return Ok(arguments);
             }
             match self.option()? {
-                Some(option) => options.push(option),
-                None => params.push(self.value()?),
+                Some(option) => arguments.options.push(option),
+                None => arguments.params.push(self.value()?),
             }
         }
     }
@@ -70,7 +66,7 @@ impl Cursor<'_> {
             || self.starts_with_word("else")
     }
 
-    /// `name=value`; `None` with nothing read where no `=` follows a name.
+    /// `name=value`; `None`, with nothing consumed, where no `=` follows a name.
     fn option(&mut self) -> ParseResult<Option<(Ident, Expression)>> {
         let before = self.at;
         let span = self.skip(is_symbol);
@@ -100,60 +96,58 @@ impl Cursor<'_> {
         self.at += 1;
         self.skip_whitespace();
         let path = self.path("the name of a helper")?;
-        let (params, options) = self.call_arguments()?;
+        let arguments = self.call_arguments()?;
         self.skip_whitespace();
         if !self.eat(")") {
             if self.peek().is_none() || self.starts_with("}}") {
-                let fault = TemplateError::at_range(open..open + 1, Code::Template, "this parenthesis is never closed");
-                return self.fail(fault.help("close it with `)`"));
+                let error = TemplateError::syntax(open..open + 1, "unclosed `(`");
+                return self.fail(error.help("close it with `)`"));
             }
             return self.unexpected("`)`");
         }
         self.depth -= 1;
         let Some(name) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
-            let fault = TemplateError::at_range(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
-            return self.fail(fault.help("parentheses hold a helper; a variable stands without them"));
+            let error = TemplateError::at_range(path.span, Code::UnknownHelper, format!("`{text}` is not a helper"));
+            return self.fail(error.help("parentheses are for helper calls; write a variable without them"));
         };
-        Ok(Expression::Call(Box::new(CallNode { span: open..self.at, helper: name, params, options })))
+        Ok(Expression::Call(Box::new(CallNode { span: open..self.at, helper: name, arguments })))
     }
 
     fn enter_nesting(&mut self, at: usize) -> ParseResult<()> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            let message = format!("blocks and parentheses are nested more than {MAX_NESTING} deep");
+            let message = format!("nesting of blocks and parentheses exceeds {MAX_NESTING} levels");
             return self.fail(TemplateError::at_range(at..at + 1, Code::Nesting, message));
         }
         Ok(())
     }
 
-    fn path_or_call(&mut self, path: PathNode, given: CallArguments, start: usize) -> ParseResult<Expression> {
-        let (params, options) = given;
-        if params.is_empty() && options.is_empty() {
+    fn path_or_call(&mut self, path: PathNode, arguments: CallArguments, start: usize) -> ParseResult<Expression> {
+        if arguments.values().next().is_none() {
             return Ok(Expression::Path(path));
         }
         let Some(helper) = path.single_name().cloned() else {
             let text = self.slice(path.span.clone()).to_owned();
-            let message = format!("`{text}` is a variable and cannot be given anything");
+            let message = format!("variable `{text}` takes no arguments");
             return self.fail(TemplateError::at_range(path.span, Code::UnknownHelper, message));
         };
-        Ok(Expression::Call(Box::new(CallNode { span: start..self.at, helper, params, options })))
+        Ok(Expression::Call(Box::new(CallNode { span: start..self.at, helper, arguments })))
     }
 
-    /// Handlebars takes any tag that begins with these letters for an `else`.
+    /// Handlebars parses any tag that starts with `else` as one.
     fn refuse_else(&mut self, path: &PathNode) -> ParseResult<()> {
         let text = self.slice(path.span.clone()).to_owned();
         if !text.starts_with("else") {
             return Ok(());
         }
-        let fault = if text == "else" {
-            TemplateError::at_range(path.span.clone(), Code::Template, "`{{else}}` stands outside of a block")
+        let error = if text == "else" {
+            TemplateError::syntax(path.span.clone(), "`{{else}}` outside of a block")
         } else {
-            let message = format!("Handlebars takes `{{{{{text}}}}}` for an `else`");
-            TemplateError::at_range(path.span.clone(), Code::Template, message)
-                .help(format!("write `{{{{arguments.{text}}}}}`"))
+            let message = format!("ambiguous name `{text}`: Handlebars reads it as `else`");
+            TemplateError::syntax(path.span.clone(), message).help(format!("write `{{{{arguments.{text}}}}}`"))
         };
-        self.fail(fault)
+        self.fail(error)
     }
 
     fn ident(&self, span: Range<usize>) -> Ident {
@@ -175,8 +169,8 @@ impl Cursor<'_> {
                 path.parent_steps += 1;
             }
             if path.parent_steps > 0 && self.starts_with("@") {
-                let fault = TemplateError::at_range(start..self.at + 1, Code::Template, "`@` comes before `../`");
-                return self.fail(fault.help("write `@../index`"));
+                let error = TemplateError::syntax(start..self.at + 1, "unexpected `@` after `../`");
+                return self.fail(error.help("write `@../index`"));
             }
         }
         loop {
@@ -199,12 +193,9 @@ impl Cursor<'_> {
         let span = if self.eat("[") {
             let inner = self.skip(|c| c != ']');
             if inner.is_empty() || !self.eat("]") {
-                let fault = TemplateError::at_range(
-                    inner.start - 1..inner.start,
-                    Code::Template,
-                    "`[` begins a name that `]` ends",
-                );
-                return self.fail(fault);
+                let error =
+                    TemplateError::syntax(inner.start - 1..inner.start, "invalid bracketed name, expected `[name]`");
+                return self.fail(error);
             }
             inner
         } else {
@@ -221,7 +212,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// `.` and `..`, which Handlebars' Rust grammar does not have.
+    /// `.` and `..`, which the Rust crate does not support.
     fn refuse_dots(&mut self) -> ParseResult<()> {
         let dots = self.rest().bytes().take_while(|byte| *byte == b'.').count();
         let alone = self.rest().get(dots..).is_none_or(|rest| !rest.starts_with('/') && !rest.starts_with(is_symbol));
@@ -230,22 +221,22 @@ impl Cursor<'_> {
             (2, true) => "../this",
             _ => return Ok(()),
         };
-        let fault = TemplateError::at_range(self.at..self.at + dots, Code::Template, "a value is named in words here");
-        self.fail(fault.help(format!("write `{instead}`")).replacement(instead))
+        let error = TemplateError::syntax(self.at..self.at + dots, format!("unsupported `{}`", ".".repeat(dots)));
+        self.fail(error.help(format!("write `{instead}`")).replacement(instead))
     }
 
     fn check_path(&mut self, path: &PathNode) -> ParseResult<()> {
         let text = self.slice(path.span.clone()).to_owned();
         let leads = path.local || path.root || path.parent_steps > 0;
-        let odd = |message: &str| TemplateError::at_range(path.span.clone(), Code::Template, message);
+        let odd = |message: &str| TemplateError::syntax(path.span.clone(), message);
         if path.local && path.names.len() != 1 {
-            return self.fail(odd("`@` begins one name: `@index`, `@key`, `@first`, `@last`, `@root.…`"));
+            return self.fail(odd("invalid `@` variable, expected `@index`, `@key`, `@first`, `@last` or `@root.…`"));
         }
         if path.local && path.names.iter().any(|name| name.text == "root") {
-            return self.fail(odd("`@root` alone is no value").help("name what you mean: `@root.name`"));
+            return self.fail(odd("`@root` needs a field").help("write `@root.name`"));
         }
         if leads && (text.starts_with("this") || text.starts_with("./")) {
-            return self.fail(odd("nothing but names can follow `this`"));
+            return self.fail(odd("only field names can follow `this`"));
         }
         if self.starts_with("/") || self.starts_with(".") || self.starts_with("@") {
             return self.unexpected("a name");
@@ -253,7 +244,7 @@ impl Cursor<'_> {
         Ok(())
     }
 
-    /// A literal; `None` with nothing read where something else stands.
+    /// A literal; `None`, with nothing consumed, where there is none.
     fn literal(&mut self) -> ParseResult<Option<Expression>> {
         let start = self.at;
         let read = match self.peek() {
@@ -280,16 +271,16 @@ impl Cursor<'_> {
         let follows = self.peek().is_some_and(is_symbol);
         match serde_json::from_str::<Value>(text) {
             Ok(value) if !follows => Ok(Some(value)),
-            // `1-2`, `3rd`: names, to Handlebars.
+            // `1-2` and `3rd` are names.
             _ if follows || !text.contains('.') => {
                 self.at = start;
                 Ok(None)
             }
-            _ => self.fail(TemplateError::at_range(span, Code::Template, format!("`{text}` is not a number"))),
+            _ => self.fail(TemplateError::syntax(span, format!("invalid number `{text}`"))),
         }
     }
 
-    /// Whether a bracket begins a list rather than a name such as `[user-id]`.
+    /// Whether a bracket starts a list, and not a name such as `[user-id]`.
     fn is_list(&self) -> bool {
         let inner = self.rest().get(1..).unwrap_or_default().trim_start();
         let first = inner.chars().next();
@@ -312,8 +303,8 @@ impl Cursor<'_> {
                 Ok(value)
             }
             _ => {
-                let message = format!("this is no JSON; it should end with `{close}`");
-                self.fail(TemplateError::at_range(start..start + 1, Code::Template, message))
+                let message = format!("invalid JSON literal, expected `{close}`");
+                self.fail(TemplateError::syntax(start..start + 1, message))
             }
         }
     }
@@ -329,9 +320,8 @@ impl Cursor<'_> {
             ends
         });
         let Some(end) = end else {
-            let fault =
-                TemplateError::at_range(start..start + 1, Code::Template, "this text in quotes is never closed");
-            return self.fail(fault.help(format!("close it with `{quote}`")));
+            let error = TemplateError::syntax(start..start + 1, "unclosed string");
+            return self.fail(error.help(format!("close it with `{quote}`")));
         };
         let body = inner.get(..end).unwrap_or_default();
         self.at = start + end + 2;
@@ -342,12 +332,8 @@ impl Cursor<'_> {
         match serde_json::from_str(&json) {
             Ok(value) => Ok(value),
             Err(_) => {
-                let fault = TemplateError::at_range(
-                    start..self.at,
-                    Code::Template,
-                    "this text in quotes is written as in JSON",
-                );
-                self.fail(fault.help("write a backslash as `\\\\` and a line break as `\\n`"))
+                let error = TemplateError::syntax(start..self.at, "invalid escape in string");
+                self.fail(error.help("escape as in JSON: a backslash is `\\\\`, a line break `\\n`"))
             }
         }
     }

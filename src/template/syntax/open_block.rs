@@ -1,29 +1,29 @@
-//! Blocks that are open: what is inside of which, and what ends where.
+//! The stack of open blocks.
 
 use std::ops::Range;
 
 use super::cursor::{ParseResult, is_partial_symbol, is_symbol};
 use super::parse::TemplateParser;
-use super::tree::{BlockNode, CallNode, ElseBranch, Expression, Ident, InlineNode, PartialCall, TemplateNode};
+use super::tree::{BlockNode, CallArguments, CallNode, ElseBranch, Ident, InlineNode, PartialCall, TemplateNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::MAX_NESTING;
 
-/// What an unfinished block is.
+/// The kind of an open block.
 pub(super) enum OpenKind {
     Helper { call: CallNode, block_params: Vec<Ident>, chained: bool },
     Inline,
-    Partial { name: Ident, params: Vec<Expression>, options: Vec<(Ident, Expression)> },
+    Partial { name: Ident, arguments: CallArguments },
 }
 
-/// A block whose end has not been reached.
+/// A block before its closing tag.
 pub(super) struct OpenBlock {
     pub kind: OpenKind,
-    /// The word that its closing tag repeats.
+    /// The name in its closing tag.
     pub name: Ident,
-    /// What was collected where the block stands in.
+    /// The nodes before the block.
     outer: Vec<TemplateNode>,
-    /// The part before `{{else}}`, once that has come.
+    /// The nodes before `{{else}}`, after that tag.
     body: Option<Vec<TemplateNode>>,
     has_errors: bool,
 }
@@ -31,8 +31,8 @@ pub(super) struct OpenBlock {
 impl TemplateParser<'_> {
     pub fn open_block(&mut self, kind: OpenKind, name: Ident, broken: bool) -> ParseResult<()> {
         if self.open.len() >= MAX_NESTING {
-            let message = format!("blocks are nested more than {MAX_NESTING} deep");
-            let help = "each `else if` counts as one block inside the one before it";
+            let message = format!("nesting of blocks exceeds {MAX_NESTING} levels");
+            let help = "each `else if` counts as a nested block";
             self.cursor.push_error(TemplateError::at_range(name.span, Code::Nesting, message).help(help));
             self.stop_parsing();
             return Ok(());
@@ -42,7 +42,7 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// Leaves the rest unread.
+    /// Skips the rest.
     fn stop_parsing(&mut self) {
         self.open.clear();
         self.nodes.clear();
@@ -59,23 +59,16 @@ impl TemplateParser<'_> {
             Some(OpenBlock { kind: OpenKind::Helper { .. }, body: body @ None, .. }) => {
                 *body = Some(std::mem::take(&mut self.nodes));
             }
-            Some(OpenBlock { kind: OpenKind::Helper { .. }, .. }) => {
-                return self.cursor.fail(TemplateError::at_range(
-                    word,
-                    Code::Template,
-                    "nothing can follow `{{else}}` but the end of the block",
-                ));
+            Some(OpenBlock { kind: OpenKind::Helper { .. }, name, .. }) => {
+                let message = format!("duplicate `{{{{else}}}}` in block `{}`", name.text);
+                return self.cursor.fail(TemplateError::syntax(word, message));
             }
             Some(OpenBlock { name, .. }) => {
-                let message = format!("`{}` is a partial and has no `{{{{else}}}}`", name.text);
-                return self.cursor.fail(TemplateError::at_range(word, Code::Template, message));
+                let message = format!("unexpected `{{{{else}}}}` in partial `{}`", name.text);
+                return self.cursor.fail(TemplateError::syntax(word, message));
             }
             None => {
-                return self.cursor.fail(TemplateError::at_range(
-                    word,
-                    Code::Template,
-                    "`{{else}}` stands outside of a block",
-                ));
+                return self.cursor.fail(TemplateError::syntax(word, "`{{else}}` outside of a block"));
             }
         }
         if plain { self.tag_end("", false).map(|_| ()) } else { self.block(true) }
@@ -108,16 +101,16 @@ impl TemplateParser<'_> {
     fn report_stray_close(&mut self, word: &Ident, place: Range<usize>) -> ParseResult<()> {
         let base = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::Helper { chained: true, .. }));
         let Some(name) = base.map(|open| open.name.text.clone()) else {
-            let message = format!("`{{{{/{}}}}}` closes no block", word.text);
-            self.cursor.push_error(TemplateError::at_range(place, Code::Template, message));
+            let message = format!("unmatched `{{{{/{}}}}}`", word.text);
+            self.cursor.push_error(TemplateError::syntax(place, message));
             return Ok(());
         };
         let message = match word.text.as_str() {
-            "" => format!("`{{{{/}}}}` does not name the block that it closes, `{name}`"),
-            text => format!("`{{{{/{text}}}}}` stands where `{{{{#{name}}}}}` should be closed"),
+            "" => format!("missing name in `{{{{/}}}}`, expected `{{{{/{name}}}}}`"),
+            text => format!("mismatched `{{{{/{text}}}}}`, expected `{{{{/{name}}}}}`"),
         };
-        let fault = TemplateError::at_range(place, Code::Template, message).help(format!("write `{{{{/{name}}}}}`"));
-        self.cursor.push_error(if word.text.is_empty() { fault } else { fault.replacement(name) });
+        let error = TemplateError::syntax(place, message).help(format!("write `{{{{/{name}}}}}`"));
+        self.cursor.push_error(if word.text.is_empty() { error } else { error.replacement(name) });
         while let Some(OpenBlock { kind: OpenKind::Helper { chained: true, .. }, .. }) = self.open.last() {
             self.close_top();
         }
@@ -133,36 +126,32 @@ impl TemplateParser<'_> {
             Some(OpenKind::Inline) => "inline",
             _ => &name.text,
         };
-        let fault = TemplateError::at_range(
-            name.span.clone(),
-            Code::Template,
-            format!("the block `{}` is never closed", name.text),
-        );
-        self.cursor.push_error(fault.help(format!("close it with `{{{{/{close}}}}}`")));
+        let error = TemplateError::syntax(name.span.clone(), format!("unclosed block `{}`", name.text));
+        self.cursor.push_error(error.help(format!("close it with `{{{{/{close}}}}}`")));
     }
 
-    /// Puts the innermost block into the tree.
+    /// Closes the innermost block.
     pub fn close_top(&mut self) {
         let Some(open) = self.open.pop() else { return };
         let last = std::mem::replace(&mut self.nodes, open.outer);
         if open.has_errors {
-            // What stands inside is checked all the same, as if it stood outside.
+            // The nodes inside are still checked, as if they were outside.
             self.nodes.extend(open.body.unwrap_or_default());
             self.nodes.extend(last);
             return;
         }
         match open.kind {
             OpenKind::Inline => self.nodes.push(TemplateNode::Inline(InlineNode { name: open.name, body: last })),
-            OpenKind::Partial { name, params, options } => {
-                self.nodes.push(TemplateNode::Partial(PartialCall { name, params, options, body: Some(last) }));
+            OpenKind::Partial { name, arguments } => {
+                self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: Some(last) }));
             }
             OpenKind::Helper { call, block_params, chained } => {
-                let (body, otherwise) = match (open.body, self.chain.take()) {
+                let (body, else_branch) = match (open.body, self.chain.take()) {
                     (None, _) => (last, None),
                     (Some(body), Some(chain)) => (body, Some(ElseBranch::Chain(chain))),
                     (Some(body), None) => (body, Some(ElseBranch::Plain(last))),
                 };
-                let block = BlockNode { call, block_params, body, else_branch: otherwise };
+                let block = BlockNode { call, block_params, body, else_branch };
                 if chained {
                     self.chain = Some(Box::new(block));
                 } else {

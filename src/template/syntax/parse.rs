@@ -1,16 +1,18 @@
-//! Tags and text; which block ends where.
+//! Parses the text and tags of a template.
 
 use super::cursor::{Cursor, ErrorReported, ParseResult, is_partial_symbol, is_symbol};
 use super::open_block::{OpenBlock, OpenKind};
-use super::tree::{BlockNode, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
+use super::tree::{
+    BlockNode, CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode,
+};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
 
-/// Reads a template whole. What could not be read is left out of the tree and stands among the faults.
+/// Parses a whole template. Invalid tags are reported and left out of the tree.
 pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<TemplateError>) {
     if source.len() > MAX_TEMPLATE {
-        let message = format!("the template is larger than {MAX_TEMPLATE} bytes");
+        let message = format!("template exceeds {MAX_TEMPLATE} bytes");
         return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
     let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), chain: None };
@@ -18,12 +20,12 @@ pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<Templa
     (parser.nodes, parser.cursor.errors)
 }
 
-/// Reads tags and text, and collects what is inside of the innermost open block.
+/// Parses tags and text, and collects the nodes of the innermost open block.
 pub(super) struct TemplateParser<'s> {
     pub cursor: Cursor<'s>,
     pub open: Vec<OpenBlock>,
     pub nodes: Vec<TemplateNode>,
-    /// An `else if` that ended just now, with the block that it belongs to.
+    /// The `else if` block that was closed last.
     pub chain: Option<Box<BlockNode>>,
 }
 
@@ -73,12 +75,8 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         let start = cursor.at;
         if cursor.starts_with("{{{{") {
-            let fault = TemplateError::at_range(
-                start..start + 4,
-                Code::Template,
-                "four braces open a raw block, which folio has not",
-            );
-            return cursor.fail(fault.help("a backslash keeps a tag from being one: `\\{{name}}`"));
+            let error = TemplateError::syntax(start..start + 4, "unsupported raw block `{{{{`");
+            return cursor.fail(error.help("escape a tag with a backslash: `\\{{name}}`"));
         }
         if cursor.starts_with("{{!") {
             return self.comment();
@@ -111,16 +109,12 @@ impl TemplateParser<'_> {
         let cursor = &mut self.cursor;
         cursor.at += 3;
         cursor.skip_whitespace();
-        let (end, what) =
-            if cursor.starts_with("--") { ("--}}", "a comment that begins with `{{!--`") } else { ("}}", "a comment") };
+        let end = if cursor.starts_with("--") { "--}}" } else { "}}" };
         cursor.at += if end.len() > 2 { 2 } else { 0 };
         let Some(found) = cursor.rest().find(end) else {
             let tag = cursor.tag..cursor.tag + 3;
-            cursor.push_error(TemplateError::at_range(
-                tag,
-                Code::Template,
-                format!("{what} ends with `{end}`, which never comes"),
-            ));
+            let error = TemplateError::syntax(tag, "unclosed comment");
+            cursor.push_error(error.help(format!("close it with `{end}`")));
             cursor.at = cursor.source.len();
             return Ok(());
         };
@@ -130,8 +124,8 @@ impl TemplateParser<'_> {
 
     fn trimmed_comment(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault = TemplateError::at_range(span, Code::Template, "a comment cannot trim white space with `~`");
-        self.cursor.fail(fault.help("write `{{!`").replacement("{{!"))
+        let error = TemplateError::syntax(span, "unsupported `~` in a comment");
+        self.cursor.fail(error.help("write `{{!`").replacement("{{!"))
     }
 
     fn ampersand(&mut self, trims: bool) -> ParseResult<()> {
@@ -149,7 +143,7 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// `closing` is what ends it: nothing but `}}`, `}` and `}}`, or `}}}`.
+    /// `closing` is the part of the closing braces before `}}`: none, `}`, or all of `}}}`.
     fn interpolation(&mut self, trims: bool, closing: &str) -> ParseResult<()> {
         let expression = self.cursor.interpolation()?;
         let trims = self.tag_end(closing, trims)?;
@@ -163,7 +157,7 @@ impl TemplateParser<'_> {
         Ok(())
     }
 
-    /// The end of a tag, with or without `~`; answers whether the tag trims.
+    /// The end of a tag, with or without `~`; returns whether the tag trims.
     pub fn tag_end(&mut self, closing: &str, trims: bool) -> ParseResult<bool> {
         let cursor = &mut self.cursor;
         cursor.skip_whitespace();
@@ -210,7 +204,7 @@ impl TemplateParser<'_> {
             Err(ErrorReported) => {
                 let name = self.word_at(start);
                 let call =
-                    CallNode { span: name.span.clone(), helper: name.clone(), params: Vec::new(), options: Vec::new() };
+                    CallNode { span: name.span.clone(), helper: name.clone(), arguments: CallArguments::default() };
                 self.cursor.recover();
                 (OpenKind::Helper { call, block_params: Vec::new(), chained }, name, true)
             }
@@ -218,7 +212,7 @@ impl TemplateParser<'_> {
         self.open_block(kind, name, broken)
     }
 
-    /// The word at a place, to know a block by when the rest of its tag cannot be read.
+    /// The name at a position, for a block whose tag is invalid.
     fn word_at(&self, start: usize) -> Ident {
         let rest = self.cursor.source.get(start..).unwrap_or_default();
         let length = rest.find(|c| !is_symbol(c)).unwrap_or(rest.len());
@@ -258,33 +252,32 @@ impl TemplateParser<'_> {
         let call = self.cursor.call()?;
         self.tag_end("", false)?;
         if call.helper.text != "inline" {
-            let message = format!("there is no decorator `{}`", call.helper.text);
+            let message = format!("unknown decorator `{}`", call.helper.text);
             self.cursor.push_error(
                 TemplateError::at_range(call.helper.span.clone(), Code::UnknownHelper, message).replacement("inline"),
             );
         }
-        let name = match (call.params.as_slice(), call.options.is_empty()) {
+        let name = match (call.arguments.params.as_slice(), call.arguments.options.is_empty()) {
             ([Expression::Literal(serde_json::Value::String(name), span)], true) if !name.is_empty() => {
                 Ident { text: name.clone(), span: span.clone() }
             }
             _ => {
-                let fault = TemplateError::at_range(
+                let error = TemplateError::at_range(
                     call.span.clone(),
                     Code::HelperArgument,
-                    "`inline` takes one name in quotes",
+                    "invalid arguments of `inline`: expected one quoted name",
                 );
-                self.cursor.push_error(fault.help("write `{{#*inline \"name\"}}`"));
+                self.cursor.push_error(error.help("write `{{#*inline \"name\"}}`"));
                 Ident { text: String::new(), span: call.span.clone() }
             }
         };
-        self.open_block(OpenKind::Inline, Ident { text: name.text, span: name.span }, false)
+        self.open_block(OpenKind::Inline, name, false)
     }
 
     fn decorator(&mut self) -> ParseResult<()> {
         let span = self.cursor.tag..self.cursor.at + 1;
-        let fault =
-            TemplateError::at_range(span, Code::Template, "folio has no decorators but `{{#*inline \"name\"}}`");
-        self.cursor.fail(fault)
+        let error = TemplateError::syntax(span, "unsupported decorator");
+        self.cursor.fail(error.help("only `{{#*inline \"name\"}}` is supported"))
     }
 
     fn partial(&mut self, block: bool) -> ParseResult<()> {
@@ -292,29 +285,29 @@ impl TemplateParser<'_> {
         cursor.at += 1;
         cursor.skip_whitespace();
         if let Some(c @ ('(' | '"' | '\'' | '[')) = cursor.peek() {
-            let fault =
-                TemplateError::at_range(cursor.at..cursor.at + 1, Code::Unsafe, "a partial is named by a plain word");
-            return cursor.fail(match c {
-                '(' => fault.help("a name that is computed would let a value choose the template"),
-                _ => fault.help("write the name without quotes"),
-            });
+            let (message, help) = match c {
+                '(' => ("computed partial name", "write a fixed name; otherwise a value could choose the template"),
+                _ => ("quoted partial name", "write the name without quotes"),
+            };
+            let error = TemplateError::at_range(cursor.at..cursor.at + 1, Code::Unsafe, message);
+            return cursor.fail(error.help(help));
         }
         let span = cursor.skip(is_partial_symbol);
         if span.is_empty() {
             return cursor.unexpected("the name of a partial");
         }
         let name = Ident { text: cursor.slice(span.clone()).to_owned(), span };
-        let (params, options) = cursor.call_arguments()?;
+        let arguments = cursor.call_arguments()?;
         self.tag_end("", false)?;
         if block {
-            return self.open_block(OpenKind::Partial { name: name.clone(), params, options }, name, false);
+            return self.open_block(OpenKind::Partial { name: name.clone(), arguments }, name, false);
         }
-        self.nodes.push(TemplateNode::Partial(PartialCall { name, params, options, body: None }));
+        self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: None }));
         Ok(())
     }
 }
 
-/// The length of a run of backslashes with what they escape, and whether Handlebars takes one backslash from it.
+/// The length of a run of backslashes and their escape, and whether Handlebars removes one of them.
 fn backslashes(rest: &str) -> (usize, bool) {
     let slashes = rest.bytes().take_while(|byte| *byte == b'\\').count();
     let after = rest.get(slashes..).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! The tree of a template.
+//! The syntax tree of a template.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// One piece of a template, in the order written.
+/// One node of a template, in the order written.
 #[derive(Debug, Clone)]
 pub(in crate::template) enum TemplateNode {
     Text(TextNode),
@@ -14,15 +14,28 @@ pub(in crate::template) enum TemplateNode {
     Partial(PartialCall),
 }
 
+impl TemplateNode {
+    /// The span by which messages point at the node.
+    pub fn span(&self) -> &Range<usize> {
+        match self {
+            TemplateNode::Text(text) => &text.span,
+            TemplateNode::Interpolation(interpolation) => &interpolation.span,
+            TemplateNode::Block(block) => &block.call.span,
+            TemplateNode::Inline(inline) => &inline.name.span,
+            TemplateNode::Partial(partial) => &partial.name.span,
+        }
+    }
+}
+
 /// Text between tags.
 #[derive(Debug, Clone)]
 pub(in crate::template) struct TextNode {
     pub span: Range<usize>,
-    /// Where a backslash stands that only keeps a tag from being one.
+    /// The backslashes that escape tags.
     pub escapes: Vec<usize>,
 }
 
-/// A word and its place.
+/// A name and its span.
 #[derive(Debug, Clone)]
 pub(in crate::template) struct Ident {
     pub text: String,
@@ -34,13 +47,13 @@ pub(in crate::template) struct Ident {
 pub(in crate::template) struct Interpolation {
     pub span: Range<usize>,
     pub expression: Expression,
-    /// Written with three braces, or with `&`.
+    /// With three braces, or with `&`.
     pub raw: bool,
-    /// Written with `~`.
+    /// With `~`.
     pub trims: bool,
 }
 
-/// What stands for a value.
+/// An expression.
 #[derive(Debug, Clone)]
 pub(in crate::template) enum Expression {
     Path(PathNode),
@@ -58,26 +71,39 @@ impl Expression {
     }
 }
 
-/// A helper with what it is given.
+/// A call of a helper.
 #[derive(Debug, Clone)]
 pub(in crate::template) struct CallNode {
     pub span: Range<usize>,
     pub helper: Ident,
+    pub arguments: CallArguments,
+}
+
+/// The arguments of a helper or partial: values by position, then by name.
+#[derive(Debug, Clone, Default)]
+pub(in crate::template) struct CallArguments {
     pub params: Vec<Expression>,
     pub options: Vec<(Ident, Expression)>,
+}
+
+impl CallArguments {
+    /// All values, by position and by name.
+    pub fn values(&self) -> impl Iterator<Item = &Expression> {
+        self.params.iter().chain(self.options.iter().map(|(_, value)| value))
+    }
 }
 
 /// A variable: `a.b`, `../a`, `this`, `@root.a`, `@index`.
 #[derive(Debug, Clone)]
 pub(in crate::template) struct PathNode {
     pub span: Range<usize>,
-    /// Written with `this` or `./`.
+    /// With `this` or `./`.
     pub this: bool,
     /// `@root.`
     pub root: bool,
     /// `@index`, `@../index`
     pub local: bool,
-    /// How many `../`.
+    /// The number of `../`.
     pub parent_steps: usize,
     /// The names, without `this`.
     pub names: Vec<Ident>,
@@ -102,7 +128,7 @@ pub(in crate::template) struct BlockNode {
     pub else_branch: Option<ElseBranch>,
 }
 
-/// What follows `{{else}}`.
+/// The nodes after `{{else}}`.
 #[derive(Debug, Clone)]
 pub(in crate::template) enum ElseBranch {
     Plain(Vec<TemplateNode>),
@@ -120,7 +146,6 @@ pub(in crate::template) struct InlineNode {
 #[derive(Debug, Clone)]
 pub(in crate::template) struct PartialCall {
     pub name: Ident,
-    pub params: Vec<Expression>,
-    pub options: Vec<(Ident, Expression)>,
+    pub arguments: CallArguments,
     pub body: Option<Vec<TemplateNode>>,
 }

@@ -5,14 +5,14 @@ use super::*;
 #[test]
 fn each_rebinds_names() {
     assert_eq!(
-        faults::<Text>(
+        errors::<Text>(
             "{{#each repos}}{{name}}{{nam}}{{diff}}{{../diff}}{{@root.diff}}{{@index}}{{@key}}{{/each}}{{@index}}"
         ),
         [
-            "unknown-variable at \"nam\": `this` has no field `nam` | did you mean `name`? its fields are `name`, `stars`",
-            "unknown-variable at \"diff\": `this` has no field `diff` | inside of this block a name is a field of `this`; write `@root.diff`",
-            "unknown-variable at \"@key\": there is no `@key` here | a list has `@index`; only an object has `@key`",
-            "unknown-variable at \"@index\": there is no `@index` here | it is there inside of `{{#each …}}`",
+            "unknown-variable at \"nam\": unknown field `nam` of `this` | did you mean `name`? available fields: `name`, `stars`",
+            "unknown-variable at \"diff\": unknown field `diff` of `this` | inside this block names are fields of `this`; write `@root.diff`",
+            "unknown-variable at \"@key\": unknown variable `@key` | a list has `@index`; only an object has `@key`",
+            "unknown-variable at \"@index\": unknown variable `@index` | `@index` is only defined inside `{{#each …}}`",
         ]
     );
 }
@@ -20,12 +20,12 @@ fn each_rebinds_names() {
 #[test]
 fn block_params_with_and_lookup_are_checked() {
     assert_eq!(
-        faults::<Text>(
+        errors::<Text>(
             "{{#each repos as |r i|}}{{r.name}}{{r.x}}{{i}}{{/each}}{{#with repo as |z|}}{{stars}}{{z.stras}}{{/with}}{{upper (lookup repo \"name\")}}{{#if (lookup repo \"gone\")}}{{/if}}"
         ),
         [
-            "unknown-variable at \"x\": `r` has no field `x` | its fields are `name`, `stars`",
-            "unknown-variable at \"stras\": `z` has no field `stras` | did you mean `stars`? its fields are `name`, `stars`"
+            "unknown-variable at \"x\": unknown field `x` of `r` | available fields: `name`, `stars`",
+            "unknown-variable at \"stras\": unknown field `stras` of `z` | did you mean `stars`? available fields: `name`, `stars`"
         ]
     );
 }
@@ -41,34 +41,34 @@ fn argument_wins_over_helper_of_same_name() {
 #[test]
 fn helper_arguments_are_checked() {
     for (text, wanted) in [
-        ("{{upper tags}}", "`upper` takes text here, and `tags` is a list"),
-        ("{{upper repo}}", "`upper` takes text here, and `repo` is an object"),
-        ("{{#each limit}}{{/each}}", "`each` takes a list or an object here, and `limit` is a number"),
-        ("{{upper}}", "`upper` is a helper, and is given nothing"),
-        ("{{upper diff diff}}", "`upper` takes 1 value, and is given 2"),
-        ("{{replace diff \"a\"}}", "`replace` takes 3 values, and is given 2"),
-        ("{{join tags \",\" 1}}", "`join` takes 1 or 2 values, and is given 3"),
-        ("{{truncate diff diff}}", "`truncate` takes a number here, and `diff` is text"),
-        ("{{truncate diff 3 ende=\"\"}}", "`truncate` takes no `ende=`"),
-        ("{{json diff indent=1 indent=2}}", "`indent` is given twice"),
-        ("{{date diff \"%Q%!\"}}", "this is no format of strftime"),
-        ("{{if diff}}", "`if` is a block"),
-        ("{{#upper diff}}{{/upper}}", "`upper` is not a block"),
+        ("{{upper tags}}", "mismatched type: `upper` expects text, `tags` is a list"),
+        ("{{upper repo}}", "mismatched type: `upper` expects text, `repo` is an object"),
+        ("{{#each limit}}{{/each}}", "mismatched type: `each` expects a list or an object, `limit` is a number"),
+        ("{{upper}}", "missing arguments for helper `upper`"),
+        ("{{upper diff diff}}", "`upper` takes 1 argument but 2 were supplied"),
+        ("{{replace diff \"a\"}}", "`replace` takes 3 arguments but 2 were supplied"),
+        ("{{join tags \",\" 1}}", "`join` takes 1 or 2 arguments but 3 were supplied"),
+        ("{{truncate diff diff}}", "mismatched type: `truncate` expects a number, `diff` is text"),
+        ("{{truncate diff 3 ende=\"\"}}", "unknown option `ende` of `truncate`"),
+        ("{{json diff indent=1 indent=2}}", "duplicate option `indent`"),
+        ("{{date diff \"%Q%!\"}}", "invalid strftime format"),
+        ("{{if diff}}", "`if` is a block helper"),
+        ("{{#upper diff}}{{/upper}}", "`upper` is not a block helper"),
         ("{{#tags}}{{/tags}}", "unknown helper `tags`"),
-        ("{{#if}}{{/if}}", "`if` takes 1 value, and is given 0"),
-        ("{{#if flag as |x|}}{{/if}}", "`if` gives nothing to name"),
+        ("{{#if}}{{/if}}", "`if` takes 1 argument but 0 were supplied"),
+        ("{{#if flag as |x|}}{{/if}}", "`if` takes no block parameters"),
         ("{{log diff}}", "unknown helper `log`"),
         ("{{date now \"%Y\"}}", "unknown variable `now` | write `(now)`"),
-        ("{{this}}", "`this` is the whole scope here"),
-        ("{{#each this}}{{/each}}", "`this` is the whole scope here"),
-        ("{{../diff}}", "`../` leads out"),
-        ("{{diff.x}}", "`diff` is text and has no field `x`"),
-        ("{{tags.x}}", "`tags` is a list and has no field `x`"),
+        ("{{this}}", "`this` is not a value"),
+        ("{{#each this}}{{/each}}", "`this` is not a value"),
+        ("{{../diff}}", "`../` without a parent scope"),
+        ("{{diff.x}}", "unknown field `x`: `diff` is text"),
+        ("{{tags.x}}", "unknown field `x`: `tags` is a list"),
         ("{{TOKEN}}", "did you mean `env.TOKEN`?"),
-        ("{{diff.x y}}", "`diff.x` is a variable"),
+        ("{{diff.x y}}", "variable `diff.x` takes no arguments"),
         ("{{upper (diff)}}", "unknown helper `diff`"),
     ] {
-        let found = faults::<Text>(text);
+        let found = errors::<Text>(text);
         assert!(found.len() == 1 && found[0].contains(wanted), "{text}: {found:#?}");
     }
 }
@@ -83,7 +83,7 @@ fn valid_templates_have_no_errors() {
         "{{date (now) \"%Y\"}}{{now}}{{now \"%F\"}}{{default diff \"x\"}}{{#with (first repos)}}{{name}}{{/with}}",
         "{{tags.0}}{{repos.1.name}}{{truncate (upper diff) 10 end=\"\"}}",
     ] {
-        assert_eq!(faults::<Text>(text), [""; 0], "{text}");
+        assert_eq!(errors::<Text>(text), [""; 0], "{text}");
     }
 }
 
@@ -97,9 +97,9 @@ fn partial_is_checked_per_use() {
     assert_eq!(
         faults_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
         [
-            "unknown-variable at card:\"more\" from \"outer\": `this` has no field `more` | its fields are `name`, `stars`",
-            "unknown-variable at card:\"name\" from \"card\": `this` is a list and has no field `name` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
-            "unknown-variable at card:\"more\" from \"card\": `this` is a list and has no field `more` | go through it with `{{#each …}}`, or take one with `{{first …}}` or a number",
+            "unknown-variable at card:\"more\" from \"outer\": unknown field `more` of `this` | available fields: `name`, `stars`",
+            "unknown-variable at card:\"name\" from \"card\": unknown field `name`: `this` is a list | loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index",
+            "unknown-variable at card:\"more\" from \"card\": unknown field `more`: `this` is a list | loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index",
         ]
     );
 }
@@ -108,28 +108,28 @@ fn partial_is_checked_per_use() {
 fn faulty_partial_is_reported_once_and_stays_known() {
     let partials = [("bad", "{{#if x}}"), ("typo", "{{uper x}}"), ("good", "ok")];
     let owned = partials.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let (engine, faults) = Engine::new(owned);
-    let lines: Vec<String> = faults.iter().map(|fault| line(fault, "", &partials)).collect();
+    let (engine, errors) = Engine::new(owned);
+    let lines: Vec<String> = errors.iter().map(|error| line(error, "", &partials)).collect();
     assert_eq!(
         lines,
         [
-            "template at bad:\"if\" from \"\": the block `if` is never closed | close it with `{{/if}}`",
+            "template at bad:\"if\" from \"\": unclosed block `if` | close it with `{{/if}}`",
             "unknown-helper at typo:\"uper\" from \"\": unknown helper `uper` | did you mean `upper`?",
         ]
     );
     assert!(Template::<Text>::compile(&engine, "{{> bad}}{{> typo}}{{> good}}", &names()).is_ok());
-    let faults = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
-    assert_eq!(faults[0].replacement.as_deref(), Some("good"));
+    let errors = Template::<Text>::compile(&engine, "{{> goo}}", &names()).unwrap_err();
+    assert_eq!(errors[0].replacement.as_deref(), Some("good"));
 }
 
 #[test]
 fn inline_partials_are_refused_in_conditions() {
     let text = "{{#*inline \"row\"}}[{{item}}{{sep}}]{{/inline}}{{#each tags}}{{> row item=this sep=\";\"}}{{/each}}";
     assert_eq!(render_text(text, json!({ "tags": ["a", "b"] })), "[a;][b;]");
-    assert!(faults::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
-    assert!(faults::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("perhaps not reached"));
+    assert!(errors::<Text>("{{> row}}{{#*inline \"row\"}}{{/inline}}")[0].contains("unknown partial `row`"));
+    assert!(errors::<Text>("{{#if flag}}{{#*inline \"row\"}}{{/inline}}{{/if}}")[0].contains("inside a condition"));
     let again = "{{#*inline \"row\"}}{{/inline}}{{#*inline \"row\"}}{{/inline}}";
-    assert!(faults::<Text>(again)[0].starts_with("duplicate"));
+    assert!(errors::<Text>(again)[0].starts_with("duplicate"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn partial_blocks_are_checked() {
     let text = "{{#> layout}}{{#*inline \"nav\"}}NAV{{/inline}}y{{/layout}}";
     assert_eq!(render_text_with(&partials, text, json!({})), "<y|NAV>");
     let found = faults_with::<Text>(&partials, "{{> layout}}");
-    assert!(found[0].contains("nothing was put between the tags"), "{found:#?}");
+    assert!(found[0].contains("missing block"), "{found:#?}");
 }
 
 #[test]

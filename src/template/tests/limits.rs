@@ -69,14 +69,14 @@ fn partial_chain_counts_towards_nesting() {
                 })
                 .collect()
         };
-        let (engine, faults) = Engine::new(chain(64));
-        assert_eq!(faults, []);
+        let (engine, errors) = Engine::new(chain(64));
+        assert_eq!(errors, []);
         let template = Template::<Text>::compile(&engine, "{{> p0}}", &names()).unwrap();
         assert_eq!(template.render(&scope(json!({}))).unwrap().0, "end");
         let deeper = Template::<Text>::compile(&engine, "{{#if flag}}{{> p0}}{{/if}}", &names()).unwrap_err();
         assert_eq!(deeper[0].code.as_str(), "nesting");
-        let (_, faults) = Engine::new([("p".to_owned(), nested(65))]);
-        assert_eq!(faults[0].code.as_str(), "nesting");
+        let (_, errors) = Engine::new([("p".to_owned(), nested(65))]);
+        assert_eq!(errors[0].code.as_str(), "nesting");
     });
 }
 
@@ -98,7 +98,7 @@ fn deeper_nesting_is_refused_before_parsing() {
             "{{[".repeat(80_000),
             "a".repeat(MAX_TEMPLATE + 1),
         ] {
-            assert!(!faults::<Text>(&text).is_empty());
+            assert!(!errors::<Text>(&text).is_empty());
         }
     });
 }
@@ -112,9 +112,9 @@ fn partial_cycles_are_refused() {
         &[("a", "{{#> b}}{{/b}}"), ("b", "{{#*inline \"i\"}}{{> a}}{{/inline}}{{#each xs}}{{> i}}{{/each}}")],
     ];
     for partials in circles {
-        let (engine, faults) =
+        let (engine, errors) =
             Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
-        assert!(faults.iter().any(|fault| fault.code.as_str() == "cycle"), "{partials:?} {faults:#?}");
+        assert!(errors.iter().any(|error| error.code.as_str() == "cycle"), "{partials:?} {errors:#?}");
         assert!(Template::<Text>::compile(&engine, "{{> a}}", &names()).is_ok());
     }
     for text in [
@@ -122,8 +122,8 @@ fn partial_cycles_are_refused() {
         "{{#*inline \"x\"}}{{> y}}{{/inline}}{{#*inline \"y\"}}{{> x}}{{/inline}}{{> x}}",
         "{{#*inline \"x\"}}{{#> x}}{{> @partial-block}}{{/x}}{{/inline}}{{#> x}}{{/x}}",
     ] {
-        let found = faults::<Text>(text);
-        assert!(found.iter().any(|fault| fault.starts_with("cycle")), "{text}: {found:#?}");
+        let found = errors::<Text>(text);
+        assert!(found.iter().any(|error| error.starts_with("cycle")), "{text}: {found:#?}");
     }
 }
 
@@ -131,8 +131,8 @@ fn partial_cycles_are_refused() {
 fn exponential_partials_are_refused() {
     let doubling: Vec<(String, String)> =
         (0..60).map(|at| (format!("p{at}"), format!("{{{{> p{}}}}}{{{{> p{}}}}}", at + 1, at + 1))).collect();
-    let (_, faults) = Engine::new(doubling.into_iter().chain([("p60".to_owned(), String::new())]));
-    assert!(faults.iter().any(|fault| fault.code.as_str() == "too-large"));
+    let (_, errors) = Engine::new(doubling.into_iter().chain([("p60".to_owned(), String::new())]));
+    assert!(errors.iter().any(|error| error.code.as_str() == "too-large"));
     let twice = [("p", "{{> @partial-block}}{{> @partial-block}}")];
     let blocks = format!("{}x{}", "{{#> p}}".repeat(30), "{{/p}}".repeat(30));
     assert!(faults_with::<Text>(&twice, &blocks)[0].starts_with("too-large"));
@@ -175,6 +175,6 @@ fn iterations_are_counted_over_all_loops() {
 #[test]
 fn slow_handlebars_parse_is_refused() {
     let text = format!("{}{}", "{{#if flag}}{{/if}} ".repeat(20_000), "x".repeat(400_000));
-    assert!(faults::<Text>(&text)[0].starts_with("too-large"));
+    assert!(errors::<Text>(&text)[0].starts_with("too-large"));
     assert_eq!(render_text(&"{{diff}} ".repeat(100_000), json!({ "diff": "" })).len(), 100_000);
 }

@@ -184,7 +184,7 @@ fn mostly_valid() -> impl Strategy<Value = String> {
         "(len tags)",
         "(eq diff limit)",
     ]);
-    let hole = (
+    let interpolation = (
         path.clone(),
         prop::sample::select(vec![
             "{{P}}",
@@ -224,7 +224,7 @@ fn mostly_valid() -> impl Strategy<Value = String> {
                 shape.replace('P', path)
             }
         });
-    hole.prop_recursive(4, 24, 4, move |inner| {
+    interpolation.prop_recursive(4, 24, 4, move |inner| {
         let body = prop::collection::vec(inner, 0..4).prop_map(|parts| parts.concat());
         (
             path.clone(),
@@ -370,7 +370,7 @@ where
     S::Output: PartialEq,
 {
     let engine = engine(&[]);
-    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_with(&engine, text, (&names(), simple)));
+    let [fast, slow] = [true, false].map(|simple| Template::<S>::compile_with(&engine, text, &names(), simple));
     match (fast, slow) {
         (Ok(fast), Ok(slow)) => prop_assert_eq!(fast.render(scope), slow.render(scope)),
         (Err(fast), Err(slow)) => prop_assert_eq!(fast, slow),
@@ -411,10 +411,10 @@ proptest! {
 
     #[test]
     fn error_spans_lie_in_the_text(text in tokens()) {
-        if let Err(faults) = Template::<Text>::compile(&partials(), &text, &names()) {
-            prop_assert!(!faults.is_empty());
-            for fault in faults {
-                let TemplateSpan::Template(range) = fault.span else { continue };
+        if let Err(errors) = Template::<Text>::compile(&partials(), &text, &names()) {
+            prop_assert!(!errors.is_empty());
+            for error in errors {
+                let TemplateSpan::Template(range) = error.span else { continue };
                 prop_assert!(text.get(range).is_some());
             }
         }

@@ -81,7 +81,7 @@ fn helpers_match_their_description() {
             ("flag", Shape::Boolean),
         ]);
         let template =
-            Template::<Text>::compile(&engine(&[]), text, &names).unwrap_or_else(|faults| panic!("{text} {faults:#?}"));
+            Template::<Text>::compile(&engine(&[]), text, &names).unwrap_or_else(|errors| panic!("{text} {errors:#?}"));
         let values = json!({ "mixed": "äB C", "tags": ["b", "a"], "repo": { "name": "n", "stars": 1 } });
         assert_eq!(template.render(&scope(values)).unwrap().0, wanted, "{text}");
     }

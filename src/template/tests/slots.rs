@@ -48,7 +48,7 @@ fn url_host_cannot_come_from_a_value() {
         "/{{diff}}",
         "x/{{diff}}",
     ] {
-        let found = faults::<Url>(text);
+        let found = errors::<Url>(text);
         assert!(found.len() == 1 && found[0].starts_with("unsafe"), "{text}: {found:#?}");
     }
 }
@@ -105,12 +105,12 @@ fn url_needs_a_base_and_encoding() {
     assert_eq!(template.render(&bare).unwrap_err().to_string(), "`env.API` is not set");
     assert!(url("{{diff}}", json!({})).is_err() && url("{{tags}}", json!({ "tags": ["http://x"] })).is_err());
     for text in ["https://h/{{{diff}}}", "https://h/{{&diff}}"] {
-        assert!(faults::<Url>(text)[0].contains("without encoding"), "{text}");
-        assert!(faults::<Uri>(text)[0].contains("without encoding"), "{text}");
+        assert!(errors::<Url>(text)[0].contains("unencoded"), "{text}");
+        assert!(errors::<Uri>(text)[0].contains("unencoded"), "{text}");
     }
     assert!(faults_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
-    assert!(faults::<Url>("https://h/a\n")[0].contains("line breaks"));
-    assert!(faults::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line breaks"));
+    assert!(errors::<Url>("https://h/a\n")[0].contains("line break"));
+    assert!(errors::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line break"));
 }
 
 #[test]
@@ -155,21 +155,21 @@ fn base64_is_normalized() {
     for (text, diff) in [("{{diff}}", "aGk="), ("{{diff}}", " aG\nk "), ("a{{diff}}=", "Gk"), (" aG\nk=", "")] {
         assert_eq!(bytes(text, diff).as_deref(), Ok("aGk="), "{text} {diff}");
     }
-    assert_eq!(bytes("{{diff}}", "a!").unwrap_err().to_string(), "`diff` is not base64");
-    assert!(faults::<Base64>("a!")[0].contains("this is not base64"));
+    assert_eq!(bytes("{{diff}}", "a!").unwrap_err().to_string(), "`diff` is not valid base64");
+    assert!(errors::<Base64>("a!")[0].contains("invalid base64"));
 }
 
 #[test]
 fn nul_is_refused_naming_the_variable() {
     for text in ["x{{diff}}", "{{#if diff}}{{upper diff}}{{/if}}"] {
         let values = || json!({ "diff": "a\0b" });
-        let wanted = Err("`diff` holds a NUL character".to_owned());
+        let wanted = Err("`diff` contains a NUL character".to_owned());
         assert_eq!(render::<Argv>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<EnvValue>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<FilePath>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
         assert_eq!(render::<HeaderSlot>(text, values()).map(drop).map_err(|error| error.to_string()), wanted);
     }
-    assert!(faults::<Argv>("a\0b")[0].contains("NUL"));
+    assert!(errors::<Argv>("a\0b")[0].contains("NUL"));
     assert_eq!(render_text("{{diff}}", json!({ "diff": "a\0b" })), "a\0b");
 }
 
@@ -181,7 +181,7 @@ fn header_is_one_line_or_absent() {
     assert_eq!(header("a{{diff}}\n", json!("x")).unwrap().unwrap().0, "ax");
     for value in ["a\r\nX: y", "a\n", "\u{7f}", "\u{1b}["] {
         let error = header("v {{diff}}", json!(value)).unwrap_err().to_string();
-        assert!(error.starts_with("`diff` holds a line break"), "{error}");
+        assert!(error.starts_with("`diff` contains a line break"), "{error}");
     }
 }
 
@@ -212,7 +212,7 @@ fn condition_is_one_expression() {
     assert!(render::<Condition>("{{eq limit 3}}", json!({ "limit": 3 })).unwrap());
     assert!(!render::<Condition>("{{not limit}}", json!({ "limit": 3 })).unwrap());
     for text in ["true", "{{flag}} ", "{{flag}}{{flag}}", "", "{{#if flag}}1{{/if}}"] {
-        assert!(faults::<Condition>(text)[0].contains("exactly one"), "{text}");
+        assert!(errors::<Condition>(text)[0].contains("exactly one"), "{text}");
     }
 }
 
@@ -232,9 +232,9 @@ fn file_path_stays_in_its_folder() {
         assert_eq!(file(text, value).unwrap().text, whole);
     }
     let left_over = file("docs/{{#if diff}}{{diff}}{{/if}}.env", "").map(drop).unwrap_err().to_string();
-    assert!(left_over.starts_with("`the path` would make a name that begins with `.`"), "{left_over}");
+    assert!(left_over.starts_with("`the path` makes a hidden file name"), "{left_over}");
     for text in ["docs/.{{diff}}", ".{{diff}}", ".a{{diff}}", "docs/{{limit}}/.x-{{diff}}"] {
-        assert!(faults::<FilePath>(text)[0].contains("may not begin with `.`"), "{text}");
+        assert!(errors::<FilePath>(text)[0].contains("must not start with `.`"), "{text}");
     }
     for (text, value) in [
         ("docs/{{diff}}.md", "../x"),

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// One fault, and the tag it is at.
+/// One error, and the tag it is at.
 fn only(text: &str) -> String {
-    let found = faults::<Text>(text);
+    let found = errors::<Text>(text);
     assert_eq!(found.len(), 1, "{text}: {found:#?}");
     found.into_iter().next().unwrap()
 }
@@ -13,7 +13,7 @@ fn only(text: &str) -> String {
 fn unclosed_block_is_reported_at_its_opening() {
     assert_eq!(
         only("ä {{#if flag}} x {{#each tags}}y{{/each}}"),
-        "template at \"if\": the block `if` is never closed | close it with `{{/if}}`"
+        "template at \"if\": unclosed block `if` | close it with `{{/if}}`"
     );
 }
 
@@ -21,7 +21,7 @@ fn unclosed_block_is_reported_at_its_opening() {
 fn inner_unclosed_block_is_the_one_reported() {
     assert_eq!(
         only("{{#if flag}}{{#each tags}}{{/if}}"),
-        "template at \"each\": the block `each` is never closed | close it with `{{/each}}`"
+        "template at \"each\": unclosed block `each` | close it with `{{/each}}`"
     );
 }
 
@@ -29,20 +29,20 @@ fn inner_unclosed_block_is_the_one_reported() {
 fn missing_brace_is_reported() {
     assert_eq!(
         only("a {{diff} b"),
-        "template at \"{{diff}\": two braces open this tag, one closes it | write `{{diff}}`"
+        "template at \"{{diff}\": mismatched braces: `{{` must be closed with `}}` | write `{{diff}}`"
     );
     assert_eq!(
         only("a {{{diff}} b"),
-        "template at \"{{{diff}}\": three braces open this tag, fewer close it | write `{{{diff}}}`"
+        "template at \"{{{diff}}\": mismatched braces: `{{{` must be closed with `}}}` | write `{{{diff}}}`"
     );
 }
 
 #[test]
 fn unclosed_tag_does_not_hide_the_next() {
     assert_eq!(
-        faults::<Text>("{{diff {{dif}}"),
+        errors::<Text>("{{diff {{dif}}"),
         [
-            "template at \"{{\": this tag is never closed | close it with `}}`",
+            "template at \"{{\": unclosed tag | close it with `}}`",
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?"
         ]
     );
@@ -50,40 +50,37 @@ fn unclosed_tag_does_not_hide_the_next() {
 
 #[test]
 fn stray_and_mismatched_ends_differ() {
-    assert_eq!(only("x{{/if}}"), "template at \"if\": `{{/if}}` closes no block");
+    assert_eq!(only("x{{/if}}"), "template at \"if\": unmatched `{{/if}}`");
     assert_eq!(
         only("{{#if flag}}x{{/unless}}"),
-        "template at \"unless\": `{{/unless}}` stands where `{{#if}}` should be closed | write `{{/if}}`"
+        "template at \"unless\": mismatched `{{/unless}}`, expected `{{/if}}` | write `{{/if}}`"
     );
 }
 
 #[test]
 fn else_is_allowed_once_per_block() {
-    assert_eq!(only("{{else}}"), "template at \"else\": `{{else}}` stands outside of a block");
-    assert_eq!(
-        only("{{#if flag}}{{else}}{{else}}{{/if}}"),
-        "template at \"else\": nothing can follow `{{else}}` but the end of the block"
-    );
+    assert_eq!(only("{{else}}"), "template at \"else\": `{{else}}` outside of a block");
+    assert_eq!(only("{{#if flag}}{{else}}{{else}}{{/if}}"), "template at \"else\": duplicate `{{else}}` in block `if`");
 }
 
 #[test]
 fn names_starting_with_else_are_refused() {
-    assert!(only("{{elsewhere}}").contains("takes `{{elsewhere}}` for an `else`"));
+    assert!(only("{{elsewhere}}").contains("ambiguous name `elsewhere`"));
 }
 
 #[test]
 fn unsupported_syntax_is_refused_with_help() {
     for (text, word) in [
         ("{{{{raw}}}}x{{{{/raw}}}}", "raw block"),
-        ("{{> (lookup repo diff)}}", "plain word"),
-        ("{{> 'x'}}", "plain word"),
-        ("{{* deco}}", "decorators"),
+        ("{{> (lookup repo diff)}}", "computed partial name"),
+        ("{{> 'x'}}", "quoted partial name"),
+        ("{{* deco}}", "unsupported decorator"),
         ("{{(upper diff)}}", "parentheses are"),
-        ("{{\"text\"}}", "needs no tag"),
-        ("{{.}}", "named in words"),
+        ("{{\"text\"}}", "string literal"),
+        ("{{.}}", "unsupported `.`"),
         ("{{#each tags}}{{../@index}}{{/each}}", "@../index"),
     ] {
-        let found = faults::<Text>(text);
+        let found = errors::<Text>(text);
         assert!(found[0].contains(word), "{text}: {found:#?}");
     }
 }
@@ -92,22 +89,22 @@ fn unsupported_syntax_is_refused_with_help() {
 fn all_errors_are_reported_at_their_word() {
     let text = "ü {{dif}}\n{{#if flg}}{{uper diff}}{{/if}}\r\n{{> nope}} {{repo.nam}} {{join diff}}";
     assert_eq!(
-        faults::<Text>(text),
+        errors::<Text>(text),
         [
             "unknown-variable at \"dif\": unknown variable `dif` | did you mean `diff`?",
             "unknown-variable at \"flg\": unknown variable `flg` | did you mean `flag`?",
             "unknown-helper at \"uper\": unknown helper `uper` | did you mean `upper`?",
             "unknown-partial at \"nope\": unknown partial `nope`",
-            "unknown-variable at \"nam\": `repo` has no field `nam` | did you mean `name`? its fields are `name`, `stars`",
-            "helper-argument at \"diff\": `join` takes a list here, and `diff` is text | `lines` and `split` make a list of text",
+            "unknown-variable at \"nam\": unknown field `nam` of `repo` | did you mean `name`? available fields: `name`, `stars`",
+            "helper-argument at \"diff\": mismatched type: `join` expects a list, `diff` is text | use `lines` or `split` to turn text into a list",
         ]
     );
 }
 
 #[test]
 fn suggestion_has_replacement_text() {
-    let faults = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
-    assert_eq!(faults[0].replacement.as_deref(), Some("diff"));
+    let errors = Template::<Text>::compile(&engine(&[]), "{{dif}}", &names()).unwrap_err();
+    assert_eq!(errors[0].replacement.as_deref(), Some("diff"));
 }
 
 #[test]
@@ -138,6 +135,6 @@ fn unusual_valid_syntax_renders() {
 
 #[test]
 fn error_count_is_capped() {
-    assert!(faults::<Text>(&"{{".repeat(10_000)).len() <= 128);
-    assert!(faults::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
+    assert!(errors::<Text>(&"{{".repeat(10_000)).len() <= 128);
+    assert!(errors::<Text>(&"{{nope}}".repeat(10_000)).len() <= 128);
 }

@@ -1,0 +1,24 @@
+//! JSON pointers (RFC 6901), as strings.
+
+/// Appends a segment to a pointer.
+pub fn push_segment(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+}
+
+/// The pointer to `segment` below `pointer`.
+pub fn join(pointer: &str, segment: &str) -> String {
+    let mut joined = pointer.to_owned();
+    push_segment(&mut joined, segment);
+    joined
+}
+
+/// The unescaped segments of a pointer.
+pub fn segments(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~"))
+}
+
+/// The pointer one level up; of the root, the root.
+pub fn parent(pointer: &str) -> &str {
+    pointer.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
