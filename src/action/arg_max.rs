@@ -24,7 +24,7 @@ impl ArgSize {
     /// No program can be given it.
     pub(super) fn add(&mut self, bytes: usize, of: Option<&str>) -> Result<(), ActionError> {
         if bytes >= MAX_ARG_STRLEN {
-            return Err(too_long(of, "one argument or variable", MAX_ARG_STRLEN - 1));
+            return Err(too_long(of, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
         }
         let bytes = bytes + 1 + POINTER_BYTES;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -45,7 +45,11 @@ impl ArgSize {
     pub(super) fn too_long_in_total(&self) -> ActionError {
         let most = self.shares.iter().max_by_key(|(_, share)| share);
         let of = most.map(|(of, _)| of.as_str());
-        too_long(of, "all arguments and variables together", max_total_bytes().saturating_sub(RESERVED_ENV_BYTES))
+        too_long(
+            of,
+            "all arguments and environment variables together",
+            max_total_bytes().saturating_sub(RESERVED_ENV_BYTES),
+        )
     }
 }
 

@@ -48,7 +48,7 @@ impl McpClient for NoClient {
     }
 
     fn ask<'a>(&'a self, _: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
-        Box::pin(std::future::ready(Err(AskError::Refused("nobody is there to be asked".to_owned()))))
+        Box::pin(std::future::ready(Err(AskError::Refused("no client connected".to_owned()))))
     }
 
     fn log(&self, _: LogNotification) -> BoxFuture<'_, ()> {
@@ -124,15 +124,15 @@ impl ClientCapability {
         all.iter().filter_map(written).collect()
     }
 
-    /// What the client would have to do, in words.
+    /// The path of the capability in what a client declares.
     #[must_use]
-    pub fn description(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            ClientCapability::ElicitationForm => "show a form (`elicitation`)",
-            ClientCapability::ElicitationUrl => "open a page (`elicitation.url`)",
-            ClientCapability::Sampling => "ask its model (`sampling`)",
-            ClientCapability::SamplingTools => "ask its model with tools (`sampling.tools`)",
-            ClientCapability::Roots => "tell its roots (`roots`)",
+            ClientCapability::ElicitationForm => "elicitation",
+            ClientCapability::ElicitationUrl => "elicitation.url",
+            ClientCapability::Sampling => "sampling",
+            ClientCapability::SamplingTools => "sampling.tools",
+            ClientCapability::Roots => "roots",
         }
     }
 }

@@ -73,7 +73,7 @@ impl ActionKind for ExecAction {
         let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
         let Some((first, rest)) = written.spec.value.split_first() else {
             compiler
-                .error(Code::MissingKey, written.spec.location, "`exec` needs a program")
+                .error(Code::MissingKey, written.spec.location, "missing program in `exec`")
                 .help("write `exec: [program, argument, …]`");
             return None;
         };
@@ -185,14 +185,14 @@ fn scalar_text(scalar: &Spanned<Scalar>) -> Spanned<String> {
 /// The program: the manifest's own choice, never an argument's.
 fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
     let Element::Template(Scalar(text)) = &element.value else {
-        compiler.error(Code::WrongType, element.location, "the first element is the program: a text");
+        compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
         return None;
     };
     let template: Template<Argv> =
         compiler.template(&Spanned::new(text.clone(), element.location), Exposure::CommandLine)?;
     if template.read_paths().iter().any(|path| path.first().is_none_or(|head| head != "env")) {
         compiler
-            .error(Code::Unsafe, element.location, "an argument may not choose the program")
+            .error(Code::Unsafe, element.location, "an argument must not choose the program")
             .help("name the program, or one `{{env.NAME}}`");
         return None;
     }
@@ -204,7 +204,7 @@ fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> O
 
 fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<String> {
     if text.is_empty() {
-        compiler.error(Code::BadValue, at, "the program has no name");
+        compiler.error(Code::BadValue, at, "empty program name");
         return None;
     }
     if text.contains('/') && !text.starts_with('/') {
@@ -221,8 +221,8 @@ pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Co
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
     if !compiler.findings.has_program(program, &search_path, find) {
         compiler
-            .warning(Code::MissingProgram, at, format!("there is no program `{program}` on PATH"))
-            .help("install it, or name it by its whole path");
+            .warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH"))
+            .help("install it, or write its full path");
     }
 }
 
@@ -267,7 +267,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
                     compiler.error(
                         Code::WrongType,
                         name.location,
-                        format!("`each` takes a list, and `{}` is {}", name.value, other.describe()),
+                        format!("invalid `each`: expected a list, and `{}` is {}", name.value, other.describe()),
                     );
                     return None;
                 }
@@ -278,7 +278,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
         }
         _ => {
             compiler
-                .error(Code::Conflict, element.location, "this is neither `{ if, then, else }` nor `{ each, then }`")
+                .error(Code::Conflict, element.location, "expected `{ if, then, else }` or `{ each, then }`")
                 .help("write `{ if: NAME, then: […] }` or `{ each: NAME, then: […] }`");
             None
         }
@@ -298,11 +298,10 @@ fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     };
     let found = arguments.get(&name.value).cloned();
     if found.is_none() {
-        let fault =
-            compiler.error(Code::UnknownVariable, name.location, format!("there is no argument `{}`", name.value));
+        let fault = compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
         fault.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
         if fault.help.is_none() {
-            fault.help("here stands the bare name of an argument, such as `verbose`");
+            fault.help("write the bare name of an argument, such as `verbose`");
         }
     }
     found

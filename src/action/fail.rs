@@ -48,7 +48,7 @@ impl ActionKind for FailAction {
             FailSpec::Keys(words) => match &words.message {
                 Some(message) => (message.clone(), words.code.as_ref()),
                 None => {
-                    compiler.error(Code::MissingKey, written.key, "`fail` needs a `message`");
+                    compiler.error(Code::MissingKey, written.key, "missing key `message` in `fail`");
                     return None;
                 }
             },
@@ -69,10 +69,10 @@ fn check_code(code: &Spanned<i64>, compiler: &mut Compiler<'_>) -> Option<i32> {
     let own = !RESERVED_CODES.contains(&code.value) || code.value == INTERNAL_ERROR_CODE;
     let fits = i32::try_from(code.value).ok().filter(|_| own);
     if fits.is_none() {
-        let words = format!("{} is not a code of your own", code.value);
+        let words = format!("reserved error code `{}`", code.value);
         compiler
             .error(Code::BadValue, code.location, words)
-            .help("use -32603, or a number outside -32768 to -32000, which JSON-RPC and MCP keep for themselves");
+            .help("use -32603, or a number outside -32768 to -32000, which JSON-RPC and MCP reserve");
     }
     fits
 }

@@ -78,7 +78,9 @@ impl ActionKind for LogAction {
             LogSpec::Keys(message) => message,
         };
         let Some(data) = &message.data else {
-            compiler.error(Code::MissingKey, written.key, "`log` needs `data`").help("what is to be said");
+            compiler
+                .error(Code::MissingKey, written.key, "missing key `data` in `log`")
+                .help("write the logged value under `data`");
             return None;
         };
         Some(LogAction {

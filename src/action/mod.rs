@@ -86,6 +86,8 @@ pub trait ActionKind: Sized + Send + Sync {
 pub struct ActionNode<'a, S> {
     /// What stands behind its key.
     pub spec: &'a Spanned<S>,
+    /// Its key in the manifest.
+    pub name: &'static str,
     /// The place of its key.
     pub key: Location,
     /// What stands beside its key.
@@ -170,8 +172,9 @@ macro_rules! actions {
             pub fn compile(&self, keys: &StepKeys, compiler: &mut Compiler<'_>) -> Option<Action> {
                 let beside = SiblingKeys::new(self);
                 $(if let Some(spec) = &self.$key {
-                    let key = keys.key_at(stringify!($key), spec.location);
-                    let written = ActionNode { spec, key, siblings: &beside, wants_json: keys.wants_json };
+                    let name = stringify!($key);
+                    let key = keys.key_at(name, spec.location);
+                    let written = ActionNode { spec, name, key, siblings: &beside, wants_json: keys.wants_json };
                     return <$type>::compile(written, compiler).map(Action::$variant);
                 })+
                 None

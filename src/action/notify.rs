@@ -57,7 +57,9 @@ impl ActionKind for NotifyAction {
             NotifySpec::Resource(resource) => resource,
         };
         let Some(uri) = &resource.updated else {
-            compiler.error(Code::MissingKey, written.key, "`notify` needs `updated: URI`, or a kind of list");
+            compiler
+                .error(Code::MissingKey, written.key, "missing key `updated` in `notify`")
+                .help("write `updated: URI`, or a kind of list: `tools`, `prompts` or `resources`");
             return None;
         };
         compiler.template(uri, Exposure::Client).map(NotifyAction::Resource)
@@ -80,7 +82,7 @@ fn updated(uri: String, doing: &ActionContext<'_>) -> Result<String, ActionError
         return Ok(uri);
     }
     Err(ActionError::message(format!(
-        "`notify` names `{}`, which is no resource of this pack",
+        "invalid `notify`: `{}` is not a resource of this pack",
         truncate(&uri, MAX_SHOWN)
     )))
 }

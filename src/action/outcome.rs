@@ -82,19 +82,19 @@ pub enum ActionError {
     #[error(transparent)]
     World(#[from] WorldError),
     /// A value that would be taken for an option.
-    #[error("`{argument}` begins with `-`, and would be taken for an option")]
+    #[error("the value of `{argument}` begins with `-` and would be read as an option")]
     LeadingDash {
         /// The argument that the element begins with.
         argument: String,
     },
     /// A value that no environment variable can hold.
-    #[error("`{argument}` holds a NUL character, which no environment variable can")]
+    #[error("NUL character in `{argument}`, which an environment variable must not contain")]
     NulByte {
         /// The argument.
         argument: String,
     },
     /// A value that no program can be given.
-    #[error("`{argument}` is too long for a program: {place} may have at most {limit} bytes; `stdin` takes more")]
+    #[error("`{argument}` is too long: {place} must not exceed {limit} bytes; pass it by `stdin`")]
     ArgumentTooLong {
         /// The argument, or what else made it so long.
         argument: String,
@@ -104,7 +104,7 @@ pub enum ActionError {
         limit: usize,
     },
     /// JSON that was cut.
-    #[error("the JSON was cut: {missing} bytes over the limit of {limit}")]
+    #[error("truncated JSON: {missing} bytes over the limit of {limit}")]
     TruncatedJson {
         /// How many bytes are missing.
         missing: u64,
@@ -112,13 +112,13 @@ pub enum ActionError {
         limit: u64,
     },
     /// Text that was to be JSON.
-    #[error("the output is not JSON: {message}")]
+    #[error("invalid JSON in the output: {message}")]
     InvalidJson {
         /// What the parser says.
         message: String,
     },
     /// A folder that an environment variable was to name.
-    #[error("`{variable}` is not set to a folder")]
+    #[error("the value of `{variable}` is not a folder")]
     NotAFolder {
         /// The variable.
         variable: String,
@@ -135,19 +135,19 @@ pub enum ActionError {
     #[error("{}", missing_capabilities_message(.0))]
     MissingCapabilities(Vec<ClientCapability>),
     /// What was written has changed since the run began to wait for its client.
-    #[error("it has changed since it asked its question, and cannot go on from there")]
+    #[error("the definition changed after the question was asked: call it again")]
     RunChanged,
     /// The run goes on apart from the request, from here.
-    #[error("the run goes on as a task")]
+    #[error("the run continues as a task")]
     Detached(Box<Checkpoint>),
     /// The client has been asked, and the run goes on with its next request.
-    #[error("the client has yet to answer")]
+    #[error("waiting for the client to answer")]
     Asks(Box<PendingQuestions>),
 }
 
 fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
-    let needs: Vec<&str> = needs.iter().map(|need| need.description()).collect();
-    format!("this needs a client that can {}, and yours does not say that it can", needs.join(" and "))
+    let names: Vec<String> = needs.iter().map(|need| format!("`{}`", need.name())).collect();
+    format!("missing client capability: {}", names.join(", "))
 }
 
 impl ActionError {
@@ -193,7 +193,7 @@ pub(super) fn parse_body(
 ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
     let Some(text) = bytes.text() else {
         if wants_json {
-            return Err(ActionError::InvalidJson { message: "it is not even text".to_owned() });
+            return Err(ActionError::InvalidJson { message: "not UTF-8".to_owned() });
         }
         return Ok((None, binary_body(bytes, mime_type)));
     };

@@ -181,8 +181,12 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
             }
             _ => {
                 compiler
-                    .error(Code::Unsafe, written.location, "`cwd` is a path of the pack, or exactly one `{{env.NAME}}`")
-                    .help("an argument may not choose where a program runs");
+                    .error(
+                        Code::Unsafe,
+                        written.location,
+                        "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}`",
+                    )
+                    .help("an argument must not choose where a program runs");
                 None
             }
         };
@@ -192,7 +196,7 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(Cwd::Folder(folder)),
         _ => {
-            compiler.error(Code::NotFound, written.location, format!("there is no folder `{}`", written.value));
+            compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
             None
         }
     }
@@ -202,11 +206,9 @@ fn compile_env(beside: &SiblingKeys<'_>, compiler: &mut Compiler<'_>) -> Option<
     let mut env = Some(Vec::new());
     for (name, value) in beside.env {
         if !crate::notation::is_identifier(name) {
-            compiler.error(
-                Code::BadName,
-                name.location,
-                format!("`{}` is no name of an environment variable", name.value),
-            );
+            compiler
+                .error(Code::BadName, name.location, format!("invalid environment variable name `{}`", name.value))
+                .help("use letters, digits and `_`");
         }
         let text = Spanned::new(value.value.0.clone(), value.location);
         let template = compiler.template(&text, Exposure::Private);
@@ -220,9 +222,9 @@ fn compile_env(beside: &SiblingKeys<'_>, compiler: &mut Compiler<'_>) -> Option<
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
     let how = match (finished.exit_code, finished.signal) {
-        (Some(code), _) => format!("`{program}` ended with exit code {code}"),
-        (None, Some(signal)) => format!("`{program}` was ended by signal {signal}"),
-        (None, None) => format!("`{program}` did not end as it should"),
+        (Some(code), _) => format!("`{program}` exited with code {code}"),
+        (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
+        (None, None) => format!("`{program}` ended with an unknown status"),
     };
     let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
     match tail(&said.to_display_text()) {

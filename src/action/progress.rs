@@ -36,7 +36,9 @@ impl ActionKind for ProgressAction {
     fn compile(written: ActionNode<'_, ProgressSpec>, compiler: &mut Compiler<'_>) -> Option<ProgressAction> {
         let spec = &written.spec.value;
         if spec.progress.is_none() {
-            compiler.error(Code::MissingKey, written.key, "`progress` needs a `progress`: how much is done");
+            compiler
+                .error(Code::MissingKey, written.key, "missing key `progress` in `progress`")
+                .help("write how much is done: a number, or a template");
         }
         let progress = spec.progress.as_ref().and_then(|progress| compile_number(progress, compiler));
         let total = spec.total.as_ref().and_then(|total| compile_number(total, compiler));
@@ -46,7 +48,7 @@ impl ActionKind for ProgressAction {
 
     async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let progress = render_number(&self.progress, doing.scope)?
-            .ok_or_else(|| ActionError::message("how much is done is not said: `progress` is no number".to_owned()))?;
+            .ok_or_else(|| ActionError::message("invalid `progress`: expected a number".to_owned()))?;
         let total = match &self.total {
             Some(total) => render_number(total, doing.scope)?,
             None => None,

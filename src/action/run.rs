@@ -129,8 +129,8 @@ fn compile_single(
     {
         if let Some(at) = at {
             compiler
-                .error(Code::Conflict, at, format!("`{name}` is for steps, and this is one action"))
-                .help("leave it out, or write a list of steps");
+                .error(Code::Conflict, at, format!("`{name}` is only allowed in a list of steps"))
+                .help("remove it, or write a list of steps");
         }
     }
     let action = compile_step(step, wants_json, compiler);
@@ -146,15 +146,15 @@ fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<
         [] => {
             let names: Vec<&str> = super::ACTIONS.iter().map(|row| row.key).collect();
             compiler
-                .error(Code::MissingKey, step.location, "there is no action here")
-                .help(format!("an action is one of `{}`", names.join(" ")));
+                .error(Code::MissingKey, step.location, "missing action")
+                .help(format!("use one of `{}`", names.join(" ")));
             return None;
         }
         [first, second, ..] => {
             let at = keys.key_at(second, step.location);
             compiler
-                .error(Code::Conflict, at, format!("`{second}` stands beside `{first}`: one action at a time"))
-                .help("write a list of steps for several");
+                .error(Code::Conflict, at, format!("multiple actions `{first}` and `{second}`, expected one"))
+                .help("write a list of steps");
             return None;
         }
     }
@@ -206,24 +206,24 @@ fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut C
 fn check_reachable(step: &Spanned<Step>, ended_at: Option<Location>, compiler: &mut Compiler<'_>) {
     if let Some(end) = ended_at {
         compiler
-            .error(Code::Unused, step.location, "this step can never be taken: the run has ended before it")
-            .note(end.span(), "here, always")
-            .help("give that step a `when`, or leave this one out");
+            .error(Code::Unused, step.location, "unreachable step: the run always ends before it")
+            .note(end.span(), "the run ends here")
+            .help("add a `when` to that step, or remove this one");
     }
 }
 
 fn check_id(id: &Spanned<String>, earlier: Option<Location>, compiler: &mut Compiler<'_>) {
     if !is_identifier(id) {
         compiler
-            .error(Code::BadName, id.location, format!("`{}` is no name of a step", id.value))
+            .error(Code::BadName, id.location, format!("invalid step id `{}`", id.value))
             .help("use letters, digits and `_`");
     } else if let Some(meaning) = reserved_meaning(id) {
         compiler
-            .error(Code::BadName, id.location, format!("`{}` is taken: it is {meaning}", id.value))
-            .help(format!("choose another name for the step, such as `{}_step`", id.value));
+            .error(Code::BadName, id.location, format!("reserved step id `{}`: it is {meaning}", id.value))
+            .help(format!("use another id, such as `{}_step`", id.value));
     } else if let Some(earlier) = earlier {
         compiler
-            .error(Code::Duplicate, id.location, format!("a second step is named `{}`", id.value))
-            .note(earlier.span(), "the first");
+            .error(Code::Duplicate, id.location, format!("duplicate step id `{}`", id.value))
+            .note(earlier.span(), "first used here");
     }
 }

@@ -288,8 +288,8 @@ impl StepRun<'_> {
         let size = serde_json::to_string(&outcomes).map_or(0, |text| text.len());
         if size > MAX_CARRIED_OUTCOME_BYTES {
             let words = format!(
-                "the outcomes that later steps name are {size} bytes, and at most {MAX_CARRIED_OUTCOME_BYTES} may travel while the client \
-                 is asked"
+                "the outcomes that later steps use are too large: {size} bytes, and the limit while the client is asked is \
+                 {MAX_CARRIED_OUTCOME_BYTES}"
             );
             return ActionError::message(words);
         }

@@ -89,11 +89,11 @@ impl ActionKind for ScriptAction {
         let text = spec.text.as_ref().map(|text| compiler.resolve_text(text));
         if spec.shell.is_none() {
             compiler
-                .error(Code::MissingKey, written.key, "`script` needs a `shell`")
-                .help("one of `sh bash zsh pwsh python3 node`, or `{ command: [program, argument] }`");
+                .error(Code::MissingKey, written.key, "missing key `shell` in `script`")
+                .help("use one of `sh bash zsh pwsh python3 node`, or `{ command: [program, argument] }`");
         }
         if text.is_none() {
-            compiler.error(Code::MissingKey, written.key, "`script` needs a `text`");
+            compiler.error(Code::MissingKey, written.key, "missing key `text` in `script`");
         }
         let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, compiler));
         let text = text.flatten()?;
@@ -148,23 +148,19 @@ fn check_argument_names(written: &ActionNode<'_, ScriptSpec>, compiler: &mut Com
             && name.chars().any(|letter| letter.is_ascii_uppercase());
         if capitals || name.to_lowercase().ends_with("_proxy") {
             compiler
-                .error(
-                    Code::BadName,
-                    at,
-                    format!("the argument `{name}` would be the system's variable `{name}` in this script"),
-                )
-                .help("arguments of a script are environment variables: use small letters");
+                .error(Code::BadName, at, format!("argument `{name}` would overwrite the system variable `{name}`"))
+                .help("use lower case: arguments of a script are environment variables");
         } else if !is_identifier(name) {
             compiler
-                .warning(Code::Unused, at, format!("`{name}` is no name of a variable, so this script cannot see it"))
+                .warning(
+                    Code::Unused,
+                    at,
+                    format!("argument `{name}` is not visible to the script: not a valid variable name"),
+                )
                 .help("use letters, digits and `_`");
         } else if let Some((own, _)) = written.siblings.env.get_key_value(name.as_str()) {
             compiler
-                .error(
-                    Code::Conflict,
-                    own.location,
-                    format!("`{name}` is also an argument, and arrives under that name"),
-                )
+                .error(Code::Conflict, own.location, format!("duplicate variable `{name}`: it is also an argument"))
                 .help("rename one of them");
         }
     }
@@ -175,11 +171,11 @@ fn check_no_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Op
     let end = text.get(at..).and_then(|rest| rest.find("}}")).map_or(at + 2, |length| at + length + 2);
     let name = text.get(at + 2..end.saturating_sub(2)).unwrap_or_default().trim();
     let span = compiler.span_within(text.location, at..end);
-    let fault = compiler.error(Code::Unsafe, span, "a script is never templated: a value could become code");
+    let fault = compiler.error(Code::Unsafe, span, "templates are not allowed in a script: a value could become code");
     if is_identifier(name) {
-        fault.help(format!("the value is the environment variable `{name}`: write \"${name}\" in a shell"));
+        fault.help(format!("use the environment variable `{name}`: \"${name}\" in a shell"));
     } else {
-        fault.help("values are environment variables of the arguments' names");
+        fault.help("use the environment variables named after the arguments");
     }
     None
 }
@@ -190,8 +186,8 @@ fn check_script_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> O
         return Some(());
     }
     compiler
-        .error(Code::TooLarge, text.location, format!("a script may have at most {} bytes", MAX_ARG_STRLEN - 1))
-        .help("make it a file of the pack, and run that with `exec`");
+        .error(Code::TooLarge, text.location, format!("script too long: the limit is {} bytes", MAX_ARG_STRLEN - 1))
+        .help("write it to a file of the pack, and run that with `exec`");
     None
 }
 
@@ -204,12 +200,12 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
         Shell::Own(own) => {
             let command = own.command.as_ref().map(|command| command.value.as_slice()).unwrap_or_default();
             let Some((program, options)) = command.split_first() else {
-                compiler.error(Code::MissingKey, shell.location, "`command` needs a program");
+                compiler.error(Code::MissingKey, shell.location, "missing program in `command`");
                 return None;
             };
             if let Some(element) = command.iter().find(|element| element.contains("{{")) {
                 compiler
-                    .error(Code::Unsafe, element.location, "the `command` of a script is never templated")
+                    .error(Code::Unsafe, element.location, "templates are not allowed in the `command` of a script")
                     .help("use `exec` for a program with values in its arguments");
                 return None;
             }

@@ -20,7 +20,9 @@ impl ActionKind for SleepAction {
         let template: Template<Text> = compiler.template(&text, Exposure::Client)?;
         let literal = !text.contains("{{");
         if literal && parse_milliseconds(&text).is_none() {
-            compiler.error(Code::WrongType, text.location, "expected a duration such as `250ms`, `10s`, `5m` or `1h`");
+            compiler
+                .error(Code::WrongType, text.location, format!("invalid duration `{}`", text.value))
+                .help("write a number and a unit, such as `250ms`, `10s`, `5m` or `1h`");
         }
         Some(SleepAction(template))
     }
@@ -30,7 +32,9 @@ impl ActionKind for SleepAction {
         let wanted = parse_duration(&text).ok_or_else(|| {
             let short = truncate(&text, 64);
             let shown = one_line(&short);
-            ActionError::message(format!("`{shown}` is no duration such as `250ms` or `10s`"))
+            ActionError::message(format!(
+                "invalid duration `{shown}`: expected a number and a unit, such as `250ms` or `10s`"
+            ))
         })?;
         tokio::select! {
             biased;

@@ -63,11 +63,11 @@ pub(super) fn check_siblings(step: &Step, keys: &StepKeys, compiler: &mut Compil
     let action = step.action_keys().first().copied().unwrap_or_default();
     for (name, at) in &keys.keys {
         if SIBLING_KEYS.contains(&name.as_str()) && !step.allowed_siblings().contains(&name.as_str()) {
-            let fault = compiler.error(Code::Conflict, *at, format!("`{name}` does nothing beside `{action}`"));
+            let fault = compiler.error(Code::Conflict, *at, format!("unexpected key `{name}` for action `{action}`"));
             match (name.as_str(), action) {
-                ("timeout", "exec" | "script") => fault.help("write `timeout` beside `run`"),
-                ("timeout", "http") => fault.help("write `timeout` beside `run`, or inside `http`"),
-                _ => fault.help("`stdin cwd env okExit sandbox` stand beside `exec` and `script`"),
+                ("timeout", "exec" | "script") => fault.help("write `timeout` next to `run`"),
+                ("timeout", "http") => fault.help("write `timeout` next to `run`, or inside `http`"),
+                _ => fault.help("use `stdin cwd env okExit sandbox` with `exec` and `script` only"),
             };
         }
     }

@@ -51,7 +51,7 @@ impl EntryInvocation {
             })
             .collect();
         let Some(name) = &keys.name else {
-            compiler.error(Code::MissingKey, written.key, "this needs a `name`");
+            compiler.error(Code::MissingKey, written.key, format!("missing key `name` in `{}`", written.name));
             return None;
         };
         Some(EntryInvocation { name: name.value.clone(), arguments })

@@ -7,6 +7,6 @@ use crate::yaml::Location;
 /// Reports that `what` is not done yet.
 pub(super) fn report_unsupported(compiler: &mut Compiler<'_>, at: Location, what: &str) {
     compiler
-        .error(Code::Unimplemented, at, format!("{what} is not acted on by this version of folio"))
-        .help("it is checked; serving without it would not do what is written");
+        .error(Code::Unimplemented, at, format!("{what} is not supported yet"))
+        .help("remove it: this version checks it and does not run it");
 }

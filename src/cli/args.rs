@@ -27,7 +27,7 @@ A whole server is seven lines of `folio.yaml`:
 Try it:
 
     folio init hello                      write a small server that runs
-    folio check hello                     say all that is wrong with it, and where
+    folio check hello                     report every problem, and where
     folio get greet who=Ada -f hello      get what a client would get
 
 Then add it to a client: the command is `folio serve` with the absolute path of the folder.";
@@ -46,7 +46,7 @@ Examples:
 const CHECK_HELP: &str = "\
 Examples:
   folio check                             check the folder you are in
-  folio check ~/desk --strict             take warnings for errors, as in CI
+  folio check ~/desk --strict             treat warnings as errors, as in CI
   folio check --format lines              path:line:column: error: message [code]
 
 Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when the path cannot be read.";
@@ -86,7 +86,7 @@ Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
 
-Nothing that is there is overwritten.";
+Existing files are never overwritten.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:
@@ -124,7 +124,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = LogFilter::DEFAULT)]
     #[arg(hide_env_values = true)]
     pub log_level: LogFilter,
-    /// Whether to use colours; NO_COLOR is heeded
+    /// Whether to use colours; NO_COLOR is honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 }
@@ -157,7 +157,7 @@ pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
-    /// Say all that is wrong with a manifest, and where
+    /// Check a manifest and report every problem
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
     /// List the prompts, resources and tools that a client would see
@@ -198,14 +198,14 @@ pub struct ServeArgs {
     /// Do not reload when files change
     #[arg(long, conflicts_with = "poll")]
     pub no_watch: bool,
-    /// Look for changes at this interval, where the file system sends no word of them, such as 500ms [default: 1s]
+    /// Look for changes at this interval, where the file system reports no changes, such as 500ms [default: 1s]
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s")]
     pub poll: Option<Interval>,
     /// Listen on an address that other machines reach, without a token
     #[arg(long, requires = "http")]
     pub insecure: bool,
-    /// Keep calls that wait for their client across a restart: a file with a key of 32 characters or more on each
-    /// line, of which the first seals and each opens [env: FOLIO_STATE_KEY, keys with commas]
+    /// Keep pending calls across a restart: a file of keys that encrypt them, one per line, 32 characters or more; the
+    /// first encrypts, all decrypt [env: FOLIO_STATE_KEY, keys with commas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state_key_file: Option<PathBuf>,
 }
@@ -219,7 +219,7 @@ pub struct CheckArgs {
     /// The form of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Take warnings for errors; notes never are
+    /// Treat warnings as errors; notes never are
     #[arg(long)]
     pub strict: bool,
 }
@@ -297,7 +297,7 @@ pub struct ReadArgs {
 /// `folio init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The folder to write to; it is made where it does not exist
+    /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 }

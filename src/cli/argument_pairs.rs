@@ -14,25 +14,25 @@ pub struct ArgumentPairs(IndexMap<String, String>);
 #[derive(Debug, thiserror::Error)]
 pub enum ArgumentPairError {
     /// A word without `=`.
-    #[error("`{word}` has no `=`: write arguments as NAME=VALUE")]
+    #[error("missing `=` in argument `{word}`: expected NAME=VALUE")]
     MissingEquals {
         /// The word.
         word: String,
     },
     /// A word that begins with `=`.
-    #[error("`{word}` has no name before its `=`")]
+    #[error("missing name in argument `{word}`")]
     MissingName {
         /// The word.
         word: String,
     },
     /// A name that stands twice.
-    #[error("`{name}` is given twice")]
+    #[error("duplicate argument `{name}`")]
     Duplicate {
         /// The name.
         name: String,
     },
     /// A file that holds a value and cannot be read.
-    #[error("`{name}` is to be read from `{}`: {source}", path.display())]
+    #[error("cannot read argument `{name}` from `{}`: {source}", path.display())]
     Unreadable {
         /// The name.
         name: String,
@@ -42,7 +42,7 @@ pub enum ArgumentPairError {
         source: std::io::Error,
     },
     /// A second value from stdin.
-    #[error("`{name}` is to be read from stdin, which another argument has already read")]
+    #[error("cannot read argument `{name}` from stdin: already read for another argument")]
     StdinReused {
         /// The name.
         name: String,
@@ -161,15 +161,15 @@ mod tests {
     #[test]
     fn invalid_arguments_give_precise_errors() {
         for (words, expected) in [
-            (&["x"][..], "`x` has no `=`: write arguments as NAME=VALUE"),
-            (&["=1"], "`=1` has no name before its `=`"),
-            (&["a=1", "a=2"], "`a` is given twice"),
-            (&["a=@-", "b=@-"], "`b` is to be read from stdin, which another argument has already read"),
+            (&["x"][..], "missing `=` in argument `x`: expected NAME=VALUE"),
+            (&["=1"], "missing name in argument `=1`"),
+            (&["a=1", "a=2"], "duplicate argument `a`"),
+            (&["a=@-", "b=@-"], "cannot read argument `b` from stdin: already read for another argument"),
         ] {
             assert_eq!(parse(words).unwrap_err().to_string(), expected);
         }
         let missing = parse(&["a=@/no/such/file"]).unwrap_err().to_string();
-        assert!(missing.starts_with("`a` is to be read from `/no/such/file`: "), "{missing}");
+        assert!(missing.starts_with("cannot read argument `a` from `/no/such/file`: "), "{missing}");
     }
 
     #[test]

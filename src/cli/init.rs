@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
         }
         InitOutcome::AlreadyExists(paths) => {
             let paths = paths.join(", ");
-            output.eprint(&format!("error: nothing was written, since these are there already: {paths}\n"));
+            output.eprint(&format!("error: files already exist: {paths}\n"));
             Ok(Exit::Failure)
         }
     }
@@ -44,7 +44,7 @@ enum InitOutcome {
 }
 
 fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
-    fs::create_dir_all(dir).with_context(|| format!("could not make the folder `{}`", dir.display()))?;
+    fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
     let name = server_name(dir);
     let files = [
         ("folio.yaml", MANIFEST_TEMPLATE.replace("my-server", &name)),

@@ -18,13 +18,13 @@ impl Interval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntervalError {
     /// It is not written as one.
-    #[error("`{text}` is no length of time: write a number and a unit, such as 500ms, 2s or 1m")]
+    #[error("invalid interval `{text}`: expected a number and a unit, such as 500ms, 2s or 1m")]
     Invalid {
         /// What stands there.
         text: String,
     },
     /// It is nothing, or longer than a day.
-    #[error("`{text}` is out of range: the shortest is 1ms, the longest 24h")]
+    #[error("interval `{text}` out of range: 1ms to 24h")]
     OutOfRange {
         /// What stands there.
         text: String,

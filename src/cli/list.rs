@@ -60,7 +60,7 @@ fn render_table(lists: &Lists) -> String {
     for (title, rows) in sections.iter().filter(|(_, rows)| !rows.is_empty()) {
         write_section(title, rows, &mut text);
     }
-    if text.is_empty() { "nothing is listed\n".to_owned() } else { text }
+    if text.is_empty() { "no entries\n".to_owned() } else { text }
 }
 
 fn write_section(title: &str, rows: &[ListRow], text: &mut String) {

@@ -41,13 +41,13 @@ impl fmt::Display for ListenAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListenAddressError {
     /// What stands for the port is no port.
-    #[error("`{port}` is no port: write PORT, :PORT or HOST:PORT (a folder goes before `--http`)")]
+    #[error("invalid port `{port}`: expected PORT, :PORT or HOST:PORT (put the folder before `--http`)")]
     InvalidPort {
         /// What stands there.
         port: String,
     },
     /// An IPv6 address without brackets, or nothing where a host should be.
-    #[error("`{host}` is no host: write a name, an IPv4 address, or an IPv6 address in brackets")]
+    #[error("invalid host `{host}`: expected a name, an IPv4 address, or an IPv6 address in brackets")]
     InvalidHost {
         /// What stands there.
         host: String,

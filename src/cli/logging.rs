@@ -27,7 +27,9 @@ pub struct LogFilter(Targets);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogFilterError {
     /// A word that is no level.
-    #[error("`{word}` is no level: write error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}")]
+    #[error(
+        "invalid log level `{word}`: expected error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}"
+    )]
     UnknownLevel {
         /// What stands there.
         word: String,
@@ -35,7 +37,7 @@ pub enum LogFilterError {
         hint: String,
     },
     /// A filter that cannot be read.
-    #[error("`{text}` is no filter: write TARGET=LEVEL, several of them with commas (here, or in FOLIO_LOG)")]
+    #[error("invalid log filter `{text}`: expected TARGET=LEVEL, separated by commas (here, or in FOLIO_LOG)")]
     Malformed {
         /// What stands there.
         text: String,
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn unknown_level_is_refused_with_a_suggestion() {
         let error = "debgu".parse::<LogFilter>().unwrap_err().to_string();
-        assert!(error.contains("`debgu` is no level") && error.ends_with("did you mean `debug`?"), "{error}");
+        assert!(error.contains("invalid log level `debgu`") && error.ends_with("did you mean `debug`?"), "{error}");
         for text in ["rmcp", "rmcp=loud", "info,,", "a b=info,c", "[=info"] {
             assert!(text.parse::<LogFilter>().is_err(), "{text}");
         }

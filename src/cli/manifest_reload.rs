@@ -65,7 +65,7 @@ impl ManifestReload {
     /// Says why the catalog that is served stays.
     fn report_rejection(&mut self, report: &Report) {
         self.output.eprint(&diagnostic::render(report, Format::Text, self.output.error_style()));
-        tracing::error!(target: "folio::reload", "not reloaded: the last good version stays");
+        tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
         self.reported = ReportedWarnings::from_report(report);
     }
 }

@@ -16,7 +16,7 @@ use crate::world::RealWorld;
 
 /// Finds what a path means.
 pub(super) fn resolve_location(path: &Path) -> anyhow::Result<ManifestLocation> {
-    ManifestLocation::resolve(path).context("could not begin")
+    Ok(ManifestLocation::resolve(path)?)
 }
 
 /// Loads and builds what stands at a place, and has `output` keep its secrets.
@@ -54,7 +54,8 @@ pub(super) fn send_request(
     method: &str,
     params: Value,
 ) -> anyhow::Result<Result<Value, RequestError>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
         let live = LiveCatalog::new(catalog, Arc::new(new_world()), options);

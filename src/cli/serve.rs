@@ -97,14 +97,14 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
     }
-    builder.enable_all().build().context("could not start")
+    builder.enable_all().build().context("could not start the runtime")
 }
 
 async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
     if start.state_keys.is_empty() && start.catalog.asks_client() {
-        tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
+        tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
     let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
     if !start.state_keys.is_empty() {

@@ -14,7 +14,8 @@ const MIN_KEY_CHARS: usize = 32;
 /// The keys that the person who serves has given, the newest first; none where one is made that ends with the process.
 pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     if let Some(path) = &arguments.state_key_file {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read the keys in {}", path.display()))?;
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read the state keys in `{}`", path.display()))?;
         return parse_keys(text.lines(), &path.display().to_string());
     }
     match std::env::var(STATE_KEY_VARIABLE) {
@@ -28,12 +29,12 @@ pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u
 /// No message holds a key.
 fn parse_keys<'a>(written: impl Iterator<Item = &'a str>, from: &str) -> anyhow::Result<Vec<Vec<u8>>> {
     let keys: Vec<&str> = written.map(str::trim).filter(|key| !key.is_empty()).collect();
-    ensure!(!keys.is_empty(), "there is no key in {from}: write one of {MIN_KEY_CHARS} characters or more");
+    ensure!(!keys.is_empty(), "no state key in `{from}`: write one of {MIN_KEY_CHARS} characters or more");
     for (nth, key) in keys.iter().enumerate() {
         let length = key.len();
         ensure!(
             length >= MIN_KEY_CHARS,
-            "key {} in {from} has {length} characters, and needs {MIN_KEY_CHARS} or more; make one with `openssl rand -hex 32`",
+            "state key {} in `{from}` is too short: {length} characters, expected {MIN_KEY_CHARS} or more; make one with `openssl rand -hex 32`",
             nth + 1
         );
     }
@@ -50,8 +51,11 @@ mod tests {
     fn short_key_is_refused_and_never_shown() {
         let long = "0123456789abcdef0123456789abcdef";
         assert_eq!(parse_keys([long, "", long].into_iter(), "f").unwrap().len(), 2);
-        let error = parse_keys([long, "too short a key"].into_iter(), "f").unwrap_err().to_string();
-        assert!(error.starts_with("key 2 in f has 15 characters") && !error.contains("too short"), "{error}");
-        assert!(parse_keys(["", " "].into_iter(), "f").unwrap_err().to_string().contains("no key"));
+        let error = parse_keys([long, "a weak key of 15"].into_iter(), "f").unwrap_err().to_string();
+        assert!(
+            error.starts_with("state key 2 in `f` is too short: 15 characters") && !error.contains("a weak key"),
+            "{error}"
+        );
+        assert!(parse_keys(["", " "].into_iter(), "f").unwrap_err().to_string().contains("no state key"));
     }
 }

@@ -45,7 +45,7 @@ fn http_address_is_optional() {
     assert_eq!(serve("serve --http=:0 desk").http, Some(Some(ListenAddress::loopback(0))));
     let (kind, words) = refused("serve --http ./desk");
     assert_eq!(kind, ErrorKind::ValueValidation);
-    assert!(words.contains("`./desk` is no port: write PORT, :PORT or HOST:PORT"), "{words}");
+    assert!(words.contains("invalid port `./desk`: expected PORT, :PORT or HOST:PORT"), "{words}");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn poll_interval_is_optional() {
     assert_eq!(serve("serve --poll").poll.unwrap().duration(), Duration::from_secs(1));
     assert_eq!(serve("serve --poll 500ms").poll.unwrap().duration(), Duration::from_millis(500));
     let (_, words) = refused("serve --poll 5");
-    assert!(words.contains("`5` is no length of time"), "{words}");
+    assert!(words.contains("invalid interval `5`"), "{words}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn global_options_are_accepted_anywhere() {
         assert_eq!(arguments.global.color, Color::Never);
         assert_eq!(arguments.global.log_level, "debug".parse().unwrap());
     }
-    assert!(refused("schema --log-level lowd").1.contains("`lowd` is no level"));
+    assert!(refused("schema --log-level lowd").1.contains("invalid log level `lowd`"));
 }
 
 #[test]

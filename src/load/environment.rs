@@ -31,7 +31,11 @@ pub(super) fn resolve_variables(
         if !is_identifier(name) {
             findings
                 .report
-                .error(Code::BadName, name.location.span(), format!("`{}` is no name of a variable", name.value))
+                .error(
+                    Code::BadName,
+                    name.location.span(),
+                    format!("invalid environment variable name `{}`", name.value),
+                )
                 .help("use letters, digits and `_`");
         }
         let declared = match &entry.value {
@@ -43,9 +47,9 @@ pub(super) fn resolve_variables(
                     .error(
                         Code::WrongType,
                         entry.location.span(),
-                        format!("`env` says which variables may be read, not what `{}` is", name.value),
+                        format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
                     )
-                    .help(format!("for a default, write `{{ default: {value:?} }}`"));
+                    .help(format!("write `{{ default: {value:?} }}` for a default"));
                 EnvVariable::default()
             }
         };
@@ -56,8 +60,8 @@ pub(super) fn resolve_variables(
             found.unset.push(name.value.clone());
             findings
                 .report
-                .note(Code::Unset, name.location.span(), format!("`{}` is required and not set", name.value))
-                .help("set it where the server is started; `serve` refuses to start without it")
+                .note(Code::Unset, name.location.span(), format!("required variable `{}` is not set", name.value))
+                .help("set it in the environment of the server; `serve` refuses to start without it")
                 .forbid(Purpose::Use);
         }
         found.environment.variables.insert(name.value.clone(), variable);
@@ -74,13 +78,13 @@ pub(crate) fn is_unexpanded(value: &str) -> bool {
 fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
-    let words = format!("the value of the secret `{}` is only {length} characters long", name.value);
+    let words = format!("secret `{}` too short: {length} characters", name.value);
     let place = name.location.span();
     if length < MIN_SECRET_CHARS {
-        let help = format!("it cannot be hidden: set a secret of {SAFE_SECRET_CHARS} characters or more");
+        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it cannot be redacted");
         findings.report.error(Code::Secret, place, words).help(help);
     } else if length < SAFE_SECRET_CHARS {
-        let help = format!("it is hidden in innocent text too: set one of {SAFE_SECRET_CHARS} characters or more");
+        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it is redacted in unrelated text too");
         findings.report.warning(Code::Secret, place, words).help(help);
     }
 }
@@ -99,16 +103,18 @@ fn resolve_variable(
             .warning(
                 Code::Secret,
                 default.location.span(),
-                format!("the default of the secret `{}` stands here in clear", name.value),
+                format!("secret `{}` has a default in plain text", name.value),
             )
-            .help("leave the default out, and set the variable");
+            .help("remove the default, and set the variable");
     }
     let given = values.get(&name.value).map(|value| value.trim().to_owned());
     let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
-        let words =
-            format!("the value of `{}` still looks like `${{…}}`: whoever started folio did not expand it", name.value);
-        findings.report.warning(Code::Unset, name.location.span(), words).help("it counts as not set");
+        let words = format!("unexpanded value of `{}`: `${{…}}`", name.value);
+        findings
+            .report
+            .warning(Code::Unset, name.location.span(), words)
+            .help("set the variable: an unexpanded value counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let (value, given) = (given.clone().or_else(|| default.clone()), given.is_some());
@@ -151,7 +157,11 @@ pub(super) fn warn_undeclared(
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
         findings
             .report
-            .warning(Code::Unused, name.location.span(), format!("the pack declares no variable `{}`", name.value))
+            .warning(
+                Code::Unused,
+                name.location.span(),
+                format!("undeclared variable `{}` in the `env` of a pack", name.value),
+            )
             .note(at.span(), "the pack's manifest");
     }
 }
@@ -167,9 +177,10 @@ pub(super) fn note_not_passed(
         if process_env.get(name).is_none_or(|value| value.is_empty()) {
             continue;
         }
-        let words = format!("`{name}` is set, and the pack `{}` is not handed it", key.value);
-        findings.report.note(Code::Unset, key.location.span(), words).help(format!(
-            "a pack reads only what it is handed: declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"
-        ));
+        let words = format!("variable `{name}` is set but not passed to the pack `{}`", key.value);
+        findings
+            .report
+            .note(Code::Unset, key.location.span(), words)
+            .help(format!("declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"));
     }
 }

@@ -19,7 +19,8 @@ pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) ->
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {
-        let words = format!("`{}` is neither a fragment (`.yaml`) nor a prompt file (`.md`)", path.display());
+        let words =
+            format!("unsupported include `{}`: expected a fragment (`.yaml`) or a prompt file (`.md`)", path.display());
         compiler.error(Code::BadValue, file.location, words);
         return None;
     }
@@ -39,8 +40,8 @@ pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) ->
 pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
         compiler
-            .error(Code::BadName, written.location, format!("`{}` is never a prompt file", written.value))
-            .help("give it another name: that is what the prompt is called");
+            .error(Code::BadName, written.location, format!("invalid prompt file name `{}`", written.value))
+            .help("rename the file: a prompt is named after its file");
     }
 }
 
@@ -85,20 +86,20 @@ fn read_prompt_file(
     let mut prompt: Prompt = prompt;
     if let Some(text) = &prompt.text {
         compiler
-            .error(Code::Conflict, text.location, "the text of a prompt file is its body")
-            .help("move this below the front matter");
+            .error(Code::Conflict, text.location, "unexpected key `text` in front matter")
+            .help("write the text below the front matter");
     }
     if let Some(messages) = &prompt.messages {
         compiler
-            .error(Code::Conflict, messages.location, "the text of a prompt file is its body, so it has no `messages`")
-            .help("write a prompt with several messages in YAML");
+            .error(Code::Conflict, messages.location, "unexpected key `messages` in front matter")
+            .help("write a prompt with several messages in a `.yaml` file");
         prompt.messages = None;
     }
     let whole = compiler.findings.report.sources.get(file)?.text().clone();
     let body = skip_blank_lines(&whole, body);
     let text = whole.get(body..).unwrap_or_default().to_owned();
     if text.trim().is_empty() && prompt.text.is_none() {
-        compiler.error(Code::MissingKey, Span::new(file, body, body), "this prompt file has no text");
+        compiler.error(Code::MissingKey, Span::new(file, body, body), "empty prompt file");
     }
     prompt.text = Some(Spanned::new(TextOrFile::Text(text), Location::text_from(file, body)));
     let name = Spanned::new(file_stem(path), Location::start_of(file));
@@ -122,9 +123,9 @@ fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option
         .error(
             Code::Syntax,
             Span::new(file, dashes, dashes + 3),
-            "front matter begins with the first character of a file",
+            "front matter does not begin at the first character of the file",
         )
-        .help("delete what stands before `---`");
+        .help("remove the lines and spaces before `---`");
     None
 }
 

@@ -27,13 +27,13 @@ enum FolderSource {
 #[derive(Debug, thiserror::Error)]
 pub enum LocationError {
     /// Neither a file nor a folder is there.
-    #[error("there is no file or folder `{path}`")]
+    #[error("no such file or folder: `{path}`")]
     Missing {
         /// As it was given.
         path: String,
     },
     /// It may not be read.
-    #[error("`{path}` cannot be read: {source}")]
+    #[error("cannot read `{path}`: {source}")]
     Unreadable {
         /// As it was given.
         path: String,
@@ -41,7 +41,7 @@ pub enum LocationError {
         source: std::io::Error,
     },
     /// A folder without a manifest.
-    #[error("there is no folio.yaml in `{path}`")]
+    #[error("no folio.yaml in `{path}`; create one with `folio init {path}`")]
     NoManifest {
         /// As it was given.
         path: String,

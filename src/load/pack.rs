@@ -51,7 +51,7 @@ pub(super) fn load_packs(
     let folder = match place.open() {
         Ok(folder) => folder,
         Err(error) => {
-            findings.report.error(Code::Unreadable, None, format!("the folder of the manifest: {error}"));
+            findings.report.error(Code::Unreadable, None, format!("cannot open the folder of the manifest: {error}"));
             return Vec::new();
         }
     };
@@ -117,8 +117,8 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
             }
         }
     }
-    let words =
-        format!("there is no {} in `{}`", request.manifest_names.join(" or "), request.shown.trim_end_matches('/'));
+    let names = request.manifest_names.join("` or `");
+    let words = format!("no `{names}` in `{}`", request.shown.trim_end_matches('/'));
     findings.report.error(Code::NotFound, request.referenced_at, words);
     None
 }
@@ -128,7 +128,7 @@ fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
         None => {
             findings
                 .report
-                .error(Code::MissingKey, Span::start_of(file), "a manifest begins with `folio: 1`")
+                .error(Code::MissingKey, Span::start_of(file), "missing key `folio`")
                 .help("add `folio: 1`, the version of this language");
         }
         Some(version) if version.value != 1 => {
@@ -204,12 +204,8 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
         if let Some(first) = partials.get(&name) {
             let first = Span::start_of(*first);
             compiler
-                .error(
-                    Code::Duplicate,
-                    Span::start_of(text.location.file()),
-                    format!("a second partial is named `{name}`"),
-                )
-                .note(first, "the first");
+                .error(Code::Duplicate, Span::start_of(text.location.file()), format!("duplicate partial `{name}`"))
+                .note(first, "first defined here");
             continue;
         }
         partials.insert(name.clone(), text.location.file());
@@ -258,8 +254,13 @@ fn load_nested(
         let Some((path, folder)) = open_nested(reference, &importer.pack, findings) else { continue };
         let mut around = request.outer_folders.clone();
         around.push(request.folder.path().to_owned());
-        if around.iter().any(|outer| outer == folder.path()) || around.len() > MAX_PACK_DEPTH {
-            findings.report.error(Code::Cycle, path.location.span(), "this pack takes in itself, directly or around");
+        if around.iter().any(|outer| outer == folder.path()) {
+            findings.report.error(Code::Cycle, path.location.span(), "cyclic pack: it imports itself");
+            continue;
+        }
+        if around.len() > MAX_PACK_DEPTH {
+            let words = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
+            findings.report.error(Code::Cycle, path.location.span(), words);
             continue;
         }
         let exported = request.process_env;
@@ -300,8 +301,8 @@ fn open_nested(
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
-            .error(Code::MissingKey, reference.location, "a pack needs a `path`")
-            .help("the folder that holds its folio.yaml");
+            .error(Code::MissingKey, reference.location, "missing key `path` in a pack")
+            .help("write the folder that contains its folio.yaml");
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;

@@ -47,7 +47,7 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
     watch_folders(&globs, compiler);
     match folder.walk(&globs, MAX_GLOB_FILES) {
         Ok(entries) if entries.is_empty() => {
-            compiler.warning(Code::Glob, written.location, format!("`{}` matches no file", written.value));
+            compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
             Vec::new()
         }
         Ok(entries) => entries.into_iter().map(|entry| PathBuf::from(entry.path)).collect(),

@@ -33,7 +33,7 @@ pub(super) fn warn_secrets_in_clear(findings: &mut Findings) {
     for span in found {
         findings
             .report
-            .warning(Code::Secret, span, "this looks like a secret in clear")
+            .warning(Code::Secret, span, "possible secret in plain text")
             .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
     }
 }

@@ -37,7 +37,7 @@ impl Poller {
         let spawned =
             thread::Builder::new().name("folio poll".to_owned()).spawn(move || run_poller(&incoming, pace, &ring));
         if let Err(error) = spawned {
-            tracing::error!("cannot watch for changes: {error}");
+            tracing::error!("cannot start polling for changes: {error}");
         }
         Poller { baselines: bases }
     }

@@ -113,6 +113,6 @@ impl<L: ReloadSource> Reloader<L> {
 
 fn log_panic(panic: &(dyn Any + Send)) -> ReloadOutcome {
     let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!("a reload failed, the last good version stays: {}", words.unwrap_or("it panicked"));
+    tracing::error!("reload panicked, keeping the last good version: {}", words.unwrap_or("no message"));
     ReloadOutcome::Panicked
 }

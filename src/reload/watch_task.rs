@@ -154,7 +154,7 @@ fn forward_sighup(wanted: bool, asked: Arc<Notify>) -> impl Future<Output = ()> 
     use tokio::signal::unix::{SignalKind, signal};
     let signals = wanted
         .then(|| signal(SignalKind::hangup()))
-        .and_then(|signals| signals.inspect_err(|error| tracing::warn!("SIGHUP will not reload: {error}")).ok());
+        .and_then(|signals| signals.inspect_err(|error| tracing::warn!("cannot listen for SIGHUP: {error}")).ok());
     async move {
         if let Some(mut signals) = signals {
             while signals.recv().await.is_some() {

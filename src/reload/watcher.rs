@@ -150,7 +150,7 @@ fn warn_polling(error: &notify::Error, pace: PollPace) {
         ErrorKind::Io(error) => error.to_string(),
         kind => format!("{kind:?}"),
     };
-    tracing::warn!("cannot be told of changes, looking every {} ms instead: {reason}", pace.idle.as_millis());
+    tracing::warn!("file watching unavailable, polling every {} ms: {reason}", pace.idle.as_millis());
 }
 
 struct EventSource {

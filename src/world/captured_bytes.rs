@@ -36,10 +36,10 @@ impl CapturedBytes {
         let replaced = matches!(shown, Cow::Owned(_));
         let mut text = shown.into_owned();
         if replaced {
-            push_line(&mut text, "[not UTF-8: other bytes are shown as \u{fffd}]");
+            push_line(&mut text, "[invalid UTF-8 replaced by \u{fffd}]");
         }
         if self.is_truncated() {
-            push_line(&mut text, &format!("[cut: {} bytes more]", self.missing_bytes));
+            push_line(&mut text, &format!("[truncated: {} more bytes]", self.missing_bytes));
         }
         text
     }
@@ -145,7 +145,7 @@ mod tests {
     fn truncation_keeps_whole_characters() {
         let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
         assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12 });
-        assert_eq!(captured.to_display_text(), "aé€\n[cut: 12 bytes more]");
+        assert_eq!(captured.to_display_text(), "aé€\n[truncated: 12 more bytes]");
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
     fn invalid_utf8_is_marked() {
         assert_eq!(
             CapturedBytes::new(vec![b'a', 0xFF, b'b'], 0).to_display_text(),
-            "a\u{fffd}b\n[not UTF-8: other bytes are shown as \u{fffd}]"
+            "a\u{fffd}b\n[invalid UTF-8 replaced by \u{fffd}]"
         );
     }
 

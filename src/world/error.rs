@@ -12,7 +12,7 @@ use super::captured_bytes::CapturedBytes;
 #[non_exhaustive]
 pub enum WorldError {
     /// No such program.
-    #[error("program `{program}` was not found")]
+    #[error("program `{program}` not found")]
     ProgramNotFound {
         /// As written.
         program: String,
@@ -24,7 +24,7 @@ pub enum WorldError {
         program: String,
     },
     /// The folder to run in is none.
-    #[error("the working folder of `{program}` cannot be entered")]
+    #[error("cannot change to the working folder of `{program}`")]
     InvalidWorkingDir {
         /// As written.
         program: String,
@@ -47,7 +47,7 @@ pub enum WorldError {
         reason: &'static str,
     },
     /// The time was up; whatever ran is gone.
-    #[error("it did not end within {after:?}")]
+    #[error("timed out after {after:?}")]
     TimedOut {
         /// The time it had.
         after: Duration,
@@ -56,7 +56,7 @@ pub enum WorldError {
     },
     /// It was not its turn in time: as many programs are alive as may be.
     #[error(
-        "too many programs: {limit} run already, and it was not its turn within {after:?}; try again later, or raise `server.limits.programs`"
+        "program limit reached: {limit} running (waited {after:?}); try again later, or raise `server.limits.programs`"
     )]
     ProgramLimit {
         /// How many may be alive.
@@ -65,43 +65,46 @@ pub enum WorldError {
         after: Duration,
     },
     /// The caller cancelled; whatever ran is gone.
-    #[error("it was cancelled")]
+    #[error("cancelled")]
     Cancelled,
     /// The URL cannot be requested.
-    #[error("the URL cannot be requested: {reason}")]
+    #[error("invalid URL: {reason}")]
     InvalidUrl {
         /// Why, without the URL itself.
         reason: &'static str,
     },
+    /// No HTTP client could be built; the log has the reason.
+    #[error("no HTTP client available on this system")]
+    NoHttpClient,
     /// The method is no token.
-    #[error("the HTTP method is malformed")]
+    #[error("invalid HTTP method")]
     InvalidMethod,
     /// A header's name or value is malformed.
-    #[error("header `{name}` is malformed")]
+    #[error("invalid header `{name}`")]
     InvalidHeader {
         /// The header's name.
         name: String,
     },
     /// An entry of the allowed hosts is neither `host` nor `host:port`.
-    #[error("`{entry}` is neither a host nor `host:port`")]
+    #[error("invalid host `{entry}`: expected `host` or `host:port`")]
     InvalidHost {
         /// As written.
         entry: String,
     },
     /// The name has no address.
-    #[error("`{host}` could not be resolved")]
+    #[error("could not resolve host `{host}`")]
     Dns {
         /// The host.
         host: String,
     },
     /// The host has no address that is public, and is not allowed by name.
-    #[error("`{host}` has a private address, and is not among the hosts that are allowed to")]
+    #[error("host `{host}` has a private address and is not listed in `allow`")]
     PrivateAddress {
         /// The host.
         host: String,
     },
     /// No connection.
-    #[error("`{host}` could not be reached: {kind}")]
+    #[error("could not connect to `{host}`: {kind}")]
     Connect {
         /// The host.
         host: String,
@@ -109,7 +112,7 @@ pub enum WorldError {
         kind: io::ErrorKind,
     },
     /// No trust.
-    #[error("no secure connection to `{host}`: {reason}")]
+    #[error("TLS connection to `{host}` failed: {reason}")]
     Tls {
         /// The host.
         host: String,
@@ -117,25 +120,25 @@ pub enum WorldError {
         reason: String,
     },
     /// The connection broke, or what came was no HTTP.
-    #[error("the answer of `{host}` broke off or is malformed")]
+    #[error("invalid or incomplete response from `{host}`")]
     InvalidResponse {
         /// The host.
         host: String,
     },
     /// Redirects without end.
-    #[error("more than {limit} redirects")]
+    #[error("too many redirects: more than {limit}")]
     TooManyRedirects {
         /// How many are followed.
         limit: usize,
     },
     /// A redirect would carry credentials from https to http.
-    #[error("a redirect to `{host}` would leave https with credentials")]
+    #[error("redirect from https to http at `{host}` would send credentials")]
     HttpsDowngrade {
         /// The host it leads to.
         host: String,
     },
     /// A redirect would carry a body that holds a secret to another origin.
-    #[error("a redirect to `{host}` would carry credentials to another host")]
+    #[error("redirect to another origin at `{host}` would send credentials")]
     CrossOriginCredentials {
         /// The host it leads to.
         host: String,

@@ -55,7 +55,7 @@ impl HostPolicy {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
             Some(Host::Domain(_)) => return Ok(()),
-            None => return Err(WorldError::InvalidUrl { reason: "it has no host" }),
+            None => return Err(WorldError::InvalidUrl { reason: "missing host" }),
         };
         if is_public(address) || self.allows(url) {
             return Ok(());

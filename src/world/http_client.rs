@@ -24,8 +24,7 @@ impl HttpClients {
     /// Returns the client for a host that may have private addresses or, `public_only`, may not.
     pub(super) fn get(&self, public_only: bool) -> Result<&reqwest::Client, WorldError> {
         let client = if public_only { &self.public } else { &self.unrestricted };
-        let reason = "this system has no HTTP client";
-        client.get_or_init(|| build_client(public_only)).as_ref().ok_or(WorldError::InvalidUrl { reason })
+        client.get_or_init(|| build_client(public_only)).as_ref().ok_or(WorldError::NoHttpClient)
     }
 }
 
@@ -40,7 +39,7 @@ fn build_client(public_only: bool) -> Option<reqwest::Client> {
         .pool_max_idle_per_host(8)
         .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")))
         .build()
-        .inspect_err(|fault| tracing::warn!("no HTTP client: {fault}"))
+        .inspect_err(|fault| tracing::warn!("cannot build an HTTP client: {fault}"))
         .ok()
 }
 
@@ -51,7 +50,7 @@ fn tls_config() -> Option<ClientConfig> {
     match builder().ok()?.with_platform_verifier() {
         Ok(verified) => Some(verified.with_no_client_auth()),
         Err(fault) => {
-            tracing::warn!("no certificate authorities, so no https: {fault}");
+            tracing::warn!("no certificate authorities found, https is unavailable: {fault}");
             Some(builder().ok()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
         }
     }

@@ -36,7 +36,7 @@ impl RedirectHop {
 
     /// Goes where `location` points.
     pub(super) fn follow(&mut self, status: StatusCode, location: &str) -> Result<(), WorldError> {
-        let malformed = WorldError::InvalidUrl { reason: "a redirect leads to what is no URL" };
+        let malformed = WorldError::InvalidUrl { reason: "invalid `Location` header" };
         let mut next = self.url.join(location).map_err(|_| malformed)?;
         check_scheme(&next)?;
         self.change_method(status);
@@ -90,7 +90,7 @@ impl RedirectHop {
 fn check_scheme(url: &Url) -> Result<(), WorldError> {
     match url.scheme() {
         "http" | "https" => Ok(()),
-        _ => Err(WorldError::InvalidUrl { reason: "its scheme is neither http nor https" }),
+        _ => Err(WorldError::InvalidUrl { reason: "unsupported scheme, expected `http` or `https`" }),
     }
 }
 

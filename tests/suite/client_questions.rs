@@ -245,7 +245,7 @@ fn decline_or_cancel_ends_run_unless_on_decline() {
         if !knows_forms(client) {
             return;
         }
-        for (action, words) in [("decline", "the user declined"), ("cancel", "the user answered nothing")] {
+        for (action, words) in [("decline", "the user declined"), ("cancel", "the user cancelled")] {
             let answer = json!({ "action": action });
             let result = client.call_with_answers("hello", json!({}), |_, _| answer.clone());
             assert!(failure(&result).starts_with(words), "{result}");
@@ -651,7 +651,7 @@ fn unanswered_question_is_cancelled_and_late_answer_ignored() {
                 client.take(|message| message["method"] == "notifications/cancelled" || message["id"] == sleeping);
             assert_eq!(taken_back["params"]["requestId"], question["id"], "{taken_back}");
             assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
-            assert!(failure(&client.wait_for_answer(id)["result"]).contains("nobody answered within 1s"));
+            assert!(failure(&client.wait_for_answer(id)["result"]).contains("the client timed out after 1s"));
             client.cancel(sleeping);
             client.answer_question(&question, &accept(json!({ "name": "too late" })));
             client.answer_question(&json!({ "id": 987_654 }), &accept(json!({})));

@@ -51,7 +51,7 @@ const FORM_FIELD_KEYWORDS: &[&str] = &[
 impl ElicitTemplate {
     pub(super) fn compile(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<ElicitTemplate> {
         let Some(message) = &elicit.message else {
-            compiler.error(Code::MissingKey, elicit.location, "`elicit` needs a `message`");
+            compiler.error(Code::MissingKey, elicit.location, "missing key `message` in `elicit`");
             return None;
         };
         let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
@@ -60,7 +60,7 @@ impl ElicitTemplate {
             compiler.error(
                 Code::Conflict,
                 elicit.location,
-                "`elicit` takes exactly one of `schema`, `requestedSchema`, `url`",
+                "expected exactly one of `schema`, `requestedSchema`, `url` in `elicit`",
             );
             return None;
         }
@@ -98,10 +98,8 @@ impl ElicitTemplate {
             "accept" => self.check_content(answer, scope.budget()),
             "decline" | "cancel" if goes_on => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
             "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
-            "cancel" => {
-                Ok(AnswerVerdict::Declined(format!("the user answered nothing: {}", self.message.render(scope)?.0)))
-            }
-            _ => Ok(AnswerVerdict::Invalid("its `action` is none of `accept`, `decline`, `cancel`".to_owned())),
+            "cancel" => Ok(AnswerVerdict::Declined(format!("the user cancelled: {}", self.message.render(scope)?.0))),
+            _ => Ok(AnswerVerdict::Invalid("invalid `action`: expected `accept`, `decline` or `cancel`".to_owned())),
         }
     }
 
@@ -111,7 +109,7 @@ impl ElicitTemplate {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
-                Some(_) => return Ok(AnswerVerdict::Invalid("its `content` is no object".to_owned())),
+                Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`: expected an object".to_owned())),
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
@@ -170,7 +168,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     let properties = placed.value.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     if placed.value.get("type").and_then(Value::as_str) != Some("object") || properties.is_empty() {
         compiler
-            .error(Code::Schema, placed.location, "a `requestedSchema` describes an object with its `properties`")
+            .error(Code::Schema, placed.location, "`requestedSchema` must be the schema of an object with `properties`")
             .help("add `type: object` and `properties`");
         return None;
     }
@@ -241,13 +239,13 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
     let lower = name.to_lowercase();
     if SECRET_FIELD_WORDS.iter().any(|secret| lower.contains(secret)) {
         compiler
-            .error(Code::Secret, name_at, format!("a form must not ask for a secret such as `{name}`"))
-            .help("send the person to a page with `url`");
+            .error(Code::Secret, name_at, format!("a form must not ask for a secret: `{name}`"))
+            .help("use `url` to send the user to a page");
     }
     if name == "action" {
         compiler
-            .error(Code::BadName, name_at, "`action` is the answer's own")
-            .help("it is `accept`, `decline` or `cancel`");
+            .error(Code::BadName, name_at, "reserved field name `action`")
+            .help("every answer has an `action`: `accept`, `decline` or `cancel`");
     }
     let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
     let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice_items);
@@ -256,15 +254,15 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
             .error(
                 Code::BadValue,
                 at,
-                format!("a form's field is a text, a number, a boolean or a choice, not `{kind}`"),
+                format!("invalid type `{kind}` of a form field: expected a string, a number, a boolean or a choice"),
             )
-            .help("MCP's forms are flat");
+            .help("forms in MCP are flat");
         return;
     }
     for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
         if !FORM_FIELD_KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
             let place = compiler.key_location(at, key);
-            compiler.error(Code::UnknownKey, place, format!("a form's field has no `{key}`")).did_you_mean(
+            compiler.error(Code::UnknownKey, place, format!("unknown key `{key}` in a form field")).did_you_mean(
                 key,
                 place.span(),
                 FORM_FIELD_KEYWORDS.iter().copied(),
@@ -276,7 +274,7 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
     {
         let place = compiler.findings.documents.value_at(at, "/format");
         compiler
-            .error(Code::BadValue, place, format!("MCP's forms have no format `{format}`"))
+            .error(Code::BadValue, place, format!("unknown format `{format}` of a form field"))
             .help(format!("use one of `{}`, or a `pattern`", FORM_FIELD_FORMATS.join(" ")));
     }
 }

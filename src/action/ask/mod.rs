@@ -79,7 +79,7 @@ impl ActionKind for AskAction {
     fn compile(written: ActionNode<'_, AskSpec>, compiler: &mut Compiler<'_>) -> Option<AskAction> {
         if written.spec.value.0.is_empty() {
             compiler
-                .error(Code::MissingKey, written.key, "`ask` needs a question")
+                .error(Code::MissingKey, written.key, "missing question in `ask`")
                 .help("write `ask: { KEY: { elicit: … } }`");
             return None;
         }
@@ -100,7 +100,7 @@ impl ActionKind for AskAction {
                 break;
             }
             if round > MAX_ANSWER_RETRIES {
-                return Err(ActionError::message(misfit.unwrap_or_else(|| "the client gave no answer".to_owned())));
+                return Err(ActionError::message(misfit.unwrap_or_else(|| "no response from the client".to_owned())));
             }
             let given = match self.ask_client(open, doing).await? {
                 Ok(given) => given,
@@ -157,8 +157,12 @@ impl AskAction {
             Ok(given) => Ok(Ok(given)),
             Err(AskError::Deferred) => Ok(Err(round.questions)),
             Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-            Err(AskError::TimedOut) => Err(ActionError::message(format!("nobody answered within {:?}", self.timeout))),
-            Err(AskError::Refused(words)) => Err(ActionError::message(format!("the client did not answer: {words}"))),
+            Err(AskError::TimedOut) => {
+                Err(ActionError::message(format!("the client timed out after {:?}", self.timeout)))
+            }
+            Err(AskError::Refused(words)) => {
+                Err(ActionError::message(format!("the request to the client failed: {words}")))
+            }
         }
     }
 
@@ -180,7 +184,7 @@ impl AskAction {
                     answers.insert(asked.key.clone(), outcome);
                 }
                 AnswerVerdict::Invalid(words) => {
-                    misfit = Some(format!("the answer to `{}` does not fit what was asked: {words}", asked.key));
+                    misfit = Some(format!("invalid answer to `{}`: {words}", asked.key));
                 }
                 AnswerVerdict::Declined(words) => return Err(ActionError::message(words)),
             }
@@ -222,7 +226,7 @@ impl CompiledQuestion {
             QuestionTemplate::Sample(_) => Ok(sample::check_answer(answer)),
             QuestionTemplate::Roots => Ok(match parse_roots(answer) {
                 Some(roots) => AnswerVerdict::Accepted(Value::Array(roots)),
-                None => AnswerVerdict::Invalid("it is no list of roots with `file:` URIs".to_owned()),
+                None => AnswerVerdict::Invalid("expected a list of roots with `file:` URIs".to_owned()),
             }),
         }
     }
@@ -249,15 +253,13 @@ pub async fn ask_roots(client: &dyn McpClient, waited: &ClientWait) -> Result<Ve
         Ok(mut answers) => match answers.remove(ROOTS_KEY) {
             Some(answer) => parse_roots(&answer)
                 .map(|roots| roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
-                .ok_or_else(|| ActionError::message("the client's roots are no list of `file:` URIs".to_owned())),
+                .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned())),
             None => Err(later()),
         },
         Err(AskError::Deferred) => Err(later()),
         Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-        Err(AskError::TimedOut) => Err(ActionError::message("the client did not tell its roots in time".to_owned())),
-        Err(AskError::Refused(words)) => {
-            Err(ActionError::message(format!("the client did not tell its roots: {words}")))
-        }
+        Err(AskError::TimedOut) => Err(ActionError::message("`roots/list` timed out".to_owned())),
+        Err(AskError::Refused(words)) => Err(ActionError::message(format!("`roots/list` failed: {words}"))),
     }
 }
 
@@ -291,7 +293,7 @@ fn compile_question(
 ) -> Option<CompiledQuestion> {
     if !is_identifier(key) {
         compiler
-            .error(Code::BadName, key.location, format!("`{}` is no name of a question", key.value))
+            .error(Code::BadName, key.location, format!("invalid question key `{}`", key.value))
             .help("use letters, digits and `_`");
     }
     let what = match (&question.elicit, &question.sample, &question.roots) {
@@ -300,13 +302,17 @@ fn compile_question(
         (None, None, Some(_)) => QuestionTemplate::Roots,
         _ => {
             compiler
-                .error(Code::Conflict, key.location, "a question is exactly one of `elicit`, `sample`, `roots`")
+                .error(
+                    Code::Conflict,
+                    key.location,
+                    "expected exactly one of `elicit`, `sample`, `roots` in a question",
+                )
                 .help("put each question under a key of its own");
             return None;
         }
     };
     if question.on_decline.is_some() && question.elicit.is_none() {
-        compiler.warning(Code::Unused, key.location, "`onDecline` does nothing here: only a person declines");
+        compiler.warning(Code::Unused, key.location, "`onDecline` has no effect without `elicit`");
     }
     Some(CompiledQuestion {
         key: key.value.clone(),

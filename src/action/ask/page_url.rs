@@ -12,14 +12,14 @@ use crate::yaml::Spanned;
 /// # Errors
 /// Why nobody is sent there.
 fn parse_page_url(url: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(url).map_err(|_| "is no absolute URL, where a page must be")?;
+    let url = Url::parse(url).map_err(|_| "is not an absolute URL")?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("holds a user name, which hides where a page is");
+        return Err("must not contain a user name or a password");
     }
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),
-        _ => Err("must begin with `https://`, or with `http://` and this machine's own name, where a page must be"),
+        _ => Err("must begin with `https://`, or with `http://` and a loopback host"),
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check(
     let Err(reason) = parse_page_url(own) else { return Some(()) };
     compiler
         .error(Code::Unsafe, written.location, format!("the `url` {reason}"))
-        .help("such as `https://desk.example/connect`");
+        .help("write a URL such as `https://desk.example/connect`");
     None
 }
 

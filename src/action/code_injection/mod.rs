@@ -181,8 +181,8 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
     let words = match found.role {
         ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
-        ArgRole::Program => "an argument may not choose the program".to_owned(),
-        ArgRole::Stdin => format!("a value in what `{program}` reads from stdin could become code"),
+        ArgRole::Program => "an argument must not choose the program".to_owned(),
+        ArgRole::Stdin => format!("a value in the stdin of `{program}` could become code"),
     };
     let from = if let ArgRole::Code(from) = found.role { from } else { 0 };
     let item = argv.get(found.word).filter(|_| found.role != ArgRole::Stdin);

@@ -19,7 +19,7 @@ pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
                 .error(
                     Code::UnknownReference,
                     connection.location,
-                    format!("there is no connection `{}`", connection.value),
+                    format!("unknown connection `{}`", connection.value),
                 )
                 .did_you_mean(connection, connection.location.span(), known.iter().map(String::as_str));
         } else {
@@ -30,14 +30,12 @@ pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
         multipart.values().for_each(|part| check_part(part, multipart.location, compiler));
         unsupported::report_unsupported(compiler, multipart.location, "`multipart`");
     }
-    let retry = spec
-        .retry
-        .as_ref()
-        .map(|retry| (retry.location, "`retry` is checked, and not acted on yet: each request is sent once"));
+    let retry =
+        spec.retry.as_ref().map(|retry| (retry.location, "`retry` is not supported yet: each request is sent once"));
     let pages = spec
         .paginate
         .as_ref()
-        .map(|pages| (pages.location, "`paginate` is checked, and not acted on yet: only the first page is read"));
+        .map(|pages| (pages.location, "`paginate` is not supported yet: only the first page is read"));
     for (at, words) in [retry, pages].into_iter().flatten() {
         compiler.warning(Code::Unimplemented, at, words);
     }
@@ -55,7 +53,7 @@ pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>)
                 compiler.resolve_file(file, file.location);
             }
             None => {
-                compiler.error(Code::MissingKey, at, "a part is a text, or needs a `file`");
+                compiler.error(Code::MissingKey, at, "missing key `file` in a part of `multipart`");
             }
         },
     }
@@ -65,10 +63,14 @@ pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     let Some(pages) = &spec.paginate else { return };
     let ways = [pages.next.is_some(), pages.cursor.is_some(), pages.page.is_some()];
     if ways.into_iter().filter(|way| *way).count() != 1 {
-        compiler.error(Code::Conflict, pages.location, "`paginate` takes exactly one of `next`, `cursor`, `page`");
+        compiler.error(
+            Code::Conflict,
+            pages.location,
+            "expected exactly one of `next`, `cursor`, `page` in `paginate`",
+        );
     }
     if pages.cursor.is_some() != pages.parameter.is_some() {
-        compiler.error(Code::Conflict, pages.location, "`cursor` and `parameter` go together");
+        compiler.error(Code::Conflict, pages.location, "`cursor` and `parameter` require each other");
     }
     let next = pages.next.as_ref().filter(|next| next.value != "link");
     for expression in [next, pages.cursor.as_ref(), pages.items.as_ref()].into_iter().flatten() {
@@ -82,13 +84,15 @@ pub(super) fn compile_url(written: &ActionNode<'_, HttpSpec>, compiler: &mut Com
         return None; // a base and its path are checked together, once connections are acted on
     }
     let Some(text) = &spec.url else {
-        compiler.error(Code::MissingKey, written.key, "`http` needs a `url`");
+        compiler.error(Code::MissingKey, written.key, "missing key `url` in `http`");
         return None;
     };
     let template: Template<Url> = compiler.template(text, Exposure::Private)?;
     let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
     if own && !text.starts_with("http://") && !text.starts_with("https://") {
-        compiler.error(Code::Uri, text.location, "the URL of a request begins with `http://` or `https://`");
+        compiler
+            .error(Code::Uri, text.location, "missing or unsupported URL scheme")
+            .help("begin the URL with `http://` or `https://`");
         return None;
     }
     Some(template)
@@ -96,8 +100,12 @@ pub(super) fn compile_url(written: &ActionNode<'_, HttpSpec>, compiler: &mut Com
 
 pub(super) fn check_expect(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     for status in spec.expect.iter().flatten().filter(|status| !(100..600).contains(&status.value)) {
-        compiler.error(Code::BadValue, status.location, format!("`{}` is no HTTP status", status.value));
+        report_status(status.value, status.location, compiler);
     }
+}
+
+fn report_status(status: impl std::fmt::Display, at: Location, compiler: &mut Compiler<'_>) {
+    compiler.error(Code::BadValue, at, format!("invalid HTTP status `{status}`")).help("use a number from 100 to 599");
 }
 
 pub(super) fn compile_parameters(
@@ -130,8 +138,8 @@ pub(super) fn compile_headers(
         let text = Spanned::new(value.value.0.clone(), value.location);
         if text.chars().any(|letter| letter.is_control() && letter != '\t') {
             compiler
-                .error(Code::BadValue, text.location, "a header is one line, without control characters")
-                .help("a block after `|` ends with a line feed: write `|-`");
+                .error(Code::BadValue, text.location, "a header must not contain control characters")
+                .help("write `|-` in place of `|`: a block after `|` ends with a line feed");
         }
         let template = compiler.template(&text, Exposure::Private);
         all = all.zip(template).map(|(mut all, template)| {
@@ -145,10 +153,10 @@ pub(super) fn compile_headers(
 pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        compiler.error(Code::BadName, name.location, format!("`{}` is no name of a header", name.value.escape_debug()));
+        compiler.error(Code::BadName, name.location, format!("invalid header name `{}`", name.value.escape_debug()));
     }
     if matches!(name.to_lowercase().as_str(), "host" | "content-length" | "transfer-encoding" | "connection") {
-        compiler.error(Code::BadName, name.location, format!("`{}` is set by folio itself", name.value));
+        compiler.error(Code::BadName, name.location, format!("reserved header `{}`: folio sets it", name.value));
     }
 }
 
@@ -164,7 +172,7 @@ pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<
         compiler.error(
             Code::Conflict,
             auth.location,
-            "`auth` takes exactly one of `bearer`, `basic`, `header`, `query`, `oauth2`",
+            "expected exactly one of `bearer`, `basic`, `header`, `query`, `oauth2` in `auth`",
         );
         return None;
     }
@@ -172,20 +180,16 @@ pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<
         return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
     }
     if let Some(basic) = &auth.basic {
-        let username = required_template(basic.username.as_ref(), basic.location, "`username`", compiler);
-        let password = required_template(basic.password.as_ref(), basic.location, "`password`", compiler);
+        let username = required_template(basic.username.as_ref(), basic.location, "`username` in `basic`", compiler);
+        let password = required_template(basic.password.as_ref(), basic.location, "`password` in `basic`", compiler);
         return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
     }
     if let Some(own) = &auth.header {
         own.name.iter().for_each(|name| check_header_name(name, compiler));
-        let name = required_name(own, compiler);
-        let value = required_template(own.value.value.as_ref(), own.location, "`value`", compiler);
-        return name.zip(value).map(|(name, value)| HttpCredentials::Header(name, value));
+        return compile_name_value(own, "header", compiler).map(|(name, value)| HttpCredentials::Header(name, value));
     }
     if let Some(own) = &auth.query {
-        let name = required_name(own, compiler);
-        let value = required_template(own.value.value.as_ref(), own.location, "`value`", compiler);
-        return name.zip(value).map(|(name, value)| HttpCredentials::Query(name, value));
+        return compile_name_value(own, "query", compiler).map(|(name, value)| HttpCredentials::Query(name, value));
     }
     auth.oauth2.iter().for_each(|oauth2| check_oauth2(oauth2, compiler));
     unsupported::report_unsupported(compiler, auth.location, "`oauth2`");
@@ -194,17 +198,24 @@ pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<
 
 pub(super) fn check_oauth2(written: &Spanned<OAuth2>, compiler: &mut Compiler<'_>) {
     let _: Option<Template<Url>> =
-        required_template(written.token_url.as_ref(), written.location, "`tokenUrl`", compiler);
-    for (text, what) in [(&written.client_id, "`clientId`"), (&written.client_secret, "`clientSecret`")] {
+        required_template(written.token_url.as_ref(), written.location, "`tokenUrl` in `oauth2`", compiler);
+    for (text, what) in
+        [(&written.client_id, "`clientId` in `oauth2`"), (&written.client_secret, "`clientSecret` in `oauth2`")]
+    {
         let _: Option<Template<Text>> = required_template(text.as_ref(), written.location, what, compiler);
     }
 }
 
-pub(super) fn required_name(own: &Spanned<NameValue>, compiler: &mut Compiler<'_>) -> Option<String> {
+fn compile_name_value<S: Slot>(
+    own: &Spanned<NameValue>,
+    parent: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<(String, Template<S>)> {
     if own.name.is_none() {
-        compiler.error(Code::MissingKey, own.location, "this needs a `name`");
+        compiler.error(Code::MissingKey, own.location, format!("missing key `name` in `{parent}`"));
     }
-    own.name.as_ref().map(|name| name.value.clone())
+    let value = required_template(own.value.value.as_ref(), own.location, &format!("`value` in `{parent}`"), compiler);
+    own.name.as_ref().map(|name| name.value.clone()).zip(value)
 }
 
 pub(super) fn required_template<S: Slot>(
@@ -214,7 +225,7 @@ pub(super) fn required_template<S: Slot>(
     compiler: &mut Compiler<'_>,
 ) -> Option<Template<S>> {
     if text.is_none() {
-        compiler.error(Code::MissingKey, at, format!("this needs a {what}"));
+        compiler.error(Code::MissingKey, at, format!("missing key {what}"));
     }
     compiler.optional_template(text, Exposure::Private)
 }
@@ -229,7 +240,7 @@ pub(super) fn compile_body(written: &ActionNode<'_, HttpSpec>, compiler: &mut Co
     ];
     if let Some((second, _)) = ways.iter().filter(|(_, there)| *there).nth(1) {
         let key = compiler.key_location(written.spec.location, second);
-        compiler.error(Code::Conflict, key, "`json`, `form`, `multipart` and `body` exclude each other");
+        compiler.error(Code::Conflict, key, "expected at most one of `json`, `form`, `multipart`, `body`");
         return None;
     }
     if let Some(json) = &spec.json {
@@ -253,7 +264,7 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
     let Some(method) = &spec.method else { return Some(if has_body { "POST" } else { "GET" }) };
     if has_body && matches!(method.value, Method::Get | Method::Head) {
         compiler
-            .error(Code::Conflict, method.location, format!("a {} request has no body", method.value.as_str()))
+            .error(Code::Conflict, method.location, format!("a {} request must not have a body", method.value.as_str()))
             .help("use `query`, or another method");
         return None;
     }
@@ -265,7 +276,7 @@ pub(super) fn compile_on_error(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> 
     for (status, words) in &spec.on_error {
         let number = status.parse::<u16>().ok().filter(|number| (100..600).contains(number));
         if number.is_none() {
-            compiler.error(Code::BadValue, status.location, format!("`{}` is no HTTP status", status.value));
+            report_status(&status.value, status.location, compiler);
         }
         let template = compiler.template(words, Exposure::Client);
         all = all.zip(number.zip(template)).map(|(mut all, entry)| {
@@ -305,7 +316,9 @@ pub(super) fn compile_host_policy(
 
 fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
     if policy.allow(host).is_err() {
-        compiler.error(Code::BadValue, host.location, format!("`{}` is neither a host nor `host:port`", host.value));
+        compiler
+            .error(Code::BadValue, host.location, format!("invalid host `{}`", host.value))
+            .help("write `host` or `host:port`");
     }
 }
 
@@ -318,8 +331,12 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     };
     let Some(name) = name else {
         compiler
-            .error(Code::Unsafe, host.location, "`allow` takes hosts, or exactly one `{{env.NAME}}`")
-            .help("an argument may not choose which private hosts are reached");
+            .error(
+                Code::Unsafe,
+                host.location,
+                "invalid entry in `allow`: expected a host, or exactly one `{{env.NAME}}`",
+            )
+            .help("an argument must not choose which private hosts are reached");
         return;
     };
     let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
@@ -327,12 +344,8 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     // The value is not shown: it may be a secret.
     if hosts.map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
         compiler
-            .error(
-                Code::BadValue,
-                host.location,
-                format!("the value of `{name}` holds what is neither a host nor `host:port`"),
-            )
-            .help("several are separated by commas");
+            .error(Code::BadValue, host.location, format!("invalid host in the value of `{name}`"))
+            .help("write `host` or `host:port`, separated by commas");
     }
 }
 
@@ -340,7 +353,11 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
 pub fn check_connection(name: &Spanned<String>, written: &Spanned<Connection>, compiler: &mut Compiler<'_>) {
     match &written.url {
         None => {
-            compiler.error(Code::MissingKey, name.location, format!("the connection `{}` needs a `url`", name.value));
+            compiler.error(
+                Code::MissingKey,
+                name.location,
+                format!("missing key `url` in connection `{}`", name.value),
+            );
         }
         Some(url) => {
             let _: Option<Template<Url>> = compiler.template(url, Exposure::Private);

@@ -134,7 +134,7 @@ impl HttpAction {
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
         let argument = argument.join(".");
-        let help = "write scheme and host of the URL into the manifest";
+        let help = "write the scheme and the host of the URL in the manifest";
         if let Some(auth) = &spec.auth {
             compiler
                 .error(Code::Unsafe, auth.location, format!("`auth` would be sent wherever `{argument}` points"))

@@ -14,7 +14,7 @@ impl HttpAction {
     pub(super) fn build_request(&self, doing: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = doing.scope;
         let rendered = self.url.render(scope)?.text;
-        let mut url = url::Url::parse(&rendered).map_err(|_| WorldError::InvalidUrl { reason: "it is malformed" })?;
+        let mut url = url::Url::parse(&rendered).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })?;
         add_query(&mut url, &self.query, scope)?;
         if let HttpCredentials::Query(name, value) = &self.credentials {
             for value in value.render(scope)?.0 {

@@ -61,7 +61,7 @@ fn stdin_and_environment_follow_manifest() {
 fn unexpected_exit_code_includes_stderr() {
     let fixture = fixture();
     assert_eq!(fixture.text("exit", json!({ "code": 1 })), "out\n");
-    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` ended with exit code 2:\nred");
+    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` exited with code 2:\nred");
     assert!(fixture.failure("missing", json!({})).contains("folio-no-such-program"));
 }
 

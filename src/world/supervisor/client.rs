@@ -192,8 +192,8 @@ impl SupervisorClient {
         state.stopped = if self.resume(state) { state.stopped + 1 } else { 0 };
         state.silent += 1;
         match state.silent {
-            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped again and again"),
-            MOST_SILENT.. => state.give_up(&self.socket, "does not answer"),
+            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped repeatedly"),
+            MOST_SILENT.. => state.give_up(&self.socket, "does not respond"),
             1 => self.send(state, OutgoingRequest::ping()),
             _ => {}
         }

@@ -103,7 +103,7 @@ impl Supervisor {
         let Some(link) = self.lock_client().take() else { return };
         link.close();
         if !link.wait_over(SHUTDOWN_TIMEOUT) {
-            link.give_up("does not end");
+            link.give_up("did not exit");
             link.wait_over(FINAL_SWEEP_TIMEOUT);
         }
     }
