@@ -28,6 +28,9 @@
 //! Whatever an action does to the world goes through [`world`], and whatever is wrong with a manifest goes into
 //! [`diagnostic`]. Nothing is global: what one call needs is handed to it.
 
+#[cfg(not(unix))]
+compile_error!("folio runs on Linux and macOS");
+
 pub mod diagnostic;
 pub mod digest;
 pub mod yaml;

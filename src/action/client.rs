@@ -137,6 +137,23 @@ impl ClientCapability {
     }
 }
 
+/// How an action uses the client of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientUse {
+    /// Not at all.
+    None,
+    /// Asks it questions.
+    Asks,
+    /// Runs another entry, which may use it in any way.
+    CallsEntry,
+    /// Sends log messages.
+    Logs,
+    /// Reports progress.
+    ReportsProgress,
+    /// Notifies of a change: of a kind of list, or `None` for a resource.
+    Notifies(Option<ListKind>),
+}
+
 /// Questions that are put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionRound {

@@ -62,18 +62,18 @@ enum ArgvPart {
 
 impl ActionKind for ExecAction {
     type Spec = Vec<Spanned<Element>>;
-    const BESIDE: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
+    const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("exec");
 
     fn outcome_shape() -> Shape {
         program::program_outcome_shape()
     }
 
-    fn compile(written: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<ExecAction> {
-        let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
-        let Some((first, rest)) = written.spec.value.split_first() else {
+    fn compile(node: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<ExecAction> {
+        let options = ProgramOptions::compile(node.step, node.wants_json, compiler);
+        let Some((first, rest)) = node.spec.value.split_first() else {
             compiler
-                .error(Code::MissingKey, written.spec.location, "missing program in `exec`")
+                .error(Code::MissingKey, node.spec.location, "missing program in `exec`")
                 .help("write `exec: [program, argument, …]`");
             return None;
         };
@@ -81,13 +81,13 @@ impl ActionKind for ExecAction {
         let elements: Vec<Option<ArgvPart>> = rest.iter().map(|element| compile_part(element, compiler)).collect();
         let elements = elements.into_iter().collect::<Option<Vec<ArgvPart>>>();
         if program.is_some() && elements.is_some() {
-            code_injection::check_argv(&written.spec.value, written.siblings.stdin, compiler);
-            warn_of_dollars(&written.spec.value, compiler);
+            code_injection::check_argv(&node.spec.value, node.step.stdin.as_ref(), compiler);
+            warn_of_dollars(&node.spec.value, compiler);
         }
         Some(ExecAction {
             program: program?,
             parts: elements?,
-            options: setting?,
+            options: options?,
             allow_dash: compiler.allow_dash.clone(),
         })
     }
@@ -96,21 +96,19 @@ impl ActionKind for ExecAction {
         true
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let program = match &self.program {
             ProgramTemplate::Literal(program) => program.clone(),
             ProgramTemplate::Template(template) => {
-                template.render(doing.scope)?.map(TextElement::into_text).unwrap_or_default()
+                template.render(context.scope)?.map(TextElement::into_text).unwrap_or_default()
             }
         };
         let prepare = || {
-            let mut prepared = self.options.prepare(&program, doing)?;
-            self.push_arguments(doing.scope, &mut prepared).map(|()| prepared)
+            let mut prepared = self.options.prepare(&program, context)?;
+            self.push_arguments(context.scope, &mut prepared).map(|()| prepared)
         };
-        let finished = doing.scope.budget().run_repeatable(prepare)??.run(doing).await?;
-        let shown = program.rsplit('/').next().unwrap_or(&program);
-        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        doing.scope.budget().run_sized(size, || self.options.to_outcome(shown, finished, doing.max_output))?
+        let prepared = context.scope.budget().run_repeatable(prepare)??;
+        self.options.run(prepared, program.rsplit('/').next().unwrap_or(&program), context).await
     }
 }
 
@@ -178,10 +176,6 @@ impl ArgvBuilder<'_> {
     }
 }
 
-fn scalar_text(scalar: &Spanned<Scalar>) -> Spanned<String> {
-    Spanned::new(scalar.value.0.clone(), scalar.location)
-}
-
 /// The program: the manifest's own choice, never an argument's.
 fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
     let Element::Template(Scalar(text)) = &element.value else {
@@ -232,7 +226,9 @@ fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
     for element in elements {
         let texts: Vec<Spanned<String>> = match &element.value {
             Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.location)],
-            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(scalar_text).collect(),
+            Element::Choice(choice) => {
+                choice.then.iter().chain(&choice.otherwise).flatten().map(|text| text.to_text()).collect()
+            }
         };
         texts
             .iter()
@@ -286,8 +282,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
 }
 
 fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
-    let compiled: Vec<_> =
-        list.iter().map(|item| compiler.template(&scalar_text(item), Exposure::CommandLine)).collect();
+    let compiled: Vec<_> = list.iter().map(|item| compiler.template(&item.to_text(), Exposure::CommandLine)).collect();
     compiled.into_iter().collect()
 }
 
@@ -298,10 +293,11 @@ fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     };
     let found = arguments.get(&name.value).cloned();
     if found.is_none() {
-        let fault = compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
-        fault.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
-        if fault.help.is_none() {
-            fault.help("write the bare name of an argument, such as `verbose`");
+        let diagnostic =
+            compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
+        diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
+        if diagnostic.help.is_none() {
+            diagnostic.help("write the bare name of an argument, such as `verbose`");
         }
     }
     found

@@ -41,14 +41,15 @@ const INTERNAL_ERROR_CODE: i64 = -32603;
 
 impl ActionKind for FailAction {
     type Spec = FailSpec;
+    const ENDS_RUN: bool = true;
 
-    fn compile(written: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {
-        let (message, code) = match &written.spec.value {
-            FailSpec::Text(text) => (Spanned::new(text.clone(), written.spec.location), None),
+    fn compile(node: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {
+        let (message, code) = match &node.spec.value {
+            FailSpec::Text(text) => (Spanned::new(text.clone(), node.spec.location), None),
             FailSpec::Keys(words) => match &words.message {
                 Some(message) => (message.clone(), words.code.as_ref()),
                 None => {
-                    compiler.error(Code::MissingKey, written.key, "missing key `message` in `fail`");
+                    compiler.error(Code::MissingKey, node.key, "missing key `message` in `fail`");
                     return None;
                 }
             },
@@ -60,8 +61,8 @@ impl ActionKind for FailAction {
         Some(FailAction { message: compiler.template(&message, Exposure::Client)?, code })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        Err(ActionError::Message { message: self.message.render(doing.scope)?.0, code: self.code })
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        Err(ActionError::Message { message: self.message.render(context.scope)?.0, code: self.code })
     }
 }
 

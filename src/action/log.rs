@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, LogNotification};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::notation::{Json, kind_enum};
@@ -68,10 +68,10 @@ enum LogData {
 impl ActionKind for LogAction {
     type Spec = LogSpec;
 
-    fn compile(written: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
-        let message = match &written.spec.value {
+    fn compile(node: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
+        let message = match &node.spec.value {
             LogSpec::Text(text) => {
-                let text = Spanned::new(text.clone(), written.spec.location);
+                let text = Spanned::new(text.clone(), node.spec.location);
                 let data = LogData::Text(compiler.template(&text, Exposure::Client)?);
                 return Some(LogAction { level: LogLevel::default(), logger: None, data });
             }
@@ -79,7 +79,7 @@ impl ActionKind for LogAction {
         };
         let Some(data) = &message.data else {
             compiler
-                .error(Code::MissingKey, written.key, "missing key `data` in `log`")
+                .error(Code::MissingKey, node.key, "missing key `data` in `log`")
                 .help("write the logged value under `data`");
             return None;
         };
@@ -90,13 +90,17 @@ impl ActionKind for LogAction {
         })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Logs
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let data = match &self.data {
-            LogData::Text(text) => text.render(doing.scope)?.0.into(),
-            LogData::Json(data) => data.render(doing.scope)?,
+            LogData::Text(text) => text.render(context.scope)?.0.into(),
+            LogData::Json(data) => data.render(context.scope)?,
         };
-        let logger = self.logger.clone().unwrap_or_else(|| doing.entry_name.to_owned());
-        doing.client.log(LogNotification { level: self.level, logger, data }).await;
+        let logger = self.logger.clone().unwrap_or_else(|| context.run.entry_name.to_owned());
+        context.run.client.log(LogNotification { level: self.level, logger, data }).await;
         Ok(ActionOutcome::empty())
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, truncate};
 use crate::notation::kind_enum;
@@ -51,48 +51,45 @@ pub enum NotifyAction {
 impl ActionKind for NotifyAction {
     type Spec = NotifySpec;
 
-    fn compile(written: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
-        let resource = match &written.spec.value {
+    fn compile(node: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
+        let resource = match &node.spec.value {
             NotifySpec::List(kind) => return Some(NotifyAction::List(*kind)),
             NotifySpec::Resource(resource) => resource,
         };
         let Some(uri) = &resource.updated else {
             compiler
-                .error(Code::MissingKey, written.key, "missing key `updated` in `notify`")
+                .error(Code::MissingKey, node.key, "missing key `updated` in `notify`")
                 .help("write `updated: URI`, or a kind of list: `tools`, `prompts` or `resources`");
             return None;
         };
         compiler.template(uri, Exposure::Client).map(NotifyAction::Resource)
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        doing.client.notify(match self {
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Notifies(match self {
+            NotifyAction::List(kind) => Some(*kind),
+            NotifyAction::Resource(_) => None,
+        })
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        context.run.client.notify(match self {
             NotifyAction::List(kind) => ChangeNotification::ListChanged(*kind),
             NotifyAction::Resource(uri) => {
-                ChangeNotification::ResourceUpdated(updated(uri.render(doing.scope)?.0, doing)?)
+                ChangeNotification::ResourceUpdated(check_notifiable(uri.render(context.scope)?.0, context)?)
             }
         });
         Ok(ActionOutcome::empty())
     }
 }
 
-/// A pack may tell of what is its own: of other resources it knows nothing.
-fn updated(uri: String, doing: &ActionContext<'_>) -> Result<String, ActionError> {
-    if doing.entries.may_tell_of(&uri) {
+/// A pack may only notify of its own resources.
+fn check_notifiable(uri: String, context: &ActionContext<'_>) -> Result<String, ActionError> {
+    if context.run.entries.may_notify_of(&uri) {
         return Ok(uri);
     }
     Err(ActionError::message(format!(
         "invalid `notify`: `{}` is not a resource of this pack",
         truncate(&uri, MAX_SHOWN)
     )))
-}
-
-impl NotifyAction {
-    /// The kind of list that it tells of; `None` where it is a resource.
-    pub(super) fn list_kind(&self) -> Option<ListKind> {
-        match self {
-            NotifyAction::List(kind) => Some(*kind),
-            NotifyAction::Resource(_) => None,
-        }
-    }
 }

@@ -13,34 +13,41 @@ use crate::files::mime_of;
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
 
-/// What an action is done with.
-pub struct ActionContext<'a> {
-    /// The values that its templates see.
-    pub scope: &'a Scope,
-    /// Where it happens.
+/// What all steps of a run share.
+pub struct RunContext<'a> {
+    /// Runs programs and sends requests.
     pub world: &'a Arc<dyn World>,
-    /// Ends it when the caller no longer wants it.
+    /// Cancelled when the caller no longer wants the result.
     pub cancel: CancellationToken,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// How many bytes it may hold.
+    /// How many bytes of output one action may keep.
     pub max_output: u64,
-    /// The folder of its pack.
+    /// The folder of the pack.
     pub pack_folder: &'a Path,
     /// The name of the entry that runs.
     pub entry_name: &'a str,
-    /// Who called.
+    /// The client of the call.
     pub client: &'a dyn McpClient,
-    /// The other entries.
+    /// The other entries of the pack.
     pub entries: &'a dyn PackEntries,
-    /// Where it stood when it waited for the client.
-    pub resume: Option<&'a Checkpoint>,
-    /// How long the client has been waited for.
-    pub waited: &'a ClientWait,
-    /// Whether a step of another entry gave the arguments: then they may hold what a step found.
+    /// Counts the time spent waiting for the client.
+    pub client_wait: &'a ClientWait,
+    /// Whether a step of another entry gave the arguments, which may then contain the outcome of a step.
     pub called_by_step: bool,
-    /// Whether the run stops behind the step that its plan names, to go on apart from the request.
+    /// Whether the run may stop after the step that its plan names, to continue as a task.
     pub may_detach: bool,
+}
+
+/// What one action is run with.
+#[derive(Clone, Copy)]
+pub struct ActionContext<'a> {
+    /// What it shares with the other steps of its run.
+    pub run: &'a RunContext<'a>,
+    /// The values that its templates see.
+    pub scope: &'a Scope,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The state in which it waited for the client, if it did.
+    pub resume: Option<&'a Checkpoint>,
 }
 
 /// What an action gave.

@@ -68,60 +68,57 @@ pub struct OwnShell {
 pub struct ScriptAction {
     program: String,
     /// The elements before the text.
-    options: Vec<OsString>,
+    shell_options: Vec<OsString>,
     text: String,
-    program_options: ProgramOptions,
+    options: ProgramOptions,
 }
 
 impl ActionKind for ScriptAction {
     type Spec = ScriptSpec;
-    const BESIDE: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
+    const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("script");
 
     fn outcome_shape() -> Shape {
         program::program_outcome_shape()
     }
 
-    fn compile(written: ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) -> Option<ScriptAction> {
-        check_argument_names(&written, compiler);
-        let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
-        let spec = &written.spec.value;
+    fn compile(node: ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) -> Option<ScriptAction> {
+        check_argument_names(&node, compiler);
+        let options = ProgramOptions::compile(node.step, node.wants_json, compiler);
+        let spec = &node.spec.value;
         let text = spec.text.as_ref().map(|text| compiler.resolve_text(text));
         if spec.shell.is_none() {
             compiler
-                .error(Code::MissingKey, written.key, "missing key `shell` in `script`")
+                .error(Code::MissingKey, node.key, "missing key `shell` in `script`")
                 .help("use one of `sh bash zsh pwsh python3 node`, or `{ command: [program, argument] }`");
         }
         if text.is_none() {
-            compiler.error(Code::MissingKey, written.key, "missing key `text` in `script`");
+            compiler.error(Code::MissingKey, node.key, "missing key `text` in `script`");
         }
         let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, compiler));
         let text = text.flatten()?;
         check_no_templates(&text, compiler)?;
         check_script_length(&text, compiler)?;
-        let (program, options) = shell?;
-        Some(ScriptAction { program, options, text: text.value, program_options: setting? })
+        let (program, shell_options) = shell?;
+        Some(ScriptAction { program, shell_options, text: text.value, options: options? })
     }
 
     fn has_side_effects(&self) -> bool {
         true
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut prepared = self.program_options.prepare(&self.program, doing)?;
-        for option in &self.options {
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut prepared = self.options.prepare(&self.program, context)?;
+        for option in &self.shell_options {
             prepared.arg(option, None)?;
         }
         prepared.arg(&self.text, None)?;
-        for (name, value) in doing.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
+        for (name, value) in context.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
             if let Some(value) = env_value(name, value)? {
                 prepared.env(name, value, Some(name))?;
             }
         }
-        let finished = prepared.run(doing).await?;
-        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        let outcome = || self.program_options.to_outcome(&self.program, finished, doing.max_output);
-        doing.scope.budget().run_sized(size, outcome)?
+        self.options.run(prepared, &self.program, context).await
     }
 }
 
@@ -140,10 +137,10 @@ fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
 
 /// Values arrive as environment variables, so no argument may have the name of one that the system reads, or that the
 /// manifest itself sets.
-fn check_argument_names(written: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
+fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
     let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else { return };
     for name in arguments.keys() {
-        let at = compiler.argument_locations.get(name).copied().unwrap_or(written.key);
+        let at = compiler.argument_locations.get(name).copied().unwrap_or(node.key);
         let capitals = !name.chars().any(|letter| letter.is_ascii_lowercase())
             && name.chars().any(|letter| letter.is_ascii_uppercase());
         if capitals || name.to_lowercase().ends_with("_proxy") {
@@ -158,7 +155,7 @@ fn check_argument_names(written: &ActionNode<'_, ScriptSpec>, compiler: &mut Com
                     format!("argument `{name}` is not visible to the script: not a valid variable name"),
                 )
                 .help("use letters, digits and `_`");
-        } else if let Some((own, _)) = written.siblings.env.get_key_value(name.as_str()) {
+        } else if let Some((own, _)) = node.step.env.get_key_value(name.as_str()) {
             compiler
                 .error(Code::Conflict, own.location, format!("duplicate variable `{name}`: it is also an argument"))
                 .help("rename one of them");
@@ -171,11 +168,12 @@ fn check_no_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Op
     let end = text.get(at..).and_then(|rest| rest.find("}}")).map_or(at + 2, |length| at + length + 2);
     let name = text.get(at + 2..end.saturating_sub(2)).unwrap_or_default().trim();
     let span = compiler.span_within(text.location, at..end);
-    let fault = compiler.error(Code::Unsafe, span, "templates are not allowed in a script: a value could become code");
+    let diagnostic =
+        compiler.error(Code::Unsafe, span, "templates are not allowed in a script: a value could become code");
     if is_identifier(name) {
-        fault.help(format!("use the environment variable `{name}`: \"${name}\" in a shell"));
+        diagnostic.help(format!("use the environment variable `{name}`: \"${name}\" in a shell"));
     } else {
-        fault.help("use the environment variables named after the arguments");
+        diagnostic.help("use the environment variables named after the arguments");
     }
     None
 }

@@ -91,7 +91,7 @@ fn next_steps(dir: &Path, files: &[&str]) -> String {
 /// A path as a shell takes it.
 fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c) || (cfg!(windows) && c == '\\');
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
@@ -146,7 +146,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn init_does_not_follow_a_dangling_symlink() {
         let dir = tempfile::tempdir().unwrap();

@@ -82,18 +82,10 @@ trait Columns {
     fn columns(&self) -> Option<usize>;
 }
 
-#[cfg(unix)]
 impl<S: std::os::fd::AsFd> Columns for S {
     fn columns(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(self).ok()?;
         Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
-    }
-}
-
-#[cfg(not(unix))]
-impl<S: IsTerminal> Columns for S {
-    fn columns(&self) -> Option<usize> {
-        None
     }
 }
 

@@ -188,7 +188,6 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSet
 }
 
 /// SIGTERM and SIGINT end the server in order; without a watcher SIGHUP, which asks for a reload, does nothing.
-#[cfg(unix)]
 fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
@@ -203,17 +202,6 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
             }
         }
         stop.cancel();
-    });
-    Ok(())
-}
-
-/// Ctrl-C ends the server in order.
-#[cfg(not(unix))]
-fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
     });
     Ok(())
 }

@@ -84,11 +84,7 @@ pub(super) fn render(schema: &Value) -> String {
 fn write_actions(page: &mut String) {
     page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | fields of its outcome |\n|---|---|---|\n");
     for row in ACTIONS {
-        let fields: Vec<String> = row.outcome_fields().iter().map(|field| format!("`{field}`")).collect();
-        let fields = match row.key {
-            "ask" => "the keys of its questions".to_owned(),
-            _ => fields.join(" "),
-        };
+        let fields = (row.outcome_fields)();
         let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, table_cell(row.description));
     }
 }

@@ -119,30 +119,18 @@ fn names_fingerprint(path: &Path) -> io::Result<u64> {
 struct FileIdentity(u64, u64);
 
 impl FileIdentity {
-    #[cfg(unix)]
     fn read(metadata: &Metadata) -> FileIdentity {
         use std::os::unix::fs::MetadataExt;
         FileIdentity(metadata.dev(), metadata.ino())
     }
-
-    #[cfg(not(unix))]
-    fn read(_: &Metadata) -> FileIdentity {
-        FileIdentity(0, 0)
-    }
 }
 
 /// When the file was last changed in any way. Not the time of modification, which anybody may set.
-#[cfg(unix)]
 fn change_time(metadata: &Metadata) -> SystemTime {
     use std::os::unix::fs::MetadataExt;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
     let since = Duration::new(u64::try_from(metadata.ctime()).unwrap_or(0), nanoseconds);
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-#[cfg(not(unix))]
-fn change_time(metadata: &Metadata) -> SystemTime {
-    metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// Whether what bears the name, be it a link or a folder, is older than the load that `began`. A name that is gone has
@@ -291,7 +279,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn swapped_parent_folder_counts_as_changed() {
         use std::os::unix::fs::symlink;

@@ -224,7 +224,6 @@ async fn ancestor_folder_may_be_swapped() {
     played.wait_for_text("still heard", "folio.yaml", "still heard").await;
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapped_ancestor_symlink_is_noticed() {
     let mut scene = WatchTest::new();
@@ -280,7 +279,6 @@ async fn edit_during_start_delay_is_noticed() {
     played.wait_for_text("under the watch", "folio.yaml", "three").await;
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sighup_during_start_delay_is_answered() {
     let mut scene = WatchTest::new();
@@ -435,7 +433,6 @@ async fn requested_reload_is_published_without_change() {
     assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sighup_requests_a_reload() {
     let mut scene = WatchTest::new();

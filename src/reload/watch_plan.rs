@@ -225,7 +225,6 @@ mod tests {
         assert!(!plan.matches_path(&root.join("sub"), false));
     }
 
-    #[cfg(unix)]
     #[test]
     fn every_symlink_is_watched_and_cycles_end() {
         let temporary = tempfile::tempdir().unwrap();

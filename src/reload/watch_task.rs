@@ -149,7 +149,6 @@ impl WatchTask {
 }
 
 /// Asks at every SIGHUP. The handler stands when this returns; the future never ends.
-#[cfg(unix)]
 fn forward_sighup(wanted: bool, asked: Arc<Notify>) -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = wanted
@@ -163,11 +162,6 @@ fn forward_sighup(wanted: bool, asked: Arc<Notify>) -> impl Future<Output = ()> 
         }
         std::future::pending().await
     }
-}
-
-#[cfg(not(unix))]
-fn forward_sighup(_wanted: bool, _asked: Arc<Notify>) -> impl Future<Output = ()> + Send {
-    std::future::pending()
 }
 
 #[cfg(test)]

@@ -146,6 +146,11 @@ pub enum WorldError {
 }
 
 impl WorldError {
+    /// A timeout without output.
+    pub fn timed_out(after: Duration) -> WorldError {
+        WorldError::TimedOut { after, stderr: CapturedBytes::default() }
+    }
+
     /// The host that it names.
     pub(super) fn host_mut(&mut self) -> Option<&mut String> {
         match self {

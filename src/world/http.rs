@@ -115,7 +115,7 @@ pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
-        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, stderr: CapturedBytes::default() }),
+        () = tokio::time::sleep(after) => Err(WorldError::timed_out(after)),
         answer = follow_redirects(clients, request) => answer,
     }
 }

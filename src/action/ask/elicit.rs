@@ -6,6 +6,7 @@ use super::spec::Elicit;
 use super::{AnswerVerdict, page_url};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::keys::check_exactly_one;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
@@ -55,20 +56,17 @@ impl ElicitTemplate {
             return None;
         };
         let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
-        let ways = [elicit.schema.is_some(), elicit.requested_schema.is_some(), elicit.url.is_some()];
-        if ways.into_iter().filter(|way| *way).count() != 1 {
-            compiler.error(
-                Code::Conflict,
-                elicit.location,
-                "expected exactly one of `schema`, `requestedSchema`, `url` in `elicit`",
-            );
-            return None;
-        }
-        let way = match &elicit.url {
+        let modes = [
+            ("schema", elicit.schema.is_some()),
+            ("requestedSchema", elicit.requested_schema.is_some()),
+            ("url", elicit.url.is_some()),
+        ];
+        check_exactly_one("elicit", elicit.location, &modes, compiler)?;
+        let mode = match &elicit.url {
             Some(url) => compile_page(url, compiler).map(ElicitMode::Url),
             None => compile_form(elicit, compiler).map(ElicitMode::Form),
         };
-        Some(ElicitTemplate { message: message?, mode: way? })
+        Some(ElicitTemplate { message: message?, mode: mode? })
     }
 
     pub(super) fn required_capability(&self) -> ClientCapability {
@@ -116,8 +114,8 @@ impl ElicitTemplate {
             let whole = Value::Object(outcome);
             let violations = schema.violations(&whole, budget).map_err(ActionError::Exhausted)?;
             if !violations.is_empty() {
-                let words: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
-                return Ok(AnswerVerdict::Invalid(words.join("; ")));
+                let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+                return Ok(AnswerVerdict::Invalid(messages.join("; ")));
             }
             outcome = match whole {
                 Value::Object(fields) => fields,
@@ -190,20 +188,20 @@ fn sound_schema(
     before: usize,
     compiler: &mut Compiler<'_>,
 ) -> Option<Schema> {
-    let faults = match &compiled {
+    let errors = match &compiled {
         Ok(schema) => {
             let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
             lints.map(|lint| SchemaError { pointer: lint.pointer, message: lint.message, help: lint.help }).collect()
         }
-        Err(faults) if compiler.findings.report.diagnostics().len() == before => faults.clone(),
+        Err(errors) if compiler.findings.report.diagnostics().len() == before => errors.clone(),
         Err(_) => Vec::new(),
     };
-    for fault in faults {
-        let (at, pointer) = place(&fault.pointer);
-        compiler.report_schema_error(&SchemaError { pointer, ..fault }, at, Severity::Error);
+    for error in errors {
+        let (at, pointer) = place(&error.pointer);
+        compiler.report_schema_error(&SchemaError { pointer, ..error }, at, Severity::Error);
     }
-    let fine = compiler.findings.report.diagnostics().len() == before;
-    compiled.ok().filter(|_| fine)
+    let is_valid = compiler.findings.report.diagnostics().len() == before;
+    compiled.ok().filter(|_| is_valid)
 }
 
 /// A pointer into the whole schema, as one into the map of fields.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability,
-    ClientQuestion, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
+    ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
 };
 use crate::budget::ClientWait;
 use crate::compile::Compiler;
@@ -69,47 +69,53 @@ enum AnswerVerdict {
 
 impl ActionKind for AskAction {
     type Spec = AskSpec;
-    const BESIDE: &'static [&'static str] = &["timeout"];
+    const SIBLING_KEYS: &'static [&'static str] = &["timeout"];
     const GRANT: Option<&'static str> = Some("ask");
+
+    fn outcome_fields() -> String {
+        "the keys of its questions".to_owned()
+    }
 
     fn outcome_shape_of(spec: &AskSpec) -> Shape {
         Shape::object(spec.0.iter().map(|(key, question)| (key.value.clone(), answer_shape(question))))
     }
 
-    fn compile(written: ActionNode<'_, AskSpec>, compiler: &mut Compiler<'_>) -> Option<AskAction> {
-        if written.spec.value.0.is_empty() {
+    fn compile(node: ActionNode<'_, AskSpec>, compiler: &mut Compiler<'_>) -> Option<AskAction> {
+        if node.spec.value.0.is_empty() {
             compiler
-                .error(Code::MissingKey, written.key, "missing question in `ask`")
+                .error(Code::MissingKey, node.key, "missing question in `ask`")
                 .help("write `ask: { KEY: { elicit: … } }`");
             return None;
         }
-        let questions = written.spec.value.0.iter();
+        let questions = node.spec.value.0.iter();
         let asked: Vec<Option<CompiledQuestion>> =
             questions.map(|(key, question)| compile_question(key, question, compiler)).collect();
-        let timeout = written.siblings.timeout.map_or(DEFAULT_ASK_TIMEOUT, |timeout| timeout.value.to_std());
+        let timeout = node.step.timeout.as_ref().map_or(DEFAULT_ASK_TIMEOUT, |timeout| timeout.value.to_std());
         Some(AskAction { questions: asked.into_iter().collect::<Option<Vec<_>>>()?, timeout })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut answers = doing.resume.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
-        self.skip_unsupported(doing, &mut answers)?;
-        let mut misfit = None;
-        for round in 0.. {
-            let open = self.open_questions(doing.scope, &answers)?;
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Asks
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut answers = context.resume.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
+        self.skip_unsupported(context, &mut answers)?;
+        let mut invalid = None;
+        for attempt in 0.. {
+            let open = self.open_questions(context.scope, &answers)?;
             if open.is_empty() {
                 break;
             }
-            if round > MAX_ANSWER_RETRIES {
-                return Err(ActionError::message(misfit.unwrap_or_else(|| "no response from the client".to_owned())));
+            if attempt > MAX_ANSWER_RETRIES {
+                return Err(ActionError::message(invalid.unwrap_or_else(|| "no response from the client".to_owned())));
             }
-            let given = match self.ask_client(open, doing).await? {
-                Ok(given) => given,
-                Err(questions) => {
-                    let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
-                    return Err(ActionError::Asks(Box::new(PendingQuestions { questions, checkpoint })));
-                }
+            let round = QuestionRound { questions: open, timeout: self.timeout };
+            let Some(given) = ask_client(context.run.client, context.run.client_wait, &round).await? else {
+                let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
+                return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
             };
-            misfit = self.accept_answers(given, doing.scope, &mut answers)?;
+            invalid = self.accept_answers(given, context.scope, &mut answers)?;
         }
         Ok(self.outcome(answers))
     }
@@ -117,14 +123,18 @@ impl ActionKind for AskAction {
 
 impl AskAction {
     /// Answers with nothing what the client cannot be asked and need not be.
-    fn skip_unsupported(&self, doing: &ActionContext<'_>, answers: &mut Map<String, Value>) -> Result<(), ActionError> {
+    fn skip_unsupported(
+        &self,
+        context: &ActionContext<'_>,
+        answers: &mut Map<String, Value>,
+    ) -> Result<(), ActionError> {
         let mut lacking = Vec::new();
         for asked in &self.questions {
             if answers.contains_key(&asked.key) {
                 continue;
             }
             let need = asked.template.required_capability();
-            match (doing.client.can(need), asked.optional) {
+            match (context.run.client.can(need), asked.optional) {
                 (true, _) => continue,
                 (false, true) => {
                     answers.insert(asked.key.clone(), Value::Null);
@@ -143,29 +153,6 @@ impl AskAction {
         open.map(|asked| Ok(ClientQuestion { key: asked.key.clone(), kind: asked.template.render(scope)? })).collect()
     }
 
-    /// Puts the questions. Gives them back where the answers come with another request.
-    async fn ask_client(
-        &self,
-        questions: Vec<ClientQuestion>,
-        doing: &ActionContext<'_>,
-    ) -> Result<Result<Map<String, Value>, Vec<ClientQuestion>>, ActionError> {
-        let round = QuestionRound { questions, timeout: self.timeout };
-        let began = Instant::now();
-        let answered = doing.client.ask(&round).await;
-        doing.waited.add(began.elapsed());
-        match answered {
-            Ok(given) => Ok(Ok(given)),
-            Err(AskError::Deferred) => Ok(Err(round.questions)),
-            Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-            Err(AskError::TimedOut) => {
-                Err(ActionError::message(format!("the client timed out after {:?}", self.timeout)))
-            }
-            Err(AskError::Refused(words)) => {
-                Err(ActionError::message(format!("the request to the client failed: {words}")))
-            }
-        }
-    }
-
     /// Takes the answers that fit. Says what was wrong with one that does not.
     fn accept_answers(
         &self,
@@ -173,7 +160,7 @@ impl AskAction {
         scope: &Scope,
         answers: &mut Map<String, Value>,
     ) -> Result<Option<String>, ActionError> {
-        let mut misfit = None;
+        let mut invalid = None;
         for asked in &self.questions {
             if answers.contains_key(&asked.key) {
                 continue;
@@ -184,12 +171,12 @@ impl AskAction {
                     answers.insert(asked.key.clone(), outcome);
                 }
                 AnswerVerdict::Invalid(words) => {
-                    misfit = Some(format!("invalid answer to `{}`: {words}", asked.key));
+                    invalid = Some(format!("invalid answer to `{}`: {words}", asked.key));
                 }
                 AnswerVerdict::Declined(words) => return Err(ActionError::message(words)),
             }
         }
-        Ok(misfit)
+        Ok(invalid)
     }
 
     fn outcome(&self, mut answers: Map<String, Value>) -> ActionOutcome {
@@ -236,30 +223,39 @@ impl CompiledQuestion {
 ///
 /// # Errors
 /// It cannot be asked, has yet to answer, or answers something else.
-pub async fn ask_roots(client: &dyn McpClient, waited: &ClientWait) -> Result<Vec<String>, ActionError> {
+pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
     if !client.can(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
     let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };
     let round = QuestionRound { questions: vec![question], timeout: DEFAULT_ASK_TIMEOUT };
-    let began = Instant::now();
-    let answered = client.ask(&round).await;
-    waited.add(began.elapsed());
-    let later = || {
+    let answers = ask_client(client, wait, &round).await?;
+    let Some(answer) = answers.and_then(|mut answers| answers.remove(ROOTS_KEY)) else {
         let checkpoint = Checkpoint { wants_roots: true, ..Checkpoint::default() };
-        ActionError::Asks(Box::new(PendingQuestions { questions: round.questions.clone(), checkpoint }))
+        return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
     };
+    let roots = parse_roots(&answer)
+        .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned()))?;
+    Ok(roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
+}
+
+/// Asks a client, and counts the time that it takes. `None` if the answers come with a later request.
+async fn ask_client(
+    client: &dyn McpClient,
+    wait: &ClientWait,
+    round: &QuestionRound,
+) -> Result<Option<Map<String, Value>>, ActionError> {
+    let began = Instant::now();
+    let answered = client.ask(round).await;
+    wait.add(began.elapsed());
     match answered {
-        Ok(mut answers) => match answers.remove(ROOTS_KEY) {
-            Some(answer) => parse_roots(&answer)
-                .map(|roots| roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
-                .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned())),
-            None => Err(later()),
-        },
-        Err(AskError::Deferred) => Err(later()),
+        Ok(answers) => Ok(Some(answers)),
+        Err(AskError::Deferred) => Ok(None),
         Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-        Err(AskError::TimedOut) => Err(ActionError::message("`roots/list` timed out".to_owned())),
-        Err(AskError::Refused(words)) => Err(ActionError::message(format!("`roots/list` failed: {words}"))),
+        Err(AskError::TimedOut) => Err(ActionError::message(format!("the client timed out after {:?}", round.timeout))),
+        Err(AskError::Refused(words)) => {
+            Err(ActionError::message(format!("the request to the client failed: {words}")))
+        }
     }
 }
 

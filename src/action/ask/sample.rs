@@ -10,6 +10,7 @@ use super::AnswerVerdict;
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
@@ -35,9 +36,8 @@ enum SampleContent {
 impl SampleTemplate {
     pub(super) fn compile(sample: &Spanned<Sample>, compiler: &mut Compiler<'_>) -> Option<SampleTemplate> {
         let system_prompt = compiler.optional_template(sample.system_prompt.as_ref(), Exposure::Client);
-        if sample.prompt.is_some() == sample.messages.is_some() {
-            compiler.error(Code::Conflict, sample.location, "expected exactly one of `prompt`, `messages` in `sample`");
-        }
+        let sources = [("prompt", sample.prompt.is_some()), ("messages", sample.messages.is_some())];
+        check_exactly_one("sample", sample.location, &sources, compiler);
         if sample.max_tokens.is_none() {
             compiler.error(Code::MissingKey, sample.location, "missing key `maxTokens` in `sample`");
         }

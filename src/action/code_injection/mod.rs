@@ -195,10 +195,10 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
         (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_by_language(found.syntax.language, None)),
         (None, None) => return,
     };
-    let fault = match found.syntax.language {
+    let diagnostic = match found.syntax.language {
         // Its code can do nothing but read.
         Language::Jq => compiler.warning(Code::Unsafe, span, words),
         _ => compiler.error(Code::Unsafe, span, words),
     };
-    fault.help(help);
+    diagnostic.help(help);
 }

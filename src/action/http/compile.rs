@@ -1,5 +1,6 @@
 //! A request as it was written, checked and made ready.
 
+use crate::action::keys::check_exactly_one;
 use crate::action::{ActionNode, Selection, unsupported};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
@@ -45,8 +46,7 @@ pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
 pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>) {
     match part {
         Part::Text(text) => {
-            let text = Spanned::new(text.value.0.clone(), text.location);
-            let _: Option<Template<Text>> = compiler.template(&text, Exposure::Private);
+            let _: Option<Template<Text>> = compiler.template(&text.to_text(), Exposure::Private);
         }
         Part::File(part) => match &part.file {
             Some(file) => {
@@ -61,14 +61,8 @@ pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>)
 
 pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     let Some(pages) = &spec.paginate else { return };
-    let ways = [pages.next.is_some(), pages.cursor.is_some(), pages.page.is_some()];
-    if ways.into_iter().filter(|way| *way).count() != 1 {
-        compiler.error(
-            Code::Conflict,
-            pages.location,
-            "expected exactly one of `next`, `cursor`, `page` in `paginate`",
-        );
-    }
+    let keys = [("next", pages.next.is_some()), ("cursor", pages.cursor.is_some()), ("page", pages.page.is_some())];
+    check_exactly_one("paginate", pages.location, &keys, compiler);
     if pages.cursor.is_some() != pages.parameter.is_some() {
         compiler.error(Code::Conflict, pages.location, "`cursor` and `parameter` require each other");
     }
@@ -78,13 +72,13 @@ pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     }
 }
 
-pub(super) fn compile_url(written: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
-    let spec = &written.spec.value;
+pub(super) fn compile_url(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let spec = &node.spec.value;
     if spec.connection.is_some() {
         return None; // a base and its path are checked together, once connections are acted on
     }
     let Some(text) = &spec.url else {
-        compiler.error(Code::MissingKey, written.key, "missing key `url` in `http`");
+        compiler.error(Code::MissingKey, node.key, "missing key `url` in `http`");
         return None;
     };
     let template: Template<Url> = compiler.template(text, Exposure::Private)?;
@@ -112,42 +106,33 @@ pub(super) fn compile_parameters(
     written: &NamedMap<OneOrMany>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Vec<(String, Vec<Template<QueryValue>>)>> {
-    let mut all = Some(Vec::new());
+    let mut all = Vec::with_capacity(written.len());
     for (name, values) in written {
-        let compiled: Vec<_> = values
-            .items()
-            .iter()
-            .map(|value| compiler.template(&Spanned::new(value.value.0.clone(), value.location), Exposure::Private))
-            .collect();
-        let compiled: Option<Vec<_>> = compiled.into_iter().collect();
-        all = all.zip(compiled).map(|(mut all, compiled)| {
-            all.push((name.value.clone(), compiled));
-            all
-        });
+        let templates: Vec<_> =
+            values.items().iter().map(|value| compiler.template(&value.to_text(), Exposure::Private)).collect();
+        let templates: Option<Vec<_>> = templates.into_iter().collect();
+        all.push(templates.map(|templates| (name.value.clone(), templates)));
     }
-    all
+    all.into_iter().collect()
 }
 
 pub(super) fn compile_headers(
     written: &NamedMap<Spanned<Scalar>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Vec<(String, Template<HeaderSlot>)>> {
-    let mut all = Some(Vec::new());
+    let mut all = Vec::with_capacity(written.len());
     for (name, value) in written {
         check_header_name(name, compiler);
-        let text = Spanned::new(value.value.0.clone(), value.location);
+        let text = value.to_text();
         if text.chars().any(|letter| letter.is_control() && letter != '\t') {
             compiler
                 .error(Code::BadValue, text.location, "a header must not contain control characters")
                 .help("write `|-` in place of `|`: a block after `|` ends with a line feed");
         }
         let template = compiler.template(&text, Exposure::Private);
-        all = all.zip(template).map(|(mut all, template)| {
-            all.push((name.value.clone(), template));
-            all
-        });
+        all.push(template.map(|template| (name.value.clone(), template)));
     }
-    all
+    all.into_iter().collect()
 }
 
 pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
@@ -161,21 +146,14 @@ pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<
 }
 
 pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<'_>) -> Option<HttpCredentials> {
-    let ways = [
-        auth.bearer.is_some(),
-        auth.basic.is_some(),
-        auth.header.is_some(),
-        auth.query.is_some(),
-        auth.oauth2.is_some(),
+    let keys = [
+        ("bearer", auth.bearer.is_some()),
+        ("basic", auth.basic.is_some()),
+        ("header", auth.header.is_some()),
+        ("query", auth.query.is_some()),
+        ("oauth2", auth.oauth2.is_some()),
     ];
-    if ways.into_iter().filter(|way| *way).count() != 1 {
-        compiler.error(
-            Code::Conflict,
-            auth.location,
-            "expected exactly one of `bearer`, `basic`, `header`, `query`, `oauth2` in `auth`",
-        );
-        return None;
-    }
+    check_exactly_one("auth", auth.location, &keys, compiler)?;
     if let Some(token) = &auth.bearer {
         return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
     }
@@ -230,8 +208,8 @@ pub(super) fn required_template<S: Slot>(
     compiler.optional_template(text, Exposure::Private)
 }
 
-pub(super) fn compile_body(written: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpBody> {
-    let spec = &written.spec.value;
+pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpBody> {
+    let spec = &node.spec.value;
     let ways = [
         ("json", spec.json.is_some()),
         ("form", spec.form.is_some()),
@@ -239,7 +217,7 @@ pub(super) fn compile_body(written: &ActionNode<'_, HttpSpec>, compiler: &mut Co
         ("body", spec.body.is_some()),
     ];
     if let Some((second, _)) = ways.iter().filter(|(_, there)| *there).nth(1) {
-        let key = compiler.key_location(written.spec.location, second);
+        let key = compiler.key_location(node.spec.location, second);
         compiler.error(Code::Conflict, key, "expected at most one of `json`, `form`, `multipart`, `body`");
         return None;
     }
@@ -272,19 +250,16 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
 }
 
 pub(super) fn compile_on_error(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Vec<(u16, Template<Text>)>> {
-    let mut all = Some(Vec::new());
+    let mut all = Vec::with_capacity(spec.on_error.len());
     for (status, words) in &spec.on_error {
         let number = status.parse::<u16>().ok().filter(|number| (100..600).contains(number));
         if number.is_none() {
             report_status(&status.value, status.location, compiler);
         }
         let template = compiler.template(words, Exposure::Client);
-        all = all.zip(number.zip(template)).map(|(mut all, entry)| {
-            all.push(entry);
-            all
-        });
+        all.push(number.zip(template));
     }
-    all
+    all.into_iter().collect()
 }
 
 /// The hosts that may be private: those that stand literally in the manifest.

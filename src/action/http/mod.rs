@@ -80,15 +80,15 @@ impl ActionKind for HttpAction {
         ])
     }
 
-    fn compile(written: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
-        let spec = &written.spec.value;
+    fn compile(node: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
+        let spec = &node.spec.value;
         compile::check_unsupported(spec, compiler);
-        let url = compile::compile_url(&written, compiler);
+        let url = compile::compile_url(&node, compiler);
         let query = compile::compile_parameters(&spec.query, compiler);
         let headers = compile::compile_headers(&spec.headers, compiler);
         let credentials =
             spec.auth.as_ref().map_or(Some(HttpCredentials::None), |auth| compile::compile_credentials(auth, compiler));
-        let body = compile::compile_body(&written, compiler);
+        let body = compile::compile_body(&node, compiler);
         let on_error = compile::compile_on_error(spec, compiler);
         let allow = compile::compile_host_policy(spec, url.as_ref(), compiler);
         compile::check_expect(spec, compiler);
@@ -109,7 +109,7 @@ impl ActionKind for HttpAction {
             expected_statuses: spec.expect.iter().flatten().map(|status| status.value).collect(),
             on_error: on_error?,
             host_policy: allow?,
-            wants_json: written.wants_json,
+            wants_json: node.wants_json,
         };
         request.check_whole_url(spec, compiler)?;
         Some(request)
@@ -119,13 +119,13 @@ impl ActionKind for HttpAction {
         !matches!(self.method, "GET" | "HEAD" | "OPTIONS")
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let budget = doing.scope.budget();
-        let request = budget.run_repeatable(|| self.build_request(doing))??;
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let budget = context.scope.budget();
+        let request = budget.run_repeatable(|| self.build_request(context))??;
         let host = if self.has_secret_host { SECRET_PLACEHOLDER } else { request.url.host_str().unwrap_or_default() }
             .to_owned();
-        let response = doing.world.send_request(request).await?;
-        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, doing))?
+        let response = context.run.world.send_request(request).await?;
+        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, context))?
     }
 }
 

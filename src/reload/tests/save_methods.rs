@@ -74,7 +74,6 @@ const SAVE_METHODS: &[(&str, &str, Save)] = &[
         fs::create_dir(root).unwrap();
         fs::write(root.join("folio.yaml"), text).unwrap();
     }),
-    #[cfg(unix)]
     ("the link of a ConfigMap swapped", "mapped.yaml", |root, text| {
         fs::create_dir(root.join(format!("..{text}"))).unwrap();
         fs::write(root.join(format!("..{text}/mapped.yaml")), text).unwrap();
