@@ -249,6 +249,17 @@ pub struct ListArgs {
     pub json: bool,
 }
 
+/// What `folio get`, `folio call` and `folio read` share.
+#[derive(Debug, Args)]
+pub struct RequestArgs {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `folio get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
@@ -257,12 +268,9 @@ pub struct GetArgs {
     /// Its arguments
     #[arg(value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio call`.
@@ -273,12 +281,9 @@ pub struct CallArgs {
     /// Its arguments
     #[arg(value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio read`.
@@ -286,12 +291,9 @@ pub struct CallArgs {
 pub struct ReadArgs {
     /// The URI of the resource
     pub uri: String,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio init`.

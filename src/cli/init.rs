@@ -7,15 +7,13 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{Exit, InitArgs, Output};
+use crate::load::MANIFEST_NAMES;
 
 /// The manifest that is written; `my-server` in it becomes the name of the folder.
 const MANIFEST_TEMPLATE: &str = include_str!("init/folio.yaml");
 
 /// What is written about it.
 const README_TEMPLATE: &str = include_str!("init/README.md");
-
-/// Names that a manifest may have in a folder: where one is there, another would be ambiguous.
-const MANIFEST_NAMES: [&str; 2] = ["folio.yaml", "folio.yml"];
 
 /// The longest name of a server.
 const MAX_SERVER_NAME_CHARS: usize = 64;

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::yaml::parse_milliseconds;
+
 /// A length of time such as `500ms` or `2s`; never none at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval(Duration);
@@ -35,21 +37,10 @@ impl FromStr for Interval {
     type Err = IntervalError;
 
     fn from_str(text: &str) -> Result<Interval, IntervalError> {
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-        let milliseconds = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => 0,
-        };
-        if number.is_empty() || milliseconds == 0 {
-            return Err(IntervalError::Invalid { text: text.to_owned() });
-        }
-        let total = number.parse::<u64>().ok().and_then(|number| number.checked_mul(milliseconds));
-        match total {
-            Some(total @ 1..=86_400_000) => Ok(Interval(Duration::from_millis(total))),
-            _ => Err(IntervalError::OutOfRange { text: text.to_owned() }),
+        match parse_milliseconds(text) {
+            Some(milliseconds @ 1..=86_400_000) => Ok(Interval(Duration::from_millis(milliseconds))),
+            Some(_) => Err(IntervalError::OutOfRange { text: text.to_owned() }),
+            None => Err(IntervalError::Invalid { text: text.to_owned() }),
         }
     }
 }

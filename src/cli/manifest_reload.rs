@@ -3,15 +3,14 @@
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use super::Output;
 use super::request::load_and_build;
-use super::serve::watch_set;
 use crate::catalog::{BuildOutcome, Catalog, Usage};
-use crate::diagnostic::{self, Diagnostic, Format, Report};
+use crate::compile::LoadDependencies;
+use crate::diagnostic::{self, Diagnostic, Report};
 use crate::load::ManifestLocation;
-use crate::reload::{LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
 /// Keeps what is served current.
@@ -20,7 +19,7 @@ pub(super) struct ManifestReload {
     usage: Usage,
     live: LiveCatalog,
     output: Output,
-    last_watch_set: WatchSet,
+    last_dependencies: LoadDependencies,
     reported: ReportedWarnings,
     /// What was read the last time, to tell an edit from a touch.
     last_fingerprint: Option<u64>,
@@ -34,37 +33,26 @@ impl ManifestReload {
             usage,
             live,
             output,
-            last_watch_set: WatchSet::default(),
+            last_dependencies: LoadDependencies::default(),
             reported: ReportedWarnings::default(),
             last_fingerprint: None,
         }
     }
 
     /// Goes on from the load that is served already.
-    pub(super) fn continue_from(self, report: &Report, said: ReportedWarnings, watched: &WatchSet) -> ManifestReload {
-        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
-        ManifestReload { last_fingerprint: last, reported: said, last_watch_set: watched.clone(), ..self }
-    }
-
-    /// Serves a catalog from now on, and says what is other than it was.
-    fn publish_catalog(
-        &mut self,
-        catalog: Arc<Catalog>,
+    pub(super) fn continue_from(
+        self,
         report: &Report,
-        (round, content_changed): (ReloadInfo, bool),
-    ) {
-        let (changes, took) = (self.live.replace(catalog), round.elapsed.as_millis());
-        self.reported.log_new(report);
-        if changes.has_changes() {
-            tracing::info!(target: "folio::reload", "reloaded in {took} ms: {changes}");
-        } else if content_changed || round.requested {
-            tracing::info!(target: "folio::reload", "reloaded in {took} ms: no list changed");
-        }
+        said: ReportedWarnings,
+        watched: &LoadDependencies,
+    ) -> ManifestReload {
+        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
+        ManifestReload { last_fingerprint: last, reported: said, last_dependencies: watched.clone(), ..self }
     }
 
     /// Says why the catalog that is served stays.
     fn report_rejection(&mut self, report: &Report) {
-        self.output.eprint(&diagnostic::render(report, Format::Text, self.output.error_style()));
+        self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
         self.reported = ReportedWarnings::from_report(report);
     }
@@ -103,22 +91,31 @@ impl ReloadSource for ManifestReload {
 
     fn load(&mut self) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.place, &self.output);
-        let mut watch = watch_set(built.reads.clone());
+        let mut watch = built.reads.clone();
         if built.catalog.is_none() {
             // What a broken manifest does not reach is watched on, for the mend may be there.
-            watch.files.extend(self.last_watch_set.files.iter().cloned());
-            watch.folders.extend(self.last_watch_set.folders.iter().cloned());
+            watch.files.extend(self.last_dependencies.files.iter().cloned());
+            watch.folders.extend(self.last_dependencies.folders.iter().cloned());
         }
-        self.last_watch_set = watch.clone();
+        self.last_dependencies = watch.clone();
         LoadOutput { outcome: built, watch }
     }
 
-    fn publish(&mut self, mut built: BuildOutcome, round: ReloadInfo) {
-        let digest = load_fingerprint(&built.report, built.catalog.as_deref());
-        let content_changed = self.last_fingerprint.replace(digest) != Some(digest);
+    fn publish(&mut self, mut built: BuildOutcome, info: ReloadInfo) {
+        let fingerprint = load_fingerprint(&built.report, built.catalog.as_deref());
+        let content_changed = self.last_fingerprint.replace(fingerprint) != Some(fingerprint);
+        let should_log = content_changed || info.requested;
         match built.accept(&self.usage) {
-            Ok(catalog) => self.publish_catalog(catalog, &built.report, (round, content_changed)),
-            Err(_) if content_changed || round.requested => self.report_rejection(&built.report),
+            Ok(catalog) => {
+                let (changes, elapsed) = (self.live.replace(catalog), info.elapsed.as_millis());
+                self.reported.log_new(&built.report);
+                if changes.has_changes() {
+                    tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: {changes}");
+                } else if should_log {
+                    tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: no list changed");
+                }
+            }
+            Err(_) if should_log => self.report_rejection(&built.report),
             Err(_) => {}
         }
     }

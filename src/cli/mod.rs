@@ -28,7 +28,7 @@ mod tests;
 
 pub use args::{
     CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, ReadArgs,
-    ServeArgs,
+    RequestArgs, ServeArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use exit::Exit;

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::Color;
 use crate::catalog::BuildOutcome;
-use crate::diagnostic::{TerminalStyle, sanitize};
+use crate::diagnostic::{Format, Report, TerminalStyle, render, sanitize};
 use crate::redact::Redactors;
 
 /// Where a command writes its answer.
@@ -48,6 +48,11 @@ impl Output {
     pub fn print_bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
         write_to(&mut io::stdout().lock(), &self.redactors.redact_bytes(bytes.to_vec()))
             .context("could not write to stdout")
+    }
+
+    /// Writes the diagnostics of a load to stderr.
+    pub(super) fn eprint_report(&self, report: &Report) {
+        self.eprint(&render(report, Format::Text, self.error_style()));
     }
 
     /// Writes to stderr; where that fails there is nobody left to tell.

@@ -1,23 +1,18 @@
 //! From a path on the command line to a catalog, or to a report for the person who gave it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Exit, Output};
+use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, Usage, build};
-use crate::diagnostic::{self, Format};
+use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, RequestError};
 use crate::world::RealWorld;
-
-/// Finds what a path means.
-pub(super) fn resolve_location(path: &Path) -> anyhow::Result<ManifestLocation> {
-    Ok(ManifestLocation::resolve(path)?)
-}
 
 /// Loads and builds what stands at a place, and has `output` keep its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
@@ -36,24 +31,42 @@ pub(super) fn new_world() -> RealWorld {
     }
 }
 
-/// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
-pub(super) fn load_catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
-    let mut built = load_and_build(&resolve_location(path)?, output);
-    match built.accept(&Usage::Local) {
-        Ok(catalog) => Ok(Ok(catalog)),
-        Err(_) => {
-            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
-            Ok(Err(Exit::Failure))
+/// One request to the catalog at a path, sent as a client would.
+pub(super) struct Request<'a> {
+    pub(super) method: &'static str,
+    pub(super) options: &'a RequestArgs,
+    pub(super) output: &'a Output,
+}
+
+impl Request<'_> {
+    /// Sends it with the parameters that `params` makes, and prints the result, with `print` unless as JSON.
+    pub(super) fn run(
+        self,
+        params: impl FnOnce(&Catalog) -> Value,
+        print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        let Request { method, options, output } = self;
+        let mut built = load_and_build(&ManifestLocation::resolve(&options.file)?, output);
+        let Ok(catalog) = built.accept(&Usage::Local) else {
+            output.eprint_report(&built.report);
+            return Ok(Exit::Failure);
+        };
+        let params = params(&catalog);
+        match send_request(catalog, method, params)? {
+            Ok(result) if options.json => {
+                output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
+                Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+            }
+            Ok(result) => print(&result, output),
+            Err(error) => {
+                output.eprint(&format!("error: {}\n", sanitize(&error.to_string())));
+                Ok(Exit::Failure)
+            }
         }
     }
 }
 
-/// Asks a catalog one request, by the very path that a client's request takes.
-pub(super) fn send_request(
-    catalog: Arc<Catalog>,
-    method: &str,
-    params: Value,
-) -> anyhow::Result<Result<Value, RequestError>> {
+fn send_request(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow::Result<Result<Value, RequestError>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = ServeOptions { watching: false, declare_all: true };
@@ -63,26 +76,6 @@ pub(super) fn send_request(
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     Ok(answer)
-}
-
-/// Asks, and prints the answer: as JSON where that is wished for, else as `show` does.
-pub(super) fn request_and_print(
-    catalog: Arc<Catalog>,
-    (method, params): (&str, Value),
-    (json, output): (bool, &Output),
-    show: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
-    match send_request(catalog, method, params)? {
-        Ok(result) if json => {
-            output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
-            Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
-        }
-        Ok(result) => show(&result, output),
-        Err(failure) => {
-            output.eprint(&format!("error: {}\n", diagnostic::sanitize(&failure.to_string())));
-            Ok(Exit::Failure)
-        }
-    }
 }
 
 /// A block of content as a person reads it.

@@ -8,13 +8,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
-use super::request::{load_and_build, new_world, resolve_location};
+use super::request::{load_and_build, new_world};
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
-use crate::compile::LoadDependencies;
-use crate::diagnostic::{self, Format};
 use crate::load::ManifestLocation;
-use crate::reload::{self, InitialLoad, WatchHandle, WatchSet};
+use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
@@ -30,7 +28,7 @@ const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
     super::allocator::set_mmap_threshold();
-    let place = resolve_location(&arguments.path)?;
+    let place = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
     let served = runtime.block_on(load_and_serve(arguments, (place, world.clone()), output.clone()));
@@ -51,7 +49,7 @@ async fn load_and_serve(
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
         Err(refused) => {
-            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            output.eprint_report(&built.report);
             return Ok(if refused == AcceptError::Unprotected { Exit::CannotRun } else { Exit::Failure });
         }
     };
@@ -144,7 +142,7 @@ fn start_watch(
     stop: CancellationToken,
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
-    let watch = watch_set(start.built.reads.clone());
+    let watch = start.built.reads.clone();
     let load = ManifestReload::new(start.place, usage, live.clone(), output).continue_from(
         &start.built.report,
         start.reported,
@@ -204,9 +202,4 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
         stop.cancel();
     });
     Ok(())
-}
-
-/// The files and folders on which a catalog depends.
-pub(super) fn watch_set(reads: LoadDependencies) -> WatchSet {
-    WatchSet { files: reads.files, folders: reads.folders }
 }

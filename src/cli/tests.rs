@@ -74,12 +74,15 @@ fn check_takes_format_and_strict() {
 #[test]
 fn get_call_and_read_take_a_file_option() {
     let CliCommand::Get(get) = parse("get greet who=Ada n=-1 -f desk").unwrap() else { panic!() };
-    assert_eq!((get.name.as_str(), get.file.as_path()), ("greet", Path::new("desk")));
+    assert_eq!((get.name.as_str(), get.request.file.as_path()), ("greet", Path::new("desk")));
     assert_eq!(get.arguments, ["who=Ada", "n=-1"]);
     let CliCommand::Call(call) = parse("call --file desk search").unwrap() else { panic!() };
-    assert_eq!((call.name.as_str(), call.file.as_path(), call.arguments.len()), ("search", Path::new("desk"), 0));
+    assert_eq!(
+        (call.name.as_str(), call.request.file.as_path(), call.arguments.len()),
+        ("search", Path::new("desk"), 0)
+    );
     let CliCommand::Read(read) = parse("read docs://policy").unwrap() else { panic!() };
-    assert_eq!((read.uri.as_str(), read.file.as_path()), ("docs://policy", Path::new(".")));
+    assert_eq!((read.uri.as_str(), read.request.file.as_path()), ("docs://policy", Path::new(".")));
 }
 
 #[test]

@@ -133,8 +133,7 @@ pub(super) fn pack_env(
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
     for (name, value) in written {
-        let text = Spanned::new(value.value.0.clone(), value.location);
-        let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Variable) else { continue };
+        let Some(template) = compiler.template::<EnvValue>(&value.to_text(), Exposure::Variable) else { continue };
         let secret =
             template.read_paths().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&scope) {
@@ -168,8 +167,8 @@ pub(super) fn warn_undeclared(
 
 /// Says which variables a pack asks for that are set where the server is started, and that its importer does not hand it.
 pub(super) fn note_not_passed(
-    reference: &Spanned<PackRef>,
-    (key, pack): (&Spanned<String>, &Environment),
+    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
+    pack: &Environment,
     process_env: &EnvSource,
     findings: &mut Findings,
 ) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::EntryFile;
 use super::paths::file_stem;
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Findings};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt};
@@ -25,15 +25,14 @@ pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) ->
         return None;
     }
     let text = compiler.read_text_file(&Spanned::new(path.to_string_lossy().into_owned(), file.location))?;
-    let base = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut written = EntryFile { base, ..EntryFile::default() };
-    if extension == "md" {
-        let (name, prompt) = read_prompt_file(text.location.file(), path, compiler)?;
-        written.prompts.insert(name, prompt);
+    let file = text.location.file();
+    let entries = if extension == "md" {
+        let (name, prompt) = read_prompt_file(file, path, compiler)?;
+        Fragment { prompts: [(name, prompt)].into_iter().collect(), ..Fragment::default() }
     } else {
-        read_fragment(text.location.file(), &mut written, compiler);
-    }
-    Some(written)
+        read_fragment(file, compiler).unwrap_or_default()
+    };
+    Some(EntryFile { base: path.parent().unwrap_or(Path::new("")).to_owned(), entries })
 }
 
 /// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
@@ -49,21 +48,23 @@ fn is_readme(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
 }
 
-fn read_fragment(file: FileId, written: &mut EntryFile, compiler: &mut Compiler<'_>) -> Option<()> {
+fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> {
     let document = parse(file, &mut compiler.findings.report)?;
     if document.is_empty() {
         return None;
     }
     let fragment: Fragment = from_document(&document, &mut compiler.findings.report)?;
     compiler.findings.documents.add(document);
-    if let Some(version) = fragment.folio.filter(|version| version.value != 1) {
-        compiler.error(Code::Version, version.location, format!("this folio reads version 1, not {}", version.value));
+    fragment.folio.iter().for_each(|version| check_version(version, compiler.findings));
+    Some(fragment)
+}
+
+/// Reports a version of the manifest language that is not supported.
+pub(super) fn check_version(version: &Spanned<i64>, findings: &mut Findings) {
+    if version.value != 1 {
+        let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
+        findings.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");
     }
-    written.prompts = fragment.prompts;
-    written.resources = fragment.resources;
-    written.tools = fragment.tools;
-    written.tests = fragment.tests;
-    Some(())
 }
 
 /// A prompt whose text is the body of a file, and whose other keys are its front matter.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::files::{FileError, Folder};
 
 /// The names that a manifest may have, the usual one first.
-pub(super) const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
+pub const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
 
 /// A folder with a manifest.
 #[derive(Debug, Clone)]

@@ -15,12 +15,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::compile::{Findings, Pack};
-use crate::manifest::{Http, Prompt, Resource, Server, Skills, Test, Tool};
-use crate::notation::NamedMap;
-use crate::yaml::{Location, Spanned};
+use crate::manifest::{Fragment, Manifest};
+use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use location::{LocationError, ManifestLocation};
+pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
 
 /// Everything that one load has found.
 pub struct LoadedPacks {
@@ -38,12 +37,8 @@ pub struct LoadedPack {
     pub prefix: String,
     /// The root of its manifest.
     pub at: Location,
-    /// What the server is called and says of itself.
-    pub server: Option<Spanned<Server>>,
-    /// How it listens.
-    pub http: Option<Spanned<Http>>,
-    /// Its skills.
-    pub skills: Option<Spanned<Skills>>,
+    /// Its manifest, apart from its entries.
+    pub manifest: Manifest,
     /// Its entries, file by file: the manifest's own, then what it includes, in the order written.
     pub entry_files: Vec<EntryFile>,
     /// The number of the pack that takes it in, where one does.
@@ -53,18 +48,11 @@ pub struct LoadedPack {
 }
 
 /// The entries of one file.
-#[derive(Default)]
 pub struct EntryFile {
     /// The folder of the file, relative to the pack's.
     pub base: std::path::PathBuf,
-    /// Its prompts.
-    pub prompts: NamedMap<Spanned<Prompt>>,
-    /// Its resources.
-    pub resources: NamedMap<Spanned<Resource>>,
-    /// Its tools.
-    pub tools: NamedMap<Spanned<Tool>>,
-    /// Its tests.
-    pub tests: NamedMap<Spanned<Test>>,
+    /// Its prompts, resources, tools and tests.
+    pub entries: Fragment,
 }
 
 /// Where the variables that a manifest may ask for come from.

@@ -10,7 +10,7 @@ use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
-use crate::manifest::{Manifest, PackRef};
+use crate::manifest::{Fragment, Manifest, PackRef};
 use crate::notation::NamedMap;
 use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document, parse};
@@ -91,9 +91,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
         pack,
         prefix: request.prefix.clone(),
         at,
-        server: manifest.server,
-        http: manifest.http,
-        skills: manifest.skills,
+        manifest,
         entry_files: files,
         importer: request.importer,
         unset_variables: unset,
@@ -131,17 +129,7 @@ fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
                 .error(Code::MissingKey, Span::start_of(file), "missing key `folio`")
                 .help("add `folio: 1`, the version of this language");
         }
-        Some(version) if version.value != 1 => {
-            findings
-                .report
-                .error(
-                    Code::Version,
-                    version.location.span(),
-                    format!("this folio reads version 1, not {}", version.value),
-                )
-                .help("a newer folio may read it");
-        }
-        Some(_) => {}
+        Some(version) => include::check_version(version, findings),
     }
 }
 
@@ -166,13 +154,14 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
 }
 
 fn take_entries(manifest: &mut Manifest) -> EntryFile {
-    EntryFile {
-        base: PathBuf::new(),
+    let entries = Fragment {
+        folio: None,
         prompts: std::mem::take(&mut manifest.prompts),
         resources: std::mem::take(&mut manifest.resources),
         tools: std::mem::take(&mut manifest.tools),
         tests: std::mem::take(&mut manifest.tests),
-    }
+    };
+    EntryFile { base: PathBuf::new(), entries }
 }
 
 fn load_includes(
@@ -211,16 +200,16 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
         partials.insert(name.clone(), text.location.file());
         texts.push((name, text.value));
     }
-    let (engine, faults) = Engine::new(texts);
-    for fault in dedup_cycles(faults) {
-        let span = match &fault.span {
+    let (engine, errors) = Engine::new(texts);
+    for error in dedup_cycles(errors) {
+        let span = match &error.span {
             TemplatePlace::Partial { name, range, .. } => {
                 partials.get(name).map(|file| Span::new(*file, range.start, range.end))
             }
             TemplatePlace::Template(_) => None,
         };
-        let diagnostic = findings.report.error(fault.code, span, fault.message);
-        if let Some(help) = fault.help {
+        let diagnostic = findings.report.error(error.code, span, error.message);
+        if let Some(help) = error.help {
             diagnostic.help(help);
         }
     }
@@ -229,17 +218,17 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
 }
 
 /// A circle is found from each of its partials, and is one mistake.
-fn dedup_cycles(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
+fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
     let mut circles: Vec<String> = Vec::new();
-    faults.retain(|fault| {
-        let TemplatePlace::Partial { name, .. } = &fault.span else { return true };
-        let known = fault.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
-        if fault.code == Code::Cycle && !known {
-            circles.push(fault.message.clone());
+    errors.retain(|error| {
+        let TemplatePlace::Partial { name, .. } = &error.span else { return true };
+        let known = error.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
+        if error.code == Code::Cycle && !known {
+            circles.push(error.message.clone());
         }
         !known
     });
-    faults
+    errors
 }
 
 fn load_nested(
@@ -251,7 +240,7 @@ fn load_nested(
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
-        let Some((path, folder)) = open_nested(reference, &importer.pack, findings) else { continue };
+        let Some((path, folder)) = open_nested((key, reference), &importer.pack, findings) else { continue };
         let mut around = request.outer_folders.clone();
         around.push(request.folder.path().to_owned());
         if around.iter().any(|outer| outer == folder.path()) {
@@ -263,11 +252,10 @@ fn load_nested(
             findings.report.error(Code::Cycle, path.location.span(), words);
             continue;
         }
-        let exported = request.process_env;
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let wanted: BTreeSet<String> =
             reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
-        let request = PackRequest {
+        let nested = PackRequest {
             shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix: join_prefixes(
@@ -285,23 +273,23 @@ fn load_nested(
             folder,
         };
         let at = packs.len();
-        let manifest = load_pack(request, findings, packs);
+        let manifest = load_pack(nested, findings, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
             environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, findings);
-            environment::note_not_passed(reference, (key, &pack.pack.env), exported, findings);
+            environment::note_not_passed((key, reference), &pack.pack.env, request.process_env, findings);
         }
     }
 }
 
 fn open_nested(
-    reference: &Spanned<PackRef>,
+    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
     importer: &Pack,
     findings: &mut Findings,
 ) -> Option<(Spanned<String>, Folder)> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
-            .error(Code::MissingKey, reference.location, "missing key `path` in a pack")
+            .error(Code::MissingKey, reference.location, format!("missing key `path` in the pack `{}`", key.value))
             .help("write the folder that contains its folio.yaml");
         return None;
     };

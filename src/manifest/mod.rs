@@ -24,10 +24,12 @@ use crate::yaml::Spanned;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
 pub use http::Http;
 pub use prompt::{Message, Prompt};
+pub use reference::reference;
 pub use resource::Resource;
+pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
-pub use tool::{RateLimit, ResultBlock, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
+pub use tool::{RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -70,16 +72,6 @@ pub struct Manifest {
     /// Tests of the entries, by name.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,
-}
-
-/// The JSON Schema of the manifest, as editors take it: draft 2020-12, pretty, with a final newline.
-pub fn schema() -> String {
-    schema::manifest_schema()
-}
-
-/// The reference of the language, as Markdown with a final newline.
-pub fn reference() -> String {
-    reference::render(&serde_json::from_str(&schema()).unwrap_or_default())
 }
 
 /// A fragment: more entries of the manifest that includes it.

@@ -65,8 +65,9 @@ is called a template; a **scalar** is a text, a number, `true` or `false`, taken
 /// What these are called, by how their patterns end.
 const QUANTITY_PATTERNS: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB)$", "size")];
 
-/// The whole page.
-pub(super) fn render(schema: &Value) -> String {
+/// The reference of the manifest language, as Markdown with a final newline.
+pub fn reference() -> String {
+    let schema: Value = serde_json::from_str(&super::schema()).unwrap_or_default();
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
     let mut page = [MAX_INITIALIZE_BYTES, SCOPE_SECTION].concat();
     write_actions(&mut page);

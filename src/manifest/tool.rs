@@ -120,10 +120,7 @@ pub struct ResultSpec {
     /// A text, a template, or `{ file: … }` for the file that holds one.
     pub text: Option<Spanned<TextOrFile>>,
     /// Blocks of content.
-    pub content: Option<Spanned<Vec<Spanned<ResultBlock>>>>,
+    pub content: Option<Spanned<Vec<Spanned<Block>>>>,
     /// A JSON value whose strings are templates; one that is exactly one `{{…}}` keeps the value's type.
     pub structured_content: Option<Spanned<Json>>,
 }
-
-/// A block of content of a result.
-pub type ResultBlock = Block;

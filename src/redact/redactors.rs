@@ -56,27 +56,26 @@ impl Redactors {
     }
 
     /// Hides the secrets in a text for people.
-    pub fn redact_text(&self, mut text: String) -> String {
-        for redactor in self.active() {
-            redactor.redact_in_place(&mut text);
-        }
-        text
+    pub fn redact_text(&self, text: String) -> String {
+        self.fold(text, |redactor, text| redactor.redact_in_place(text))
     }
 
     /// Hides the secrets in bytes that are written as they are.
-    pub fn redact_bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for redactor in self.active() {
-            redactor.redact_bytes(&mut bytes, super::InputEnd::Complete);
-        }
-        bytes
+    pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.fold(bytes, |redactor, bytes| {
+            redactor.redact_bytes(bytes, super::InputEnd::Complete);
+        })
     }
 
     /// Hides the secrets in a message, or a list of messages, in JSON.
-    pub fn redact_message(&self, mut message: Vec<u8>) -> Vec<u8> {
-        for redactor in self.active() {
-            message = redactor.redact_message(message);
-        }
-        message
+    pub fn redact_message(&self, message: Vec<u8>) -> Vec<u8> {
+        self.fold(message, |redactor, message| *message = redactor.redact_message(std::mem::take(message)))
+    }
+
+    /// Passes a value through all redactors in use.
+    fn fold<T>(&self, mut value: T, redact: impl Fn(&Redactor, &mut T)) -> T {
+        self.active().iter().for_each(|redactor| redact(redactor, &mut value));
+        value
     }
 
     fn active(&self) -> Vec<Arc<Redactor>> {

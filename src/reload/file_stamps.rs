@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::WatchSet;
 use super::watch_plan::{WatchPlan, is_hidden};
+use crate::compile::LoadDependencies;
 
-/// The stamps of a whole [`WatchSet`] at one moment.
+/// The stamps of a whole [`LoadDependencies`] at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct FileStamps {
     taken_at: SystemTime,
@@ -31,13 +31,23 @@ impl FileStamps {
         FileStamps { taken_at: SystemTime::UNIX_EPOCH, files: BTreeMap::new(), folders: BTreeMap::new() }
     }
 
-    /// Looks at every path of `set`.
-    pub(super) fn read(set: &WatchSet) -> FileStamps {
+    /// Reads the stamps of these paths.
+    pub(super) fn read(dependencies: &LoadDependencies) -> FileStamps {
+        FileStamps::read_paths(dependencies.files.iter(), dependencies.folders.iter())
+    }
+
+    /// Reads the stamps of the same paths again.
+    pub(super) fn reread(&self) -> FileStamps {
+        FileStamps::read_paths(self.files.keys(), self.folders.keys())
+    }
+
+    fn read_paths<'p>(
+        files: impl Iterator<Item = &'p PathBuf>,
+        folders: impl Iterator<Item = &'p PathBuf>,
+    ) -> FileStamps {
         FileStamps {
-            files: set.files.iter().map(|path| (path.clone(), FileStamp::read(path))).collect(),
-            folders: set
-                .folders
-                .iter()
+            files: files.map(|path| (path.clone(), FileStamp::read(path))).collect(),
+            folders: folders
                 .map(|path| (path.clone(), names_fingerprint(path).map_err(|error| error.kind())))
                 .collect(),
             taken_at: SystemTime::now(),
@@ -56,7 +66,7 @@ impl FileStamps {
     /// Whether nothing moved between a load's beginning and now. What it was known before (`earlier`) to look at is
     /// compared; on the way to what it only came upon nothing may have been changed since it `began`.
     pub(super) fn unchanged_since(&self, earlier: &FileStamps, began: SystemTime) -> bool {
-        let mut unknown = WatchSet::default();
+        let mut unknown = LoadDependencies::default();
         for (path, stamp) in &self.files {
             match earlier.files.get(path) {
                 Some(before) if before == stamp => {}
@@ -198,8 +208,8 @@ mod tests {
         NAMES.iter().map(|name| fs::read(root.join(name)).ok()).collect()
     }
 
-    fn watch_set(root: &Path) -> WatchSet {
-        WatchSet {
+    fn watch_set(root: &Path) -> LoadDependencies {
+        LoadDependencies {
             files: NAMES.iter().map(|name| root.join(name)).collect(),
             folders: [root.to_path_buf(), root.join("sub")].into(),
         }
@@ -226,7 +236,7 @@ mod tests {
     #[test]
     fn transient_file_leaves_names_unchanged() {
         let temporary = tempfile::tempdir().unwrap();
-        let set = WatchSet { folders: [temporary.path().to_path_buf()].into(), ..WatchSet::default() };
+        let set = LoadDependencies { folders: [temporary.path().to_path_buf()].into(), ..LoadDependencies::default() };
         let stamps = FileStamps::read(&set);
         fs::write(temporary.path().join("4913"), "").unwrap();
         assert_ne!(stamps, FileStamps::read(&set));
@@ -267,8 +277,8 @@ mod tests {
     fn removed_path_counts_as_changed() {
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("gone/a");
-        let folder = WatchSet { folders: [path.clone()].into(), ..WatchSet::default() };
-        let file = WatchSet { files: [path.clone()].into(), ..WatchSet::default() };
+        let folder = LoadDependencies { folders: [path.clone()].into(), ..LoadDependencies::default() };
+        let file = LoadDependencies { files: [path.clone()].into(), ..LoadDependencies::default() };
         let later = SystemTime::now() + Duration::from_secs(5);
         for set in [&folder, &file] {
             assert!(FileStamps::read(set).unchanged_since(&FileStamps::empty(), later));
@@ -298,7 +308,7 @@ mod tests {
                 fs::write(root.join(name).join("file"), "").unwrap();
             }
             symlink("a", root.join("link")).unwrap();
-            let set = WatchSet { files: [root.join("link/sub/file")].into(), ..WatchSet::default() };
+            let set = LoadDependencies { files: [root.join("link/sub/file")].into(), ..LoadDependencies::default() };
             let mut began = SystemTime::now();
             while !FileStamps::read(&set).unchanged_since(&FileStamps::empty(), began) {
                 began = SystemTime::now();

@@ -15,8 +15,6 @@ mod file_stamps;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -24,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::compile::LoadDependencies;
 use watcher::OpenBackend;
 
 /// What is loaded anew after each change. Both functions run on a blocking thread, never two at once; one that
@@ -48,7 +47,7 @@ pub struct LoadOutput<T> {
     /// What will be published.
     pub outcome: T,
     /// Everything that it was made of.
-    pub watch: WatchSet,
+    pub watch: LoadDependencies,
 }
 
 /// How a load came about.
@@ -60,23 +59,13 @@ pub struct ReloadInfo {
     pub elapsed: Duration,
 }
 
-/// Everything that was looked at: absolute paths, written as they were opened, through whatever links. Paths that
-/// do not exist belong here too: their coming is noticed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WatchSet {
-    /// Watched for their content.
-    pub files: BTreeSet<PathBuf>,
-    /// Watched for the names of what is directly in them, hidden ones aside.
-    pub folders: BTreeSet<PathBuf>,
-}
-
 /// The load that was done before there was a watch.
 #[derive(Debug, Clone)]
 pub struct InitialLoad {
     /// When it began to read. What changed since is loaded again at once, so that nothing written meanwhile is lost.
     pub started_at: SystemTime,
     /// What it looked at.
-    pub watch: WatchSet,
+    pub watch: LoadDependencies,
 }
 
 /// How to watch.
@@ -150,6 +139,6 @@ pub fn watch<L: ReloadSource>(
     options: WatchOptions,
     shutdown: CancellationToken,
 ) -> WatchHandle {
-    let listen: OpenBackend = Box::new(watcher::open_backend);
-    watch_task::spawn_watch_task(load, first, watch_task::WatchTaskParts { options, shutdown, open_backend: listen })
+    let open_backend: OpenBackend = Box::new(watcher::open_backend);
+    watch_task::WatchTask::new(options, shutdown).spawn(load, first, open_backend)
 }

@@ -8,14 +8,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::file_stamps::FileStamps;
 use super::watcher::FolderWatcher;
-use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource};
+use crate::compile::LoadDependencies;
 
 /// What is served, as far as this room knows it: what it was made of.
 pub(super) struct Reloader<L> {
     load: L,
     watcher: FolderWatcher,
     shutdown: CancellationToken,
-    watch_set: WatchSet,
+    dependencies: LoadDependencies,
     stamps: FileStamps,
     /// A load is due whatever the stamps say: what was read last did not stand still.
     reload_due: bool,
@@ -48,37 +49,37 @@ impl<L: ReloadSource> Reloader<L> {
     pub(super) fn start(
         load: L,
         first: InitialLoad,
-        mut bell: FolderWatcher,
+        mut watcher: FolderWatcher,
         shutdown: CancellationToken,
     ) -> Reloader<L> {
-        bell.watch(&first.watch);
+        watcher.watch(&first.watch);
         let stamps = FileStamps::read(&first.watch);
-        bell.set_baseline(&first.watch, &stamps);
-        let owed = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
-        if owed {
-            bell.wake();
+        watcher.set_baseline(&stamps);
+        let reload_due = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
+        if reload_due {
+            watcher.wake();
         }
-        Reloader { load, watcher: bell, shutdown, watch_set: first.watch, stamps, reload_due: owed }
+        Reloader { load, watcher, shutdown, dependencies: first.watch, stamps, reload_due }
     }
 
     /// Loads and publishes if anything changed.
-    pub(super) fn check(&mut self, knock: Trigger) -> ReloadOutcome {
-        self.watcher.watch(&self.watch_set);
-        let before = FileStamps::read(&self.watch_set);
-        let verdict = if knock.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
-            self.reload(knock, before)
+    pub(super) fn check(&mut self, trigger: Trigger) -> ReloadOutcome {
+        self.watcher.watch(&self.dependencies);
+        let before = self.stamps.reread();
+        let outcome = if trigger.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
+            self.reload(trigger, before)
         } else {
             self.stamps = before;
             ReloadOutcome::Unchanged
         };
-        self.watcher.set_baseline(&self.watch_set, &self.stamps);
-        verdict
+        self.watcher.set_baseline(&self.stamps);
+        outcome
     }
 
-    fn reload(&mut self, knock: Trigger, before: FileStamps) -> ReloadOutcome {
+    fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
         let (began, clock) = (SystemTime::now(), Instant::now());
         let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load()));
-        let round = ReloadInfo { requested: knock.requested, elapsed: clock.elapsed() };
+        let round = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,
             Err(panic) => {
@@ -88,10 +89,10 @@ impl<L: ReloadSource> Reloader<L> {
             }
         };
         self.watcher.watch(&watch);
-        self.watch_set = watch;
-        self.stamps = FileStamps::read(&self.watch_set);
+        self.dependencies = watch;
+        self.stamps = FileStamps::read(&self.dependencies);
         self.reload_due = !self.stamps.unchanged_since(&before, began);
-        if self.reload_due && !knock.deadline_reached {
+        if self.reload_due && !trigger.deadline_reached {
             return ReloadOutcome::Raced;
         }
         if self.reload_due {

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind};
 
-use super::WatchSet;
+use crate::compile::LoadDependencies;
 
 /// Links that lead to links: as many as Linux follows.
 const MAX_SYMLINKS: usize = 40;
@@ -30,7 +30,7 @@ struct FolderWatch {
 
 impl WatchPlan {
     /// Follows every path of `set` from the root, through its links and as far as it exists.
-    pub(super) fn new(set: &WatchSet) -> WatchPlan {
+    pub(super) fn new(set: &LoadDependencies) -> WatchPlan {
         let mut survey = PlanBuilder::default();
         for file in &set.files {
             survey.add_file(file);
@@ -197,9 +197,9 @@ mod tests {
 
     use super::*;
 
-    fn watch_set(files: &[&Path], folders: &[&Path]) -> WatchSet {
+    fn watch_set(files: &[&Path], folders: &[&Path]) -> LoadDependencies {
         let owned = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
-        WatchSet { files: owned(files), folders: owned(folders) }
+        LoadDependencies { files: owned(files), folders: owned(folders) }
     }
 
     fn required_folders(plan: &WatchPlan) -> Vec<&Path> {

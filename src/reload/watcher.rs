@@ -1,4 +1,4 @@
-//! The bell that word of changes rings, and the ear at the file system's door. Which change it was is nobody's
+//! The watcher that word of changes rings, and the ear at the file system's door. Which change it was is nobody's
 //! business: the stamps tell.
 
 use std::collections::BTreeSet;
@@ -10,10 +10,11 @@ use notify::event::ModifyKind;
 use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
+use super::WatchOptions;
 use super::file_stamps::FileStamps;
 use super::poller::{PollPace, Poller};
 use super::watch_plan::WatchPlan;
-use super::{WatchOptions, WatchSet};
+use crate::compile::LoadDependencies;
 
 /// How often to look where the system cannot tell, and nobody said.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,8 +29,8 @@ pub(super) type OpenBackend = Box<dyn FnOnce(Arc<Wakeup>) -> notify::Result<Back
 pub(super) type Backend = Box<dyn Watcher + Send>;
 
 /// Opens the watcher that this system has.
-pub(super) fn open_backend(ring: Arc<Wakeup>) -> notify::Result<Backend> {
-    let watcher = notify::recommended_watcher(move |event| ring.handle_event(event))?;
+pub(super) fn open_backend(wakeup: Arc<Wakeup>) -> notify::Result<Backend> {
+    let watcher = notify::recommended_watcher(move |event| wakeup.handle_event(event))?;
     Ok(Box::new(watcher))
 }
 
@@ -60,19 +61,19 @@ impl Wakeup {
 
     /// Rings if the event concerns the plan. A watcher that stumbles may have missed anything.
     fn handle_event(&self, event: notify::Result<Event>) {
-        let mut hearing = self.lock_state();
+        let mut state = self.lock_state();
         match event {
             Ok(event) if !event.need_rescan() => {
-                if !hearing.plan.is_relevant(&event) {
+                if !state.plan.is_relevant(&event) {
                     return;
                 }
                 if may_end_watches(event.kind) {
-                    hearing.lost_watches.extend(event.paths);
+                    state.lost_watches.extend(event.paths);
                 }
             }
             _ => {
-                let all: Vec<PathBuf> = hearing.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
-                hearing.lost_watches.extend(all);
+                let all: Vec<PathBuf> = state.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
+                state.lost_watches.extend(all);
             }
         }
         self.wake();
@@ -88,9 +89,9 @@ fn may_end_watches(kind: EventKind) -> bool {
     matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
 }
 
-/// The bell, with whatever rings it.
+/// The watcher, with whatever rings it.
 pub(super) struct FolderWatcher {
-    ring: Arc<Wakeup>,
+    wakeup: Arc<Wakeup>,
     source: ChangeSource,
     pace: PollPace,
 }
@@ -101,45 +102,45 @@ enum ChangeSource {
 }
 
 impl FolderWatcher {
-    /// A bell that nothing rings until it is armed.
-    pub(super) fn new(ring: Arc<Wakeup>, options: &WatchOptions, listen: OpenBackend) -> FolderWatcher {
+    /// A watcher that nothing rings until it is armed.
+    pub(super) fn new(wakeup: Arc<Wakeup>, options: &WatchOptions, open: OpenBackend) -> FolderWatcher {
         let pace = PollPace {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
             after_change: options.quiet_period / 2,
         };
-        let polling = |ring: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(ring)));
+        let polling = |wakeup: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(wakeup)));
         let source = match options.poll_interval {
-            Some(_) => polling(&ring),
-            None => match listen(Arc::clone(&ring)) {
-                Ok(ear) => ChangeSource::Events(EventSource { backend: ear, watched: BTreeSet::new() }),
+            Some(_) => polling(&wakeup),
+            None => match open(Arc::clone(&wakeup)) {
+                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new() }),
                 Err(error) => {
                     warn_polling(&error, pace);
-                    polling(&ring)
+                    polling(&wakeup)
                 }
             },
         };
-        FolderWatcher { ring, source, pace }
+        FolderWatcher { wakeup, source, pace }
     }
 
     /// Rings.
     pub(super) fn wake(&self) {
-        self.ring.wake();
+        self.wakeup.wake();
     }
 
     /// Listens to whatever may change anything of `set`, and to nothing else. To be done before stamps are taken:
     /// what changes afterwards rings.
-    pub(super) fn watch(&mut self, set: &WatchSet) {
+    pub(super) fn watch(&mut self, set: &LoadDependencies) {
         let ChangeSource::Events(events) = &mut self.source else { return };
-        if let Err(error) = events.watch(set, &self.ring) {
+        if let Err(error) = events.watch(set, &self.wakeup) {
             warn_polling(&error, self.pace);
-            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.ring)));
+            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.wakeup)));
         }
     }
 
-    /// Tells which stamps are those of what is served.
-    pub(super) fn set_baseline(&self, set: &WatchSet, stamps: &FileStamps) {
+    /// Sets the stamps that a poller compares with.
+    pub(super) fn set_baseline(&self, stamps: &FileStamps) {
         if let ChangeSource::Poller(poller) = &self.source {
-            poller.set_baseline(set, stamps);
+            poller.set_baseline(stamps);
         }
     }
 }
@@ -159,10 +160,10 @@ struct EventSource {
 }
 
 impl EventSource {
-    fn watch(&mut self, set: &WatchSet, ring: &Wakeup) -> notify::Result<()> {
+    fn watch(&mut self, set: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
         let mut plan = WatchPlan::new(set);
         for _ in 0..MAX_PLAN_ATTEMPTS {
-            self.apply_plan(&plan, ring)?;
+            self.apply_plan(&plan, wakeup)?;
             let again = WatchPlan::new(set);
             if again == plan {
                 return Ok(());
@@ -170,15 +171,15 @@ impl EventSource {
             plan = again;
         }
         // Folders come and go faster than they can be listened to: look again when it is quieter.
-        ring.wake();
+        wakeup.wake();
         Ok(())
     }
 
-    fn apply_plan(&mut self, plan: &WatchPlan, ring: &Wakeup) -> notify::Result<()> {
+    fn apply_plan(&mut self, plan: &WatchPlan, wakeup: &Wakeup) -> notify::Result<()> {
         let lost = {
-            let mut hearing = ring.lock_state();
-            hearing.plan = plan.clone();
-            std::mem::take(&mut hearing.lost_watches)
+            let mut state = wakeup.lock_state();
+            state.plan = plan.clone();
+            std::mem::take(&mut state.lost_watches)
         };
         self.unwatch_stale(plan, &lost);
         for (folder, needed) in plan.folders() {
@@ -193,12 +194,12 @@ impl EventSource {
     /// lives on where that is now.
     fn unwatch_stale(&mut self, plan: &WatchPlan, lost: &BTreeSet<PathBuf>) {
         let wanted: BTreeSet<&Path> = plan.folders().map(|(folder, _)| folder).collect();
-        let ear = &mut self.backend;
+        let backend = &mut self.backend;
         self.watched.retain(|folder| {
             let keep = wanted.contains(folder.as_path()) && !folder.ancestors().any(|above| lost.contains(above));
             if !keep {
                 // It may be gone already, with its folder.
-                let _ = ear.unwatch(folder);
+                let _ = backend.unwatch(folder);
             }
             keep
         });
@@ -257,20 +258,20 @@ mod tests {
     async fn folder_created_while_watching_starts_is_watched() {
         let temporary = tempfile::tempdir().unwrap();
         let awaited = temporary.path().canonicalize().unwrap().join("new/sub");
-        let set = WatchSet { files: [awaited.join("a")].into(), ..WatchSet::default() };
-        let ring = Arc::<Wakeup>::default();
+        let set = LoadDependencies { files: [awaited.join("a")].into(), ..LoadDependencies::default() };
+        let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
-        let listen: OpenBackend =
-            Box::new(|ring| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(ring)? })));
-        let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), listen);
-        bell.watch(&set);
+        let open: OpenBackend =
+            Box::new(|wakeup| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(wakeup)? })));
+        let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), open);
+        watcher.watch(&set);
         tokio::select! {
             biased;
-            () = ring.notified() => panic!("the plan was not made again"),
+            () = wakeup.notified() => panic!("the plan was not made again"),
             () = std::future::ready(()) => {}
         }
         fs::write(awaited.join("a"), "").unwrap();
-        tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
     }
 
     #[tokio::test]
@@ -278,16 +279,16 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap().join("folder");
         fs::create_dir(&folder).unwrap();
-        let set = WatchSet { folders: [folder.clone()].into(), ..WatchSet::default() };
+        let set = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
-            let ring = Arc::<Wakeup>::default();
+            let wakeup = Arc::<Wakeup>::default();
             // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
             let deaf: OpenBackend = Box::new(|_| open_backend(Arc::default()));
-            let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), deaf);
-            bell.watch(&set);
-            ring.handle_event(lost);
-            tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
-            let lost = ring.lock_state().lost_watches.clone();
+            let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), deaf);
+            watcher.watch(&set);
+            wakeup.handle_event(lost);
+            tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
+            let lost = wakeup.lock_state().lost_watches.clone();
             assert!(lost.contains(&folder), "{lost:?}");
         }
     }
