@@ -1,4 +1,4 @@
-//! `exec`: a program with its argv elements, and no shell.
+//! `exec`: runs a program with a list of arguments, without a shell.
 
 use std::collections::BTreeSet;
 
@@ -16,26 +16,26 @@ use crate::world::find_program;
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
-    /// One element of argv (a template), or elements that depend on an argument.
+    /// An argument of the program (a template), or arguments that depend on an argument of the tool.
     pub enum Element {
-        /// Exactly one element, whatever its value holds; none where it is exactly one `{{…}}` whose value is absent.
+        /// Exactly one argument, whatever its value contains; none if it is exactly one `{{…}}` whose value is absent.
         "scalar" => Template(Scalar),
         "map" => Choice(Choice),
     }
 }
 
-/// Elements that are there only for some arguments: `{ if, then, else }` or `{ each, then }`.
+/// Conditional or repeated elements: `{ if: verbose, then: [-v] }` or `{ each: files, then: ["{{this}}"] }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choice {
-    /// The name of an argument: `then` when it is true, else `else`.
+    /// The name of an argument: `then` is used if it is true, `else` otherwise.
     #[serde(rename = "if")]
     pub condition: Option<Spanned<String>>,
-    /// The name of an argument that is a list: `then` once for each item, which is `{{this}}`.
+    /// The name of a list argument: `then` is used once for each item, which is `{{this}}`.
     pub each: Option<Spanned<String>>,
     /// The elements.
     pub then: Option<Vec<Spanned<Scalar>>>,
-    /// The elements otherwise.
+    /// The elements if the condition is false.
     #[serde(rename = "else")]
     pub otherwise: Option<Vec<Spanned<Scalar>>>,
 }
@@ -131,7 +131,7 @@ impl ExecAction {
     }
 }
 
-/// The elements so far. Once `--` has stood there, nothing is an option any more.
+/// The arguments so far. After `--`, no argument is an option.
 struct ArgvBuilder<'a> {
     prepared: &'a mut PreparedCommand,
     after_dashes: bool,
@@ -161,7 +161,7 @@ impl ArgvBuilder<'_> {
         scope: &Scope,
         item_of: Option<&str>,
     ) -> Result<(), ActionError> {
-        // What is exactly one value that is absent is no element.
+        // An element that is exactly one absent value is left out.
         let Some(element) = template.render(scope)? else { return Ok(()) };
         let named = |variable| if variable == "this" { item_of.unwrap_or(variable) } else { variable };
         if let Some(variable) = element.leading_dash_variable().filter(|_| !self.after_dashes) {
@@ -176,7 +176,7 @@ impl ArgvBuilder<'_> {
     }
 }
 
-/// The program: the manifest's own choice, never an argument's.
+/// Compiles the program, which the manifest chooses and arguments must not.
 fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
     let Element::Template(Scalar(text)) = &element.value else {
         compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
@@ -209,7 +209,7 @@ fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Opt
     Some(text.to_owned())
 }
 
-/// Warns of a program that is not there now; it may be when it is called.
+/// Warns of a program that is not found now; it may be installed before it is called.
 pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Compiler<'_>) {
     let search_path = compiler.pack.search_path.clone().unwrap_or_default();
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
@@ -220,7 +220,7 @@ pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Co
     }
 }
 
-/// Warns of what no shell expands, but for code, which may be for one.
+/// Warns of `$NAME`, which no shell expands here, except in code for a shell.
 fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
     let code = code_injection::code_spans(elements, compiler);
     for element in elements {
@@ -286,7 +286,7 @@ fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> O
     compiled.into_iter().collect()
 }
 
-/// The shape of an argument that is named bare, as in `if: NAME`.
+/// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
 fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
     let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else {
         return Some(Shape::Any);

@@ -1,4 +1,4 @@
-//! `fail`: ends a run with words of its own.
+//! `fail`: ends a run with an error message.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,21 +11,21 @@ use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 kind_enum! {
-    /// What went wrong, in words (a template), or words with a code.
+    /// An error message (a template), or a message with a code: `{ message: "not found", code: 404 }`.
     pub enum FailSpec {
         "text" => Text(String),
         "map" => Keys(FailMessage),
     }
 }
 
-/// How a run ends without success.
+/// An error that ends the run.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FailMessage {
-    /// What went wrong, a template.
+    /// The error message, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub message: Option<Spanned<String>>,
-    /// The code of a JSON-RPC error, sent in place of a result.
+    /// The code of a JSON-RPC error, which is sent instead of a result.
     pub code: Option<Spanned<i64>>,
 }
 
@@ -34,9 +34,9 @@ pub struct FailAction {
     code: Option<i32>,
 }
 
-/// Codes that JSON-RPC and MCP give a meaning of their own.
+/// The codes that JSON-RPC and MCP reserve.
 const RESERVED_CODES: std::ops::RangeInclusive<i64> = -32768..=-32000;
-/// The one of them that says what `fail` says: an error inside the server.
+/// The reserved code that `fail` may use: an internal error of the server.
 const INTERNAL_ERROR_CODE: i64 = -32603;
 
 impl ActionKind for FailAction {

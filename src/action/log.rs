@@ -1,4 +1,4 @@
-//! `log`: a log message to the client, by the level that it asked for.
+//! `log`: sends a log message to the client.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 kind_enum! {
-    /// A message (a template), or one with its level.
+    /// A message (a template), or a message with its level: `{ level: warning, data: "…" }`.
     pub enum LogSpec {
         "text" => Text(String),
         "map" => Keys(LogMessage),
@@ -22,35 +22,35 @@ kind_enum! {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogMessage {
-    /// How grave it is; `info` until told otherwise.
+    /// Its severity. The default is `info`.
     pub level: Option<LogLevel>,
-    /// Who says it; the tool's name until told otherwise.
+    /// The name of the logger. The default is the name of the tool.
     pub logger: Option<Spanned<String>>,
-    /// What is said: any JSON value whose strings are templates.
+    /// The logged value: any JSON, whose strings are templates.
     #[schemars(with = "Json", extend("x-required" = true))]
     pub data: Option<Spanned<Json>>,
 }
 
-/// The levels of RFC 5424.
+/// A severity of RFC 5424.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// For debugging.
     Debug,
-    /// What went on.
+    /// Normal operation.
     #[default]
     Info,
-    /// What went on and matters.
+    /// Normal, but significant.
     Notice,
-    /// What may go wrong.
+    /// Something may go wrong.
     Warning,
-    /// What went wrong.
+    /// Something failed.
     Error,
-    /// A part is out of order.
+    /// A component failed.
     Critical,
-    /// Somebody must act at once.
+    /// Action is needed immediately.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }
 

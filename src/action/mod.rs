@@ -120,27 +120,27 @@ pub struct ActionInfo {
 
 macro_rules! actions {
     ($($(#[doc = $doc:literal])+ $key:ident $variant:ident($type:ty),)+) => {
-        /// One action, and what stands beside it: exactly one of the actions, with an `id` and a `when` among steps.
+        /// A step: exactly one action, with the keys that belong to it. Only the steps of a list have an `id` and a `when`.
         #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
         pub struct Step {
             $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as ActionKind>::Spec>>,)+
-            /// The name of this step: later steps see its outcome as `{{steps.ID.…}}`.
+            /// The id of the step. Later steps use its outcome as `{{steps.ID.…}}`.
             pub id: Option<Spanned<String>>,
-            /// The step is taken only when this holds: exactly one `{{…}}`.
+            /// A condition: the step is skipped unless it is true. Exactly one `{{…}}`, such as `"{{eq mode \"fast\"}}"`.
             pub when: Option<Spanned<String>>,
-            /// What the program reads: a text (a template), or a file.
+            /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
-            /// The folder in which the program runs: a path of the pack, or exactly one `{{env.NAME}}`.
+            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`.
             pub cwd: Option<Spanned<String>>,
-            /// Environment variables for the program: templates by name.
+            /// Environment variables of the program, templates by name: `{ LANG: C }`.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
             pub env: crate::notation::NamedMap<Spanned<crate::notation::Scalar>>,
-            /// Exit codes that are no error; `[0]` until told otherwise.
+            /// The exit codes that are not errors. The default is `[0]`.
             pub ok_exit: Option<Vec<i32>>,
-            /// What the program may touch.
+            /// The restrictions of the program.
             pub sandbox: Option<Spanned<crate::notation::Json>>,
-            /// How long an answer is waited for.
+            /// How long to wait for the answers. The default is 5m.
             pub timeout: Option<Spanned<crate::notation::Duration>>,
         }
 
@@ -222,28 +222,28 @@ mod sleep;
 mod tool;
 
 actions! {
-    /// A program with its argv elements, and no shell.
+    /// Runs a program with a list of arguments, without a shell.
     exec Exec(exec::ExecAction),
-    /// Text for a shell, never templated; values arrive as environment variables.
+    /// Runs a script, which has no templates: values arrive as environment variables.
     script Script(script::ScriptAction),
-    /// One HTTP request.
+    /// Sends an HTTP request.
     http Http(http::HttpAction),
-    /// Another tool of this server.
+    /// Calls another tool of this server.
     tool Tool(tool::ToolAction),
-    /// A resource of this server, by its URI (a template).
+    /// Reads a resource of this server, by its URI (a template).
     read Read(read::ReadAction),
-    /// A prompt of this server.
+    /// Renders a prompt of this server.
     prompt Prompt(prompt::PromptAction),
-    /// One round of questions to the client.
+    /// Asks the client one round of questions.
     ask Ask(ask::AskAction),
-    /// A log message to the client, by the level that it asked for.
+    /// Sends a log message to the client, if it asked for its level.
     log Log(log::LogAction),
-    /// How far the work is, where the client gave a token.
+    /// Reports progress to a client that sent a progress token.
     progress Progress(progress::ProgressAction),
-    /// Waits: a duration, or a template that gives one.
+    /// Waits for a duration, such as `2s`, or a template that renders to one.
     sleep Sleep(sleep::SleepAction),
-    /// Tells clients that something changed.
+    /// Notifies clients of a change.
     notify Notify(notify::NotifyAction),
-    /// Ends the run, in words of its own.
+    /// Ends the run with an error message.
     fail Fail(fail::FailAction),
 }

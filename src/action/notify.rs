@@ -1,4 +1,4 @@
-//! `notify`: tells clients that something changed.
+//! `notify`: notifies clients of a change.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,11 +10,11 @@ use crate::notation::kind_enum;
 use crate::template::{Template, Uri};
 use crate::yaml::Spanned;
 
-/// How much of a URI is shown.
+/// How much of a URI an error shows.
 const MAX_SHOWN: usize = 200;
 
 kind_enum! {
-    /// The kind of list that changed, or a resource.
+    /// The kind of list that changed (`tools`, `prompts`, `resources`), or a resource: `{ updated: URI }`.
     pub enum NotifySpec {
         "text" => List(ListKind),
         "map" => Resource(ResourceUpdate),
@@ -33,16 +33,16 @@ pub enum ListKind {
     Resources,
 }
 
-/// A resource that changed.
+/// A notification of a changed resource.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceUpdate {
-    /// Its URI, a template. A pack may name its own resources alone.
+    /// The URI of the resource, a template. A pack may only name its own resources.
     #[schemars(with = "String", extend("x-required" = true))]
     pub updated: Option<Spanned<String>>,
 }
 
-/// Tells of a list, or of a resource.
+/// A notification of a changed list or resource.
 pub enum NotifyAction {
     List(ListKind),
     Resource(Template<Uri>),

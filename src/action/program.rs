@@ -1,4 +1,4 @@
-//! What `exec` and `script` have in common: where a program runs, what it reads, and what becomes of what it printed.
+//! What `exec` and `script` share: working directory, environment, stdin and outcome.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -16,10 +16,10 @@ use crate::template::{EnvValue, Shape, Template, Text};
 use crate::world::{ProgramCommand, ProgramOutput, WorldError, strip_escapes, tail};
 use crate::yaml::Spanned;
 
-/// The keys beside it.
+/// The keys beside the action.
 pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
 
-/// Where a program runs and with what.
+/// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
     cwd: Cwd,
     env: Vec<(String, Template<EnvValue>)>,
@@ -33,19 +33,19 @@ enum Cwd {
     Variable(String),
 }
 
-/// What templates may expect of a program's outcome.
+/// The shape of the outcome of a program.
 pub(super) fn program_outcome_shape() -> Shape {
     Shape::object([("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)])
 }
 
-/// A command that holds no more than the system can carry.
+/// A command whose size is checked against the limits of the system.
 pub(super) struct PreparedCommand {
     command: ProgramCommand,
     arg_size: ArgSize,
 }
 
 impl PreparedCommand {
-    /// Adds an element to the command line; `longest` is the variable that has the greatest part in it.
+    /// Adds an argument; `longest` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
@@ -56,7 +56,7 @@ impl PreparedCommand {
         Ok(())
     }
 
-    /// Adds a variable to the environment; `longest` is the one of the template that has the greatest part in it.
+    /// Adds an environment variable; `longest` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
@@ -69,7 +69,7 @@ impl PreparedCommand {
     /// Runs it.
     ///
     /// # Errors
-    /// It did not come to its end.
+    /// It could not be started, or did not end by itself.
     async fn run(self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
         let PreparedCommand { command, arg_size } = self;
         context.run.world.run_program(command).await.map_err(|error| match error {
@@ -99,7 +99,7 @@ impl ProgramOptions {
         Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
     }
 
-    /// The command, but for its program's arguments.
+    /// The command without arguments.
     pub(super) fn prepare(&self, program: &str, context: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
         let mut prepared = PreparedCommand {
             command: ProgramCommand::new(program, self.working_dir(context)?),

@@ -1,4 +1,4 @@
-//! `progress`: how far the work is, where the client gave a token.
+//! `progress`: reports progress to a client that sent a progress token.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,17 +10,17 @@ use crate::notation::Scalar;
 use crate::template::{JsonLeaf, Scope, Template, Text, value_to_text};
 use crate::yaml::Spanned;
 
-/// How far the work is.
+/// The progress of the run.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Progress")]
 pub struct ProgressSpec {
-    /// How much is done: a number, or a template that gives one.
+    /// How much is done: a number, or a template that renders to one.
     #[schemars(with = "Scalar", extend("x-required" = true))]
     pub progress: Option<Spanned<Scalar>>,
-    /// How much there is in all.
+    /// The total: a number, or a template that renders to one.
     pub total: Option<Spanned<Scalar>>,
-    /// What is being done, a template.
+    /// A message, a template.
     pub message: Option<Spanned<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! What stands behind `run`: one action, or a list of steps. Checked whole; what comes of it is a [`Plan`].
+//! Checks and compiles `run`: one action, or a list of steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ kind_enum! {
     }
 }
 
-/// A run as far as it could be checked.
+/// A compiled run.
 pub struct CompiledRun {
-    /// The run, unless something is wrong with it.
+    /// The plan, unless the run has an error.
     pub plan: Option<RunPlan>,
-    /// What `result` is behind it, where that is one action's outcome.
+    /// The shape of `result` after the run, if it is one action.
     pub result: Option<Shape>,
-    /// What `steps` is behind it.
+    /// The shapes of `steps` after the run.
     pub steps: Arc<BTreeMap<String, Shape>>,
 }
 
 impl CompiledRun {
-    /// The names in scope behind the run.
+    /// The names in scope after the run.
     #[must_use]
     pub fn names_after(&self, names: &ScopeShape) -> ScopeShape {
         let names = match self.steps.is_empty() {
@@ -45,7 +45,7 @@ impl CompiledRun {
     }
 }
 
-/// What a name is already, so that no step may have it.
+/// The meaning of a reserved name, which no step may have.
 fn reserved_meaning(name: &str) -> Option<&'static str> {
     if super::ACTIONS.iter().any(|row| row.key == name) {
         return Some("the name of an action");
@@ -54,7 +54,7 @@ fn reserved_meaning(name: &str) -> Option<&'static str> {
 }
 
 impl Run {
-    /// Checks the run whole and makes it ready.
+    /// Checks and compiles the run.
     pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
         compiler.steps_read.clear();
         match self {
@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// What the run names of this server.
+    /// The entries of this server that the run names.
     pub fn references(&self) -> Vec<EntryReference> {
         self.steps().iter().filter_map(|step| step.reference()).collect()
     }
@@ -74,7 +74,7 @@ impl Run {
         self.steps().iter().flat_map(placed).map(|(action, at)| (action.key, at)).collect()
     }
 
-    /// The names of its steps.
+    /// The ids of its steps.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
     }
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// The places of the rights that it needs and that its pack has not been given.
+    /// The grants that it needs and its pack does not have, with their places.
     pub fn missing_grants(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, Location)> {
         let grants = self.steps().iter().filter_map(|step| Some((step.actions().first()?.grant?, step.location)));
         grants.filter(|(grant, _)| !compiler.pack.grants.allows(grant)).collect()
@@ -111,7 +111,7 @@ fn compile_single(
     CompiledRun { plan, result: Some(step.outcome_shape()), steps: Arc::default() }
 }
 
-/// Checks one step: exactly one action, with what belongs beside it.
+/// Compiles one step: exactly one action, with the keys that belong to it.
 fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Action> {
     match step.actions().as_slice() {
         [_] => {}
@@ -162,7 +162,7 @@ fn compile_steps(
     CompiledRun { plan, result: None, steps: shapes }
 }
 
-/// One step of several, with its condition.
+/// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
     let reads_from = compiler.steps_read.len();
     let when: Option<Template<Condition>> = compiler.optional_template(step.when.as_ref(), Exposure::Private);
@@ -172,7 +172,7 @@ fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut C
     action.filter(|_| sound).map(|action| PlannedStep { id, when, action, reads_from })
 }
 
-/// Reports a step that can never be taken: one behind a `fail` without a condition.
+/// Reports a step after one that always ends the run.
 fn check_reachable(step: &Spanned<Step>, ended_at: Option<Location>, compiler: &mut Compiler<'_>) {
     if let Some(end) = ended_at {
         compiler

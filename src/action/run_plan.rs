@@ -1,4 +1,4 @@
-//! A run that is ready, and how it is taken: step by step, to its end or to a question that waits for the client.
+//! Runs the steps of a compiled `run`, to its end or to a question that waits for the client.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use crate::budget::memory_size;
 use crate::template::{Condition, Scope, Template};
 use crate::world::WorldError;
 
-/// How long a run may take, and how much it may hold.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLimits {
-    /// How long.
+    /// The time limit.
     pub timeout: Duration,
-    /// How many bytes of one action's output.
+    /// The output limit of one action, in bytes.
     pub max_output: u64,
 }
 
@@ -28,14 +28,14 @@ impl Default for RunLimits {
     }
 }
 
-/// A run that is ready.
+/// A compiled run.
 pub struct RunPlan {
     steps: PlanSteps,
     /// Its limits.
     pub limits: RunLimits,
-    /// Changes when what was written changes; of a run that can wait.
+    /// Changes with the definition of the run.
     fingerprint: u64,
-    /// The step behind which it may go on apart from the request.
+    /// The step after which it may continue as a task.
     detach_after: Option<usize>,
 }
 
@@ -49,30 +49,30 @@ pub(super) struct PlannedStep {
     pub(super) id: Option<String>,
     pub(super) when: Option<Template<Condition>>,
     pub(super) action: Action,
-    /// Where in the entry's reads of outcomes those of this step begin.
+    /// Where the reads of this step begin in the entry's reads of outcomes.
     pub(super) reads_from: usize,
 }
 
-/// Which outcomes are named, in the order of the text: by the name of a step, or `None` where all are.
+/// The outcomes that are read, in the order of the text: by step id, or `None` for all.
 type OutcomeReads = Vec<Option<String>>;
 
-/// How a run ended.
+/// The outcome of a run.
 pub struct RunOutcome {
-    /// The outcome of its action, or of the last step that gave something.
+    /// The outcome of its action, or of the last step with a body.
     pub outcome: ActionOutcome,
-    /// The outcomes of its steps; `None` where it is one action.
+    /// The outcomes of its steps; `None` for a single action.
     pub steps: Option<Map<String, Value>>,
 }
 
 impl RunOutcome {
-    /// About how many bytes its outcomes hold.
+    /// The approximate size of its outcomes in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let steps = self.steps.iter().flatten().map(|(_, outcome)| memory_size(outcome)).sum::<usize>();
         self.outcome.body.size() + steps
     }
 
-    /// The scope behind the run: with the outcomes of its steps, or with `result`.
+    /// The scope after the run: with the outcomes of its steps, or with `result`.
     #[must_use]
     pub fn extend_scope(&self, scope: Scope) -> Scope {
         match &self.steps {
@@ -125,15 +125,15 @@ impl RunPlan {
         single.into_iter().chain(steps.iter().map(|step| step.action.client_use()))
     }
 
-    /// Names the step behind which the run may go on apart from the request.
+    /// Sets the step after which the run may continue as a task.
     pub fn set_detach_after(&mut self, id: &str) {
         if let PlanSteps::List(steps, _) = &self.steps {
             self.detach_after = steps.iter().position(|step| step.id.as_deref() == Some(id));
         }
     }
 
-    /// Tells which outcomes the entry names, now that all of it is checked: the others need not travel. `print` is a
-    /// number for what was written.
+    /// Sets the outcomes that the whole entry reads, as checkpoints carry no others, and the fingerprint of its
+    /// definition.
     pub fn set_outcome_reads(&mut self, read: &[Option<String>], fingerprint: u64) {
         self.fingerprint = fingerprint;
         if let PlanSteps::List(_, reads) = &mut self.steps {
@@ -141,11 +141,10 @@ impl RunPlan {
         }
     }
 
-    /// Runs it, or what is left of it.
+    /// Runs it, from its checkpoint if it has one.
     ///
     /// # Errors
-    /// What kept it from coming to an outcome, a question that waits for the client among it. A program that ended
-    /// badly has an outcome.
+    /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
     pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
         if context.resume.is_some_and(|checkpoint| checkpoint.fingerprint != self.fingerprint) {
             return Err(ActionError::RunChanged);
@@ -168,7 +167,7 @@ impl RunPlan {
     }
 }
 
-/// One action on its own. What it waits for is asked for again from its beginning.
+/// Runs a single action, from its beginning if it waited for the client.
 async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
     let resume = context.resume.and_then(|checkpoint| checkpoint.inner.as_deref());
     action.execute(&ActionContext { resume, ..*context }).await.map_err(|error| match error {
@@ -177,7 +176,7 @@ async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<Acti
     })
 }
 
-/// What a step waits for, as what the run around it waits for.
+/// The questions of a step, as those of the run around it.
 fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> PendingQuestions {
     let checkpoint = Checkpoint { inner: Some(Box::new(pending.checkpoint)), ..outer };
     PendingQuestions { questions: pending.questions, checkpoint }

@@ -1,4 +1,4 @@
-//! `script`: text for a shell, which is never templated; values arrive as environment variables.
+//! `script`: runs a script, which has no templates: values arrive as environment variables.
 
 use std::ffi::OsString;
 
@@ -16,28 +16,29 @@ use crate::notation::{TextOrFile, is_identifier, kind_enum};
 use crate::template::Shape;
 use crate::yaml::Spanned;
 
-/// A script and what runs it.
+/// A script and its shell.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Script")]
 pub struct ScriptSpec {
-    /// What runs it: `sh bash zsh pwsh python3 node`, or `{ command: [program, arg, …] }`, which gets the text as its last argument.
+    /// The program that runs it: `sh bash zsh pwsh python3 node`, or `{ command: [program, arg, …] }`, which gets the text as
+    /// its last argument.
     #[schemars(with = "Shell", extend("x-required" = true))]
     pub shell: Option<Spanned<Shell>>,
-    /// The script. Arguments are environment variables of their own names; `{{` is refused.
+    /// The script. Arguments are environment variables of the same names: `"$path"`. Templates are not allowed.
     #[schemars(with = "TextOrFile", extend("x-required" = true))]
     pub text: Option<Spanned<TextOrFile>>,
 }
 
 kind_enum! {
-    /// The name of a shell, or a command of your own.
+    /// The name of a shell, or a custom command.
     pub enum Shell {
         "text" => Known(ShellName),
         "map" => Own(OwnShell),
     }
 }
 
-/// A shell that folio knows how to call.
+/// A known shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShellName {
@@ -59,7 +60,7 @@ pub enum ShellName {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OwnShell {
-    /// The program and its arguments; the script's text is given as the last one.
+    /// The program and its arguments. The text of the script is appended.
     #[schemars(with = "Vec<String>", extend("x-required" = true))]
     pub command: Option<Spanned<Vec<Spanned<String>>>>,
 }
@@ -122,7 +123,7 @@ impl ActionKind for ScriptAction {
     }
 }
 
-/// An argument as an environment variable; an absent one is not set.
+/// The value of an argument as an environment variable; null is not set.
 fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
     let text = match value {
         Value::Null => return Ok(None),
@@ -135,8 +136,7 @@ fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
     Ok(Some(text))
 }
 
-/// Values arrive as environment variables, so no argument may have the name of one that the system reads, or that the
-/// manifest itself sets.
+/// Arguments become environment variables, so their names must differ from those of the system and of `env`.
 fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
     let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else { return };
     for name in arguments.keys() {
@@ -178,7 +178,7 @@ fn check_no_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Op
     None
 }
 
-/// The text is one argument of its shell.
+/// Checks the length of the text, which is one argument of its shell.
 fn check_script_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
     if text.len() < MAX_ARG_STRLEN {
         return Some(());
@@ -215,7 +215,7 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
 }
 
 impl ShellName {
-    /// The program, and what stands before the text.
+    /// The program, and the arguments before the text.
     fn command(self) -> (&'static str, &'static [&'static str]) {
         match self {
             ShellName::Sh => ("sh", &["-c"]),

@@ -1,10 +1,10 @@
-//! Actions that this version checks and does not do: the plain sentence with which serving is refused.
+//! Reports features that are parsed but not supported yet.
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::yaml::Location;
 
-/// Reports that `what` is not done yet.
+/// Reports that `what` is not supported yet.
 pub(super) fn report_unsupported(compiler: &mut Compiler<'_>, at: Location, what: &str) {
     compiler
         .error(Code::Unimplemented, at, format!("{what} is not supported yet"))

@@ -1,4 +1,4 @@
-//! What the command line may hold. The texts here are what `--help` shows.
+//! The command-line arguments. Doc comments here are the texts of `--help`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,31 +93,31 @@ Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
   folio completions fish > ~/.config/fish/completions/folio.fish";
 
-/// The whole command line.
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "folio", bin_name = "folio", version, about = "An MCP server that you write in YAML", long_about = ABOUT)]
 #[command(after_help = EXIT_STATUS_HELP, arg_required_else_help = true, subcommand_required = true)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: CliCommand,
-    /// What every command takes.
+    /// The arguments of every command.
     #[command(flatten)]
     pub global: GlobalArgs,
 }
 
 impl Cli {
-    /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
+    /// Parses the command line. Help and errors are printed before this returns.
     pub fn parse_args(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Exit> {
         Cli::try_parse_from(words).map_err(|error| {
-            // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
+            // Help goes to stdout, errors to stderr; a closed pipe is ignored.
             let _ = error.print();
             if error.use_stderr() { Exit::CannotRun } else { Exit::Success }
         })
     }
 }
 
-/// What every command takes.
+/// The arguments of every command.
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
@@ -141,7 +141,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether to use colours where that is `usual`, or is not.
+    /// Whether to use colours, with this default.
     pub fn applies(self, usual: bool) -> bool {
         match self {
             Color::Auto => usual,
@@ -151,7 +151,7 @@ impl Color {
     }
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
@@ -216,7 +216,7 @@ pub struct CheckArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
-    /// The form of the report
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// Treat warnings as errors; notes never are

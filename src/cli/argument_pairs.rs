@@ -1,4 +1,4 @@
-//! The `NAME=VALUE` words of `get` and `call`.
+//! Parses the `NAME=VALUE` arguments of `get` and `call`.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -6,39 +6,39 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-/// Arguments as they were written, by name, in that order.
+/// The arguments by name, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArgumentPairs(IndexMap<String, String>);
 
-/// Why the words are no arguments.
+/// Why arguments are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ArgumentPairError {
-    /// A word without `=`.
+    /// An argument without `=`.
     #[error("missing `=` in argument `{word}`: expected NAME=VALUE")]
     MissingEquals {
-        /// The word.
+        /// The argument.
         word: String,
     },
-    /// A word that begins with `=`.
+    /// An argument that begins with `=`.
     #[error("missing name in argument `{word}`")]
     MissingName {
-        /// The word.
+        /// The argument.
         word: String,
     },
-    /// A name that stands twice.
+    /// A name that is given twice.
     #[error("duplicate argument `{name}`")]
     Duplicate {
         /// The name.
         name: String,
     },
-    /// A file that holds a value and cannot be read.
+    /// The file of a value cannot be read.
     #[error("cannot read argument `{name}` from `{}`: {source}", path.display())]
     Unreadable {
         /// The name.
         name: String,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: std::io::Error,
     },
     /// A second value from stdin.
@@ -50,7 +50,7 @@ pub enum ArgumentPairError {
 }
 
 impl ArgumentPairs {
-    /// Reads words: `NAME=VALUE`, `NAME=@FILE`, `NAME=@-` for `stdin`, `NAME=@@VALUE` for a value that begins with `@`.
+    /// Parses `NAME=VALUE`, `NAME=@FILE`, `NAME=@-` for `stdin`, `NAME=@@VALUE` for a value that begins with `@`.
     pub fn parse(words: &[String], stdin: &mut dyn Read) -> Result<ArgumentPairs, ArgumentPairError> {
         let mut stdin = Some(stdin);
         let mut pairs = IndexMap::new();
@@ -68,12 +68,12 @@ impl ArgumentPairs {
         Ok(ArgumentPairs(pairs))
     }
 
-    /// The values as text, as a prompt takes them.
+    /// The values as strings, for a prompt.
     pub fn into_strings(self) -> Map<String, Value> {
         self.0.into_iter().map(|(name, text)| (name, Value::String(text))).collect()
     }
 
-    /// The values as a tool takes them, by the `properties` of its input schema.
+    /// The values for a tool, typed by the `properties` of its input schema.
     pub fn into_typed(self, input_schema: &Value) -> Map<String, Value> {
         let property = |name: &str| input_schema.get("properties").and_then(|all| all.get(name));
         self.0.into_iter().map(|(name, text)| (name.clone(), typed_value(text, property(&name)))).collect()
@@ -98,7 +98,7 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
     Ok(text)
 }
 
-/// Text where the schema takes text. Otherwise what the text says as JSON, or the text, for validation to complain of.
+/// A string if the schema allows strings only. Otherwise the text as JSON, or a string, which validation then reports.
 fn typed_value(text: String, schema: Option<&Value>) -> Value {
     let types = schema_types(schema);
     let listed = schema.and_then(|schema| schema.get("enum")).and_then(Value::as_array);
@@ -111,7 +111,7 @@ fn typed_value(text: String, schema: Option<&Value>) -> Value {
     }
 }
 
-/// The types that a schema names; none where it does not say.
+/// The types in a schema; empty if it has none.
 fn schema_types(schema: Option<&Value>) -> Vec<&str> {
     match schema.and_then(|schema| schema.get("type")) {
         Some(Value::String(one)) => vec![one],

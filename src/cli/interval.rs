@@ -1,34 +1,34 @@
-//! A length of time, as it is written on the command line.
+//! Parses the interval of `--poll`.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::yaml::parse_milliseconds;
 
-/// A length of time such as `500ms` or `2s`; never none at all.
+/// A non-zero duration such as `500ms` or `2s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval(Duration);
 
 impl Interval {
-    /// The length of time.
+    /// The duration.
     pub fn duration(self) -> Duration {
         self.0
     }
 }
 
-/// Why a text is no length of time.
+/// Why an interval is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntervalError {
-    /// It is not written as one.
+    /// It is not a number and a unit.
     #[error("invalid interval `{text}`: expected a number and a unit, such as 500ms, 2s or 1m")]
     Invalid {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// It is nothing, or longer than a day.
+    /// It is zero, or longer than a day.
     #[error("interval `{text}` out of range: 1ms to 24h")]
     OutOfRange {
-        /// What stands there.
+        /// The text.
         text: String,
     },
 }

@@ -8,7 +8,7 @@ use crate::load::ManifestLocation;
 /// Prints what a client would see.
 pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit> {
     let built = load_and_build(&ManifestLocation::resolve(&arguments.path)?, output);
-    // What is listed is only looked at, so that a variable which is not set does not matter.
+    // Listing runs nothing, so unset variables do not matter.
     let Some(catalog) = &built.catalog else {
         output.eprint_report(&built.report);
         return Ok(Exit::Failure);
@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit>
     Ok(Exit::Success)
 }
 
-/// One entry: its name or URI, and what it is.
+/// One entry: its name or URI, and its description.
 type ListRow = (String, String);
 
 fn render_table(lists: &Lists) -> String {

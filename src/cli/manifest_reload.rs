@@ -1,5 +1,4 @@
-//! What a reload does: load, build, and put a catalog that is accepted in the place of the old one, or say why that one
-//! stays.
+//! Reloads the served catalog, or reports why not.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,7 +12,7 @@ use crate::load::ManifestLocation;
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
-/// Keeps what is served current.
+/// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
     place: ManifestLocation,
     usage: Usage,
@@ -21,12 +20,12 @@ pub(super) struct ManifestReload {
     output: Output,
     last_dependencies: LoadDependencies,
     reported: ReportedWarnings,
-    /// What was read the last time, to tell an edit from a touch.
+    /// The fingerprint of the last load, to tell an edit from a touch.
     last_fingerprint: Option<u64>,
 }
 
 impl ManifestReload {
-    /// Keeps current what `live` serves.
+    /// Reloads what `live` serves.
     pub(super) fn new(place: ManifestLocation, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
         ManifestReload {
             place,
@@ -39,7 +38,7 @@ impl ManifestReload {
         }
     }
 
-    /// Goes on from the load that is served already.
+    /// Continues from the load that is served.
     pub(super) fn continue_from(
         self,
         report: &Report,
@@ -50,7 +49,7 @@ impl ManifestReload {
         ManifestReload { last_fingerprint: last, reported: said, last_dependencies: watched.clone(), ..self }
     }
 
-    /// Says why the catalog that is served stays.
+    /// Reports why the served catalog stays.
     fn report_rejection(&mut self, report: &Report) {
         self.output.eprint_report(report);
         tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
@@ -58,7 +57,7 @@ impl ManifestReload {
     }
 }
 
-/// The warnings of the last load: an author at work is told of each when it comes up, and not at every save.
+/// The warnings of the last load, so that each is logged once and not at every save.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReportedWarnings(HashSet<String>);
 
@@ -67,14 +66,14 @@ impl ReportedWarnings {
         ReportedWarnings(report.warnings().map(|warning| ReportedWarnings::warning_key(report, warning)).collect())
     }
 
-    /// A warning, wherever it stands in its file.
+    /// Identifies a warning, whatever its line.
     fn warning_key(report: &Report, warning: &Diagnostic) -> String {
         let source = warning.span.and_then(|span| report.sources.get(span.file));
         let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
         format!("{path}\0{}\0{}", warning.code.as_str(), warning.message)
     }
 
-    /// Says each warning that is new in one line.
+    /// Logs each new warning in one line.
     pub(super) fn log_new(&mut self, report: &Report) {
         for warning in
             report.warnings().filter(|warning| !self.0.contains(&ReportedWarnings::warning_key(report, warning)))
@@ -93,7 +92,7 @@ impl ReloadSource for ManifestReload {
         let built = load_and_build(&self.place, &self.output);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {
-            // What a broken manifest does not reach is watched on, for the mend may be there.
+            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
             watch.files.extend(self.last_dependencies.files.iter().cloned());
             watch.folders.extend(self.last_dependencies.folders.iter().cloned());
         }
@@ -121,7 +120,7 @@ impl ReloadSource for ManifestReload {
     }
 }
 
-/// A number for everything that was read, listed and found wrong: the files of a root by their sizes and times.
+/// A fingerprint of everything that was read, listed and reported; files of a root count by size and time.
 fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for number in 0..report.sources.count() {

@@ -1,4 +1,4 @@
-//! From a path on the command line to a catalog, or to a report for the person who gave it.
+//! Loads a catalog for a command, and sends it one request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, RequestError};
 use crate::world::RealWorld;
 
-/// Loads and builds what stands at a place, and has `output` keep its secrets.
+/// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
     let built = build(load(place, &EnvSource::Process));
     output.add_secrets(&built);
     built
 }
 
-/// The world, in which programs are started by folio itself under another name.
+/// The real world, with folio itself as the supervisor of programs.
 pub(super) fn new_world() -> RealWorld {
-    // On Linux this is the file that runs, whatever has become of its path since.
+    // On Linux this is the running file, even if its path has changed.
     let own = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
     match own {
         Ok(own) => RealWorld::new().with_supervisor(own),
@@ -78,7 +78,7 @@ fn send_request(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow::R
     Ok(answer)
 }
 
-/// A block of content as a person reads it.
+/// A content block for display.
 pub(super) fn format_content_block(block: &Value) -> String {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
     let within = |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
@@ -93,7 +93,7 @@ pub(super) fn format_content_block(block: &Value) -> String {
     }
 }
 
-/// A text that ends its line.
+/// The text with a final newline.
 pub(super) fn ensure_newline(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }

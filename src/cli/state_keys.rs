@@ -1,4 +1,4 @@
-//! The keys that seal what travels while a client is asked: from a file, or from the environment.
+//! Reads the keys that encrypt pending calls, from a file or from the environment.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use anyhow::{Context, bail, ensure};
 
 use super::ServeArgs;
 
-/// Where keys come from when no file is named.
+/// The variable of the keys, without a file.
 const STATE_KEY_VARIABLE: &str = "FOLIO_STATE_KEY";
-/// A shorter key could be guessed.
+/// The minimum length of a key.
 const MIN_KEY_CHARS: usize = 32;
 
-/// The keys that the person who serves has given, the newest first; none where one is made that ends with the process.
+/// The keys that the user gave, newest first; empty if the server generates one.
 pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u8>>> {
     if let Some(path) = &arguments.state_key_file {
         let text =
@@ -21,12 +21,12 @@ pub(super) fn read_state_keys(arguments: &ServeArgs) -> anyhow::Result<Vec<Vec<u
     match std::env::var(STATE_KEY_VARIABLE) {
         Ok(keys) => parse_keys(keys.split(','), STATE_KEY_VARIABLE),
         Err(std::env::VarError::NotPresent) => Ok(Vec::new()),
-        // The error's own words hold the value.
+        // The message of the error contains the value.
         Err(std::env::VarError::NotUnicode(_)) => bail!("{STATE_KEY_VARIABLE} is not UTF-8"),
     }
 }
 
-/// No message holds a key.
+/// Parses keys. Errors do not show them.
 fn parse_keys<'a>(written: impl Iterator<Item = &'a str>, from: &str) -> anyhow::Result<Vec<Vec<u8>>> {
     let keys: Vec<&str> = written.map(str::trim).filter(|key| !key.is_empty()).collect();
     ensure!(!keys.is_empty(), "no state key in `{from}`: write one of {MIN_KEY_CHARS} characters or more");

@@ -1,4 +1,4 @@
-//! `env`: the variables that a manifest may read, and where their values come from.
+//! `env`: resolves the variables that a manifest declares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
 use crate::yaml::{Location, Spanned};
 
-/// The variables, and the names of those that are required and not set.
+/// The variables, and the names of required ones that are not set.
 pub(super) struct DeclaredVariables {
     pub(super) environment: Environment,
     pub(super) unset: Vec<String>,
 }
 
-/// Finds the value of every variable that the manifest declares.
+/// Resolves every variable that the manifest declares.
 pub(super) fn resolve_variables(
     manifest: &Manifest,
     (values, secrets): (&EnvSource, &[String]),
@@ -69,12 +69,12 @@ pub(super) fn resolve_variables(
     found
 }
 
-/// Whether a value is the name of a variable still, for which whoever started folio was to put its value.
+/// Whether a value is still `${NAME}`, which the caller of folio did not expand.
 pub(crate) fn is_unexpanded(value: &str) -> bool {
     value.starts_with("${") && value.ends_with('}')
 }
 
-/// A short secret cannot be told from innocent text: hidden wherever it stands, it would spoil that.
+/// Reports short secrets: redacting them would spoil unrelated text.
 fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
@@ -121,7 +121,7 @@ fn resolve_variable(
     PackVariable { value, secret, default, is_external: given }
 }
 
-/// What an importer hands to a pack: its templates filled from its own variables.
+/// The variables that an importer passes to a pack, rendered from its own.
 pub(super) fn pack_env(
     written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
@@ -146,7 +146,7 @@ pub(super) fn pack_env(
     (EnvSource::Fixed(values), secrets)
 }
 
-/// Warns of variables that are handed to a pack which does not declare them.
+/// Warns of variables that are passed to a pack which does not declare them.
 pub(super) fn warn_undeclared(
     written: &NamedMap<Spanned<Scalar>>,
     pack: &Environment,
@@ -165,7 +165,7 @@ pub(super) fn warn_undeclared(
     }
 }
 
-/// Says which variables a pack asks for that are set where the server is started, and that its importer does not hand it.
+/// Notes variables of a pack that are set in the process, but not passed by its importer.
 pub(super) fn note_not_passed(
     (key, reference): (&Spanned<String>, &Spanned<PackRef>),
     pack: &Environment,

@@ -1,4 +1,4 @@
-//! `include`: fragments and prompt files.
+//! `include`: reads fragments and prompt files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::manifest::{Fragment, Prompt};
 use crate::notation::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document, parse, parse_front_matter};
 
-/// Reads an included file. `None` where it holds no entries.
+/// Reads an included file. `None` if it has no entries.
 pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
     let path = &file.value;
     if is_readme(path) {
@@ -35,7 +35,7 @@ pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) ->
     Some(EntryFile { base: path.parent().unwrap_or(Path::new("")).to_owned(), entries })
 }
 
-/// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
+/// Reports a README that is named without a glob; globs skip it.
 pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
         compiler
@@ -67,7 +67,7 @@ pub(super) fn check_version(version: &Spanned<i64>, findings: &mut Findings) {
     }
 }
 
-/// A prompt whose text is the body of a file, and whose other keys are its front matter.
+/// Reads a prompt file: its body is the text, its front matter the other keys.
 fn read_prompt_file(
     file: FileId,
     path: &Path,
@@ -107,7 +107,7 @@ fn read_prompt_file(
     Some((name, Spanned::new(prompt, at)))
 }
 
-/// Refuses front matter that stands behind empty lines or spaces, where it would be text.
+/// Reports front matter after empty lines or spaces, where it would be text.
 fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
     let whole = compiler.findings.report.sources.get(file)?.text().clone();
     let start = skip_blank_lines(&whole, 0);

@@ -1,7 +1,7 @@
-//! From a path to what was written: the manifest, its fragments, prompt files, partials and packs.
+//! Reads a manifest with its includes, prompt files, partials and packs.
 //!
-//! Nothing here stops at a fault: all that can be read is read, and the rest is in the report. What is not here: what
-//! the entries mean (catalog/), and when to load again (reload/).
+//! A load does not stop at an error: it reads all that it can, and reports the rest. What is not here: what the entries
+//! mean (catalog/), and when to load again (reload/).
 
 mod environment;
 mod include;
@@ -21,27 +21,27 @@ use crate::yaml::Location;
 pub(crate) use environment::is_unexpanded;
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
 
-/// Everything that one load has found.
+/// The result of a load.
 pub struct LoadedPacks {
-    /// Faults, trees, and the files that were read.
+    /// The diagnostics, the documents and the files that were read.
     pub findings: Findings,
-    /// The packs, the served one first; empty where not even its manifest could be read.
+    /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
 }
 
-/// One pack as it was written.
+/// One pack.
 pub struct LoadedPack {
-    /// What its entries share.
+    /// The context of its entries.
     pub pack: Pack,
-    /// What its names begin with.
+    /// The prefix of its names.
     pub prefix: String,
     /// The root of its manifest.
     pub at: Location,
     /// Its manifest, apart from its entries.
     pub manifest: Manifest,
-    /// Its entries, file by file: the manifest's own, then what it includes, in the order written.
+    /// Its entries by file: those of the manifest, then those of includes, in the order written.
     pub entry_files: Vec<EntryFile>,
-    /// The number of the pack that takes it in, where one does.
+    /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.
     pub unset_variables: Vec<String>,
@@ -55,17 +55,17 @@ pub struct EntryFile {
     pub entries: Fragment,
 }
 
-/// Where the variables that a manifest may ask for come from.
+/// The source of environment variables.
 #[derive(Debug, Clone)]
 pub enum EnvSource {
-    /// Those of this process, as they are when they are asked for.
+    /// The current variables of this process.
     Process,
     /// These and no others.
     Fixed(BTreeMap<String, String>),
 }
 
 impl EnvSource {
-    /// The value of a variable; one that is no UTF-8 counts as not set.
+    /// The value of a variable; one that is not UTF-8 counts as not set.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
             EnvSource::Process => std::env::var(name).ok(),
@@ -86,7 +86,7 @@ impl FromIterator<(String, String)> for EnvSource {
     }
 }
 
-/// Loads what stands at `place`, with the variables of `environment`.
+/// Loads the manifest at `place`, with the variables of `environment`.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     let mut findings = Findings::default();
     let packs = pack::load_packs(place, environment, &mut findings);

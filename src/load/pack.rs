@@ -1,4 +1,4 @@
-//! Packs: the served folder, and the folders that it takes in.
+//! Loads the served pack and the packs that it imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::notation::NamedMap;
 use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document, parse};
 
-/// How deep packs may take in packs.
+/// The maximum nesting of packs.
 const MAX_PACK_DEPTH: usize = 16;
 
-/// A pack that is about to be read.
+/// A pack to load.
 struct PackRequest<'a> {
     folder: Folder,
     manifest_names: Vec<&'a str>,
     shown: String,
     prefix: String,
     grants: Grants,
-    /// The variables that it may read, and those of them that are secrets whatever it says.
+    /// The variables that it may read, and those that are secrets of its importer.
     env: &'a EnvSource,
     secrets: &'a [String],
     search_path: Option<String>,
-    /// The variables of the process, for what to say of those that are not handed over.
+    /// The variables of the process, to report those that are not passed.
     process_env: &'a EnvSource,
-    /// The number of the pack that takes it in, where one does.
+    /// The number of the pack that imports it, if any.
     importer: Option<usize>,
-    /// What took it in, where something did.
+    /// The place of the import.
     referenced_at: Option<Span>,
-    /// The folders that are being read around it, outermost first.
+    /// The folders of its importers, outermost first.
     outer_folders: Vec<PathBuf>,
 }
 
-/// Loads the served pack and all that it takes in.
+/// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
     environment: &EnvSource,
@@ -100,7 +100,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
     Some(at)
 }
 
-/// Reads the manifest of a pack under the first of its names that is there.
+/// Reads the manifest of a pack under the first name that exists.
 fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Option<FileId> {
     let mut missing = None;
     for name in &request.manifest_names {
@@ -178,7 +178,7 @@ fn load_includes(
     files.iter().filter(|file| !own(&file.value)).filter_map(|file| include::load_file(file, &mut compiler)).collect()
 }
 
-/// Reads the partials, which every template of the pack may then use.
+/// Reads the partials of the pack.
 fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) {
     if manifest.partials.is_none() {
         return;
@@ -217,14 +217,14 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
     pack.partials = partials;
 }
 
-/// A circle is found from each of its partials, and is one mistake.
+/// Keeps one error for each cycle, which is found from each of its partials.
 fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
-    let mut circles: Vec<String> = Vec::new();
+    let mut cycles: Vec<String> = Vec::new();
     errors.retain(|error| {
         let TemplatePlace::Partial { name, .. } = &error.span else { return true };
-        let known = error.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
+        let known = error.code == Code::Cycle && cycles.iter().any(|words| words.contains(&format!("`{name}`")));
         if error.code == Code::Cycle && !known {
-            circles.push(error.message.clone());
+            cycles.push(error.message.clone());
         }
         !known
     });

@@ -1,4 +1,4 @@
-//! The JSON Schema of the manifest, from the types.
+//! Generates the JSON Schema of the manifest from its types.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};

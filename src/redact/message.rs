@@ -1,4 +1,4 @@
-//! Whole messages: what no field can escape.
+//! Redacts whole JSON-RPC messages, field by field.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

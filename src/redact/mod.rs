@@ -1,4 +1,4 @@
-//! Secrets, kept out of whatever leaves.
+//! Removes secret values from everything that folio sends, prints or logs.
 //!
 //! A [`Redactor`] knows the values of one load. It finds each in any mixture of the ways in which folio and what it
 //! talks to write text: as it is, in either case, percent-encoded, escaped as in JSON or HTML, however often; in

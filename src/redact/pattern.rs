@@ -1,4 +1,4 @@
-//! The forms of a secret, as what has to stand one after the other.
+//! The encodings of a secret, as patterns of bytes.
 
 /// What stands at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

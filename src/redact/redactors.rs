@@ -1,4 +1,4 @@
-//! The redactors in use: a reload brings another one, and what began before it still ends with the old.
+//! The redactors of the served load and of earlier ones that are still in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};

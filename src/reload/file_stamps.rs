@@ -1,4 +1,4 @@
-//! What can be known of files without reading them, enough to tell that one has changed.
+//! Detects changed files by their metadata, without reading them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::watch_plan::{WatchPlan, is_hidden};
 use crate::compile::LoadDependencies;
 
-/// The stamps of a whole [`LoadDependencies`] at one moment.
+/// The stamps of files and folders at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct FileStamps {
     taken_at: SystemTime,
@@ -26,7 +26,7 @@ impl PartialEq for FileStamps {
 }
 
 impl FileStamps {
-    /// No stamps at all: nothing is known.
+    /// No stamps.
     pub(super) fn empty() -> FileStamps {
         FileStamps { taken_at: SystemTime::UNIX_EPOCH, files: BTreeMap::new(), folders: BTreeMap::new() }
     }
@@ -54,8 +54,8 @@ impl FileStamps {
         }
     }
 
-    /// Whether a file changed so shortly before it was stamped that a further change, of the same size and within
-    /// the same tick of the file system's clock, would look the same. Names have no clock.
+    /// Whether a file changed so shortly before its stamp was read that another change of the same size, within the same
+    /// tick of the clock of the file system, would give the same stamp.
     pub(super) fn are_ambiguous(&self) -> bool {
         self.files.values().any(|stamp| match stamp {
             FileStamp::Missing(_) => false,
@@ -63,8 +63,8 @@ impl FileStamps {
         })
     }
 
-    /// Whether nothing moved between a load's beginning and now. What it was known before (`earlier`) to look at is
-    /// compared; on the way to what it only came upon nothing may have been changed since it `began`.
+    /// Whether nothing changed since a load began. Paths with an `earlier` stamp are compared; for the others, nothing on
+    /// the way to them may have changed since the load `began`.
     pub(super) fn unchanged_since(&self, earlier: &FileStamps, began: SystemTime) -> bool {
         let mut unknown = LoadDependencies::default();
         for (path, stamp) in &self.files {
@@ -85,7 +85,7 @@ impl FileStamps {
     }
 }
 
-/// What is known of one file, through whatever links lead to it.
+/// The stamp of a file, with symlinks followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileStamp {
     Missing(io::ErrorKind),
@@ -106,7 +106,7 @@ impl FileStamp {
     }
 }
 
-/// The names in a folder, boiled down. Its own time of change would not do: every temporary file moves it.
+/// A hash of the names in a folder. Its modification time changes with every temporary file.
 type NamesFingerprint = Result<u64, io::ErrorKind>;
 
 fn names_fingerprint(path: &Path) -> io::Result<u64> {
@@ -124,7 +124,7 @@ fn names_fingerprint(path: &Path) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Which file it is, under whatever name. Nothing where the system has no such notion.
+/// Device and inode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileIdentity(u64, u64);
 
@@ -135,7 +135,7 @@ impl FileIdentity {
     }
 }
 
-/// When the file was last changed in any way. Not the time of modification, which anybody may set.
+/// The ctime of a file, which programs cannot set, unlike the mtime.
 fn change_time(metadata: &Metadata) -> SystemTime {
     use std::os::unix::fs::MetadataExt;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
@@ -143,8 +143,7 @@ fn change_time(metadata: &Metadata) -> SystemTime {
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Whether what bears the name, be it a link or a folder, is older than the load that `began`. A name that is gone has
-/// left its trace in the folder.
+/// Whether a directory entry is older than the load that `began`. If it is gone, its folder counts.
 fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
     fs::symlink_metadata(folder.join(name)).or_else(|_| fs::metadata(folder)).is_ok_and(|metadata| {
         let changed = change_time(&metadata);
@@ -152,8 +151,8 @@ fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
     })
 }
 
-/// How far the file system's clock may lie behind ours: the kernel's tick, or that of file systems which keep whole
-/// seconds (FAT keeps even ones only).
+/// How far the clock of the file system may lag behind: the tick of the kernel, or that of file systems with whole
+/// seconds (on FAT, even ones).
 fn clock_granularity(time: SystemTime) -> Duration {
     let fraction = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
     if fraction == 0 { Duration::from_secs(2) } else { Duration::from_millis(20) }

@@ -1,4 +1,4 @@
-//! Listening where the system does not tell: looking at the files again and again.
+//! Polls files for changes, where the system reports none.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,23 +8,23 @@ use std::time::Duration;
 use super::file_stamps::FileStamps;
 use super::watcher::Wakeup;
 
-/// A thread that looks at the files of the last base that it was given; it ends when this is dropped.
+/// A thread that compares files with its last baseline; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Poller {
     baselines: Sender<FileStamps>,
 }
 
-/// How often to look.
+/// The pace of polling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PollPace {
-    /// While nothing happens.
+    /// The interval while nothing changes.
     pub(super) idle: Duration,
-    /// After a change, to notice the next before the bell is taken for quiet.
+    /// The interval after a change, short enough to notice the next within the quiet period.
     pub(super) after_change: Duration,
 }
 
 impl Poller {
-    /// Starts the thread; it does nothing before its first base.
+    /// Starts the thread, which waits for its first baseline.
     pub(super) fn start(pace: PollPace, wakeup: Arc<Wakeup>) -> Poller {
         let (baselines, incoming) = channel();
         let spawned =
@@ -44,7 +44,7 @@ impl Poller {
 
 fn run_poller(incoming: &Receiver<FileStamps>, pace: PollPace, wakeup: &Wakeup) {
     let Ok(mut base) = incoming.recv() else { return };
-    // No event will tell of a change that the stamps could not show, so such stamps are looked at once more.
+    // A change that ambiguous stamps do not show is found by one more check.
     let mut recheck = base.are_ambiguous();
     let mut pause = pace.idle;
     loop {

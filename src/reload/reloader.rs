@@ -1,4 +1,4 @@
-//! One round: arm, stamp, load, compare, publish.
+//! One reload: watch, compare, load, publish.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,41 +11,41 @@ use super::watcher::FolderWatcher;
 use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource};
 use crate::compile::LoadDependencies;
 
-/// What is served, as far as this room knows it: what it was made of.
+/// Reloads when files changed since the last load.
 pub(super) struct Reloader<L> {
     load: L,
     watcher: FolderWatcher,
     shutdown: CancellationToken,
     dependencies: LoadDependencies,
     stamps: FileStamps,
-    /// A load is due whatever the stamps say: what was read last did not stand still.
+    /// Whether files changed during the last load, so that a load is due whatever the stamps.
     reload_due: bool,
 }
 
-/// Why and how a round is done.
+/// Why a check is done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trigger {
-    /// Load even if nothing changed.
+    /// Whether to load even if nothing changed.
     pub(super) requested: bool,
-    /// Publish even if it would not stand still.
+    /// Whether to publish even if files changed meanwhile.
     pub(super) deadline_reached: bool,
 }
 
-/// What a round came to.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReloadOutcome {
-    /// Nothing changed, nothing was loaded.
+    /// Nothing changed.
     Unchanged,
-    /// Something new is served, or reported.
+    /// A load was published.
     Published,
-    /// Files changed while they were read; what was read is thrown away.
+    /// Files changed during the load, which was discarded.
     Raced,
-    /// The load panicked; the last good stays.
+    /// The load panicked; the last good version stays.
     Panicked,
 }
 
 impl<L: ReloadSource> Reloader<L> {
-    /// Takes over from the first load, and rings if anything changed since that began.
+    /// Continues from the first load, and wakes if anything changed since it began.
     pub(super) fn start(
         load: L,
         first: InitialLoad,

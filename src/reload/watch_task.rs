@@ -1,4 +1,4 @@
-//! The task: waits for the bell and then for quiet, and has rounds done one after the other.
+//! The background task: waits for changes and for quiet, then reloads.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct WatchTask {
     counts: watch::Sender<ReloadCounts>,
 }
 
-/// What ended a wait.
+/// The reason of a wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WakeReason {
     Changed,
@@ -74,7 +74,7 @@ impl WatchTask {
         }
     }
 
-    /// Does rounds until one is whole. Gives nothing back on shutdown.
+    /// Checks until no file changes during a load. `None` on shutdown.
     async fn reload_until_stable<L: ReloadSource>(
         &self,
         mut wake: WakeReason,
@@ -105,7 +105,7 @@ impl WatchTask {
         }
     }
 
-    /// Waits until the bell has been still, or the deadline has come, or somebody will not wait.
+    /// Waits for a quiet period, the deadline, a request or the shutdown.
     async fn wait_for_quiet(&self, deadline: Instant) -> WakeReason {
         loop {
             let now = Instant::now();
@@ -130,7 +130,7 @@ impl WatchTask {
         });
     }
 
-    /// Does `work` where it may block. A shutdown does not wait for it: it ends by itself, and is not heard.
+    /// Runs blocking work. A shutdown does not wait for it, and discards its result.
     async fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let work = task::spawn_blocking(work);
         tokio::select! {
@@ -141,7 +141,7 @@ impl WatchTask {
     }
 }
 
-/// Asks at every SIGHUP. The handler stands when this returns; the future never ends.
+/// Requests a reload at every SIGHUP. The handler is installed when this returns; the future never ends.
 fn forward_sighup(enabled: bool, requests: Arc<Notify>) -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
     let signals = enabled

@@ -1,5 +1,4 @@
-//! The watcher that word of changes rings, and the ear at the file system's door. Which change it was is nobody's
-//! business: the stamps tell.
+//! Watches folders through the system's file notifications, or by polling.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,25 +15,25 @@ use super::poller::{PollPace, Poller};
 use super::watch_plan::WatchPlan;
 use crate::compile::LoadDependencies;
 
-/// How often to look where the system cannot tell, and nobody said.
+/// The default interval of polling.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a plan is made again because folders came or went while it was carried out.
+/// How often a plan is rebuilt because folders changed while it was applied.
 const MAX_PLAN_ATTEMPTS: usize = 4;
 
-/// Opens the system's watcher, which will ring; a seam for tests.
+/// Opens the watcher of the system; replaced in tests.
 pub(super) type OpenBackend = Box<dyn FnOnce(Arc<Wakeup>) -> notify::Result<Backend> + Send>;
 
-/// The system's watcher.
+/// The watcher of the system.
 pub(super) type Backend = Box<dyn Watcher + Send>;
 
-/// Opens the watcher that this system has.
+/// Opens the watcher of this system.
 pub(super) fn open_backend(wakeup: Arc<Wakeup>) -> notify::Result<Backend> {
     let watcher = notify::recommended_watcher(move |event| wakeup.handle_event(event))?;
     Ok(Box::new(watcher))
 }
 
-/// What is rung. Any number of rings before somebody answers are one.
+/// Wakes the watch task. Several wakeups before it runs count as one.
 #[derive(Debug, Default)]
 pub(super) struct Wakeup {
     notify: Notify,
@@ -49,17 +48,17 @@ struct WatchState {
 }
 
 impl Wakeup {
-    /// Rings.
+    /// Wakes the watch task.
     pub(super) fn wake(&self) {
         self.notify.notify_one();
     }
 
-    /// Waits until it rings; at once, if it has rung since the last time.
+    /// Waits for a wakeup; returns at once if there was one since the last call.
     pub(super) async fn notified(&self) {
         self.notify.notified().await;
     }
 
-    /// Rings if the event concerns the plan. A watcher that stumbles may have missed anything.
+    /// Wakes if the event concerns the plan, or if the watcher may have lost events.
     fn handle_event(&self, event: notify::Result<Event>) {
         let mut state = self.lock_state();
         match event {
@@ -84,12 +83,12 @@ impl Wakeup {
     }
 }
 
-/// A folder that goes away takes its watch along, even if another takes its place.
+/// A folder that is removed or moved loses its watch, even if another replaces it.
 fn may_end_watches(kind: EventKind) -> bool {
     matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
 }
 
-/// The watcher, with whatever rings it.
+/// Watches folders by events or by polling.
 pub(super) struct FolderWatcher {
     wakeup: Arc<Wakeup>,
     source: ChangeSource,
@@ -102,7 +101,7 @@ enum ChangeSource {
 }
 
 impl FolderWatcher {
-    /// A watcher that nothing rings until it is armed.
+    /// Creates a watcher of nothing.
     pub(super) fn new(wakeup: Arc<Wakeup>, options: &WatchOptions, open: OpenBackend) -> FolderWatcher {
         let pace = PollPace {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
@@ -122,13 +121,13 @@ impl FolderWatcher {
         FolderWatcher { wakeup, source, pace }
     }
 
-    /// Rings.
+    /// Wakes the watch task.
     pub(super) fn wake(&self) {
         self.wakeup.wake();
     }
 
-    /// Listens to whatever may change anything of `set`, and to nothing else. To be done before stamps are taken:
-    /// what changes afterwards rings.
+    /// Watches the folders that these dependencies need, and no others. To be called before stamps are read, so that
+    /// later changes wake the task.
     pub(super) fn watch(&mut self, set: &LoadDependencies) {
         let ChangeSource::Events(events) = &mut self.source else { return };
         if let Err(error) = events.watch(set, &self.wakeup) {
@@ -170,7 +169,7 @@ impl EventSource {
             }
             plan = again;
         }
-        // Folders come and go faster than they can be listened to: look again when it is quieter.
+        // Folders change faster than they can be watched: check again after a quiet period.
         wakeup.wake();
         Ok(())
     }
@@ -190,15 +189,14 @@ impl EventSource {
         Ok(())
     }
 
-    /// Drops the watches that are no longer wanted, and those that are no longer sure: one of a folder that was moved
-    /// lives on where that is now.
+    /// Drops the watches that are no longer needed, and those of folders that were removed or moved.
     fn unwatch_stale(&mut self, plan: &WatchPlan, lost: &BTreeSet<PathBuf>) {
         let wanted: BTreeSet<&Path> = plan.folders().map(|(folder, _)| folder).collect();
         let backend = &mut self.backend;
         self.watched.retain(|folder| {
             let keep = wanted.contains(folder.as_path()) && !folder.ancestors().any(|above| lost.contains(above));
             if !keep {
-                // It may be gone already, with its folder.
+                // The watch may have ended with its folder.
                 let _ = backend.unwatch(folder);
             }
             keep
@@ -211,7 +209,7 @@ impl EventSource {
                 self.watched.insert(folder.to_path_buf());
                 Ok(())
             }
-            // It went away since the plan was made; the next plan knows.
+            // The folder was removed since the plan was built.
             Err(_) if !needed || !folder.exists() => Ok(()),
             Err(error) => Err(error),
         }

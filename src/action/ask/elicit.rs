@@ -1,4 +1,4 @@
-//! `elicit`: a question to the person, by a form or on a page.
+//! `elicit`: asks the user, by a form or on a page.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use crate::schema::{Schema, SchemaError, lint};
 use crate::template::{Scope, Shape, Template, Text, Url};
 use crate::yaml::{Location, Spanned};
 
-/// A question to the person, ready to be put.
+/// A compiled question to the user.
 pub(super) struct ElicitTemplate {
     message: Template<Text>,
     mode: ElicitMode,
@@ -25,11 +25,11 @@ enum ElicitMode {
     Url(Template<Url>),
 }
 
-/// Words in the name of a field that ask for what a form must never ask for.
+/// Words in the names of fields that ask for a secret.
 const SECRET_FIELD_WORDS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "api_key", "credential"];
-/// The formats that MCP has for a form's texts.
+/// The formats of strings in MCP forms.
 const FORM_FIELD_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
-/// What MCP's forms know of a field.
+/// The keywords of fields in MCP forms.
 const FORM_FIELD_KEYWORDS: &[&str] = &[
     "type",
     "title",
@@ -84,7 +84,7 @@ impl ElicitTemplate {
         })
     }
 
-    /// What is made of an `ElicitResult`.
+    /// Checks an `ElicitResult`.
     pub(super) fn check_answer(
         &self,
         answer: &Value,
@@ -127,7 +127,7 @@ impl ElicitTemplate {
     }
 }
 
-/// What templates may expect of the answer.
+/// The shape of the answer.
 pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     let field = |name: &str, schema: &Value| {
         let typed = schema.get("type").is_some() || !schema.is_object();
@@ -181,7 +181,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     sound_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
 }
 
-/// The schema, unless it or one of its fields was found wrong.
+/// The schema, unless it or one of its fields has an error.
 fn sound_schema(
     compiled: Result<Schema, Vec<SchemaError>>,
     place: impl Fn(&str) -> (Location, String),
@@ -204,12 +204,12 @@ fn sound_schema(
     compiled.ok().filter(|_| is_valid)
 }
 
-/// A pointer into the whole schema, as one into the map of fields.
+/// Turns a pointer into the schema into one into the map of fields.
 fn strip_properties(pointer: &str, at: Location) -> (Location, String) {
     (at, pointer.strip_prefix("/properties").unwrap_or_default().to_owned())
 }
 
-/// The schema of an object with these fields. As in `arguments`, no `type` means text.
+/// The schema of an object with these fields. As in `arguments`, the default type is `string`.
 fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -232,7 +232,7 @@ fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Valu
     schema
 }
 
-/// A field of a form: flat, and never for a secret.
+/// Checks a field of a form: it is flat, and does not ask for a secret.
 fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location), compiler: &mut Compiler<'_>) {
     let lower = name.to_lowercase();
     if SECRET_FIELD_WORDS.iter().any(|secret| lower.contains(secret)) {
@@ -277,7 +277,7 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
     }
 }
 
-/// The items of a list of choices: an `enum`, or an `anyOf` of titled constants.
+/// Whether items are choices: an `enum`, or an `anyOf` of titled constants.
 fn is_choice_items(items: &Value) -> bool {
     let titled = |choice: &Value| choice.get("const").is_some();
     items.get("enum").is_some_and(Value::is_array)

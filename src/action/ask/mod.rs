@@ -1,8 +1,7 @@
 //! `ask`: one round of questions to the client.
 //!
-//! The same round is awaited in place by a client with a session, and answered with its next request by one without:
-//! what differs is in the [`Client`](super::Client) alone. What is not here: how a question is put into the words of
-//! a version of the protocol (server/).
+//! A client with a session answers in place, one without a session with its next request; only the
+//! [`McpClient`] differs. What is not here: how a version of the protocol encodes questions (server/).
 
 mod elicit;
 mod page_url;
@@ -30,9 +29,9 @@ use sample::SampleTemplate;
 pub use spec::AskSpec;
 use spec::OnDecline;
 
-/// How long answers are waited for until something else is said.
+/// The default time limit of a round.
 const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// How often a client that is waited for is asked again for an answer that does not fit.
+/// How often a client is asked again after an invalid answer.
 const MAX_ANSWER_RETRIES: usize = 1;
 
 /// One round of questions.
@@ -41,13 +40,13 @@ pub struct AskAction {
     timeout: Duration,
 }
 
-/// One question, ready to be put.
+/// A compiled question.
 struct CompiledQuestion {
     key: String,
     template: QuestionTemplate,
-    /// Left out where the client cannot be asked.
+    /// Whether it is skipped if the client does not support it.
     optional: bool,
-    /// Whether the run goes on when the person says no.
+    /// Whether the run continues if the user declines.
     continues_on_decline: bool,
 }
 
@@ -57,13 +56,13 @@ enum QuestionTemplate {
     Roots,
 }
 
-/// What is made of one answer.
+/// The check of one answer.
 enum AnswerVerdict {
-    /// It fits: the outcome of the question.
+    /// Valid: the outcome of the question.
     Accepted(Value),
-    /// It does not, for this reason.
+    /// Invalid, for this reason.
     Invalid(String),
-    /// The person said no, and the run ends with these words.
+    /// The user declined, and the run ends with this message.
     Declined(String),
 }
 
@@ -122,7 +121,7 @@ impl ActionKind for AskAction {
 }
 
 impl AskAction {
-    /// Answers with nothing what the client cannot be asked and need not be.
+    /// Answers optional questions that the client does not support with null.
     fn skip_unsupported(
         &self,
         context: &ActionContext<'_>,
@@ -147,13 +146,13 @@ impl AskAction {
         if lacking.is_empty() { Ok(()) } else { Err(ActionError::MissingCapabilities(lacking)) }
     }
 
-    /// The questions that have no answer yet.
+    /// Renders the questions without an answer.
     fn open_questions(&self, scope: &Scope, answers: &Map<String, Value>) -> Result<Vec<ClientQuestion>, ActionError> {
         let open = self.questions.iter().filter(|asked| !answers.contains_key(&asked.key));
         open.map(|asked| Ok(ClientQuestion { key: asked.key.clone(), kind: asked.template.render(scope)? })).collect()
     }
 
-    /// Takes the answers that fit. Says what was wrong with one that does not.
+    /// Records the valid answers. Returns the error of an invalid one.
     fn accept_answers(
         &self,
         mut given: Map<String, Value>,
@@ -219,10 +218,10 @@ impl CompiledQuestion {
     }
 }
 
-/// Asks a client for its roots, apart from any step: their URIs.
+/// Asks a client for its roots, outside of any step, and returns their URIs.
 ///
 /// # Errors
-/// It cannot be asked, has yet to answer, or answers something else.
+/// The client does not support roots, answers with a later request, or answers something else.
 pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
     if !client.can(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
@@ -259,10 +258,10 @@ async fn ask_client(
     }
 }
 
-/// The key under which roots are asked for apart from any step.
+/// The key of the question for roots outside of any step.
 const ROOTS_KEY: &str = "roots";
 
-/// The roots in a `ListRootsResult`; `None` where it is none.
+/// The roots of a `ListRootsResult`, or `None` if it is invalid.
 #[must_use]
 pub fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
     let roots = answer.get("roots")?.as_array()?;

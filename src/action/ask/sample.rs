@@ -1,4 +1,4 @@
-//! `sample`: a question to the client's model.
+//! `sample`: asks the client's model.
 
 use std::path::PathBuf;
 
@@ -18,15 +18,15 @@ use crate::notation::{Block, BlockBody, Media};
 use crate::template::{Scope, Shape, Template, Text};
 use crate::yaml::{Location, Spanned};
 
-/// A question to the model, ready to be put.
+/// A compiled question to the model.
 pub(super) struct SampleTemplate {
     messages: Vec<(&'static str, SampleContent)>,
     system_prompt: Option<Template<Text>>,
-    /// The parameters that hold no templates.
+    /// The parameters without templates.
     static_params: Map<String, Value>,
 }
 
-/// What one message says.
+/// The content of a message.
 enum SampleContent {
     Text(Template<Text>),
     File { kind: &'static str, folder: Folder, path: PathBuf, mime_type: Option<String> },
@@ -71,12 +71,12 @@ impl SampleTemplate {
     }
 }
 
-/// What templates may expect of the answer.
+/// The shape of the answer.
 pub(super) fn sample_answer_shape() -> Shape {
     Shape::object([("text", Shape::Text), ("content", Shape::Any), ("model", Shape::Text), ("stopReason", Shape::Text)])
 }
 
-/// What is made of a `CreateMessageResult`.
+/// Checks a `CreateMessageResult`.
 pub(super) fn check_answer(answer: &Value) -> AnswerVerdict {
     let Some(content) = answer.get("content") else { return AnswerVerdict::Invalid("missing `content`".to_owned()) };
     let blocks: Vec<&Value> = content.as_array().map_or_else(|| vec![content], |blocks| blocks.iter().collect());
@@ -144,7 +144,7 @@ fn compile_message(
     part.map(|part| (role, part))
 }
 
-/// A model is asked with text, pictures and sound.
+/// Compiles content, which is text, an image or audio.
 fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) -> Option<SampleContent> {
     let bare = keys.annotations.is_none() && keys.when.is_none() && keys.each.is_none() && keys.meta.is_none();
     match (&keys.text, &keys.image, &keys.audio) {

@@ -1,4 +1,4 @@
-//! What to write instead of code with a value in it.
+//! Suggests a safe replacement for code with a template value in it.
 
 use super::programs::{Operands, syntax_of};
 use super::scan::{ArgRole, CodeFinding};

@@ -1,4 +1,4 @@
-//! A request as it was written, checked and made ready.
+//! Checks and compiles the spec of a request.
 
 use crate::action::keys::check_exactly_one;
 use crate::action::{ActionNode, Selection, unsupported};
@@ -11,7 +11,7 @@ use crate::yaml::{Location, Spanned};
 
 use super::{HttpBody, HttpCredentials, HttpSpec, Method, Part};
 
-/// Reports keys that this version does not act on: errors where it would be senseless to go on, warnings elsewhere.
+/// Reports unsupported keys: as errors if the request makes no sense without them, else as warnings.
 pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     if let Some(connection) = &spec.connection {
         if !compiler.pack.connections.contains_key(connection.value.as_str()) {
@@ -75,7 +75,7 @@ pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
 pub(super) fn compile_url(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
     let spec = &node.spec.value;
     if spec.connection.is_some() {
-        return None; // a base and its path are checked together, once connections are acted on
+        return None; // connections are not supported yet
     }
     let Some(text) = &spec.url else {
         compiler.error(Code::MissingKey, node.key, "missing key `url` in `http`");
@@ -262,7 +262,7 @@ pub(super) fn compile_on_error(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> 
     all.into_iter().collect()
 }
 
-/// The hosts that may be private: those that stand literally in the manifest.
+/// The hosts that may be private: those that are written in the manifest.
 pub(super) fn compile_host_policy(
     spec: &HttpSpec,
     url: Option<&Template<Url>>,
@@ -297,7 +297,7 @@ fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Co
     }
 }
 
-/// Allows the hosts that a variable names: whoever starts the server vouches for them.
+/// Allows the hosts in a variable, which the user of the server sets.
 fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
     let Some(template): Option<Template<Text>> = compiler.template(host, Exposure::Private) else { return };
     let name = match template.single_path() {
@@ -316,7 +316,7 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     };
     let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
     let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
-    // The value is not shown: it may be a secret.
+    // The value may be a secret.
     if hosts.map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
         compiler
             .error(Code::BadValue, host.location, format!("invalid host in the value of `{name}`"))
@@ -324,7 +324,7 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     }
 }
 
-/// Checks a shared base of requests, which is not acted on yet.
+/// Checks a connection, which is not supported yet.
 pub fn check_connection(name: &Spanned<String>, written: &Spanned<Connection>, compiler: &mut Compiler<'_>) {
     match &written.url {
         None => {

@@ -1,4 +1,4 @@
-//! `http`: one request.
+//! `http`: sends one HTTP request.
 
 mod compile;
 mod send;
@@ -15,7 +15,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 pub use compile::check_connection;
 pub use spec::{HttpSpec, Method, Part};
 
-/// One request that is ready.
+/// A compiled request.
 pub struct HttpAction {
     method: &'static str,
     url: Template<Url>,
@@ -28,11 +28,11 @@ pub struct HttpAction {
     on_error: Vec<(u16, Template<Text>)>,
     host_policy: HostPolicy,
     wants_json: bool,
-    /// Whether the body holds a secret, which no redirect may carry elsewhere.
+    /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
-    /// What the body reads.
+    /// The paths that the body reads.
     body_reads: Vec<Vec<String>>,
-    /// Whether the host is part of a secret, which no error may name.
+    /// Whether the host is part of a secret, which errors must not show.
     has_secret_host: bool,
 }
 
@@ -62,7 +62,7 @@ impl HttpBody {
     }
 }
 
-/// What query or form parameters read.
+/// The paths that query or form parameters read.
 fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<String>> {
     fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.read_paths().to_vec()).collect()
 }
@@ -130,7 +130,7 @@ impl ActionKind for HttpAction {
 }
 
 impl HttpAction {
-    /// A URL that an argument chooses must never see a secret.
+    /// Refuses secrets in a request whose host an argument chooses.
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
         let argument = argument.join(".");
@@ -150,7 +150,7 @@ impl HttpAction {
         None
     }
 
-    /// What its query, headers and body read.
+    /// The paths that its query, headers and body read.
     fn reads(&self) -> Vec<Vec<String>> {
         let mut reads = parameter_reads(&self.query);
         reads.extend(self.headers.iter().flat_map(|(_, value)| value.read_paths().to_vec()));

@@ -1,4 +1,4 @@
-//! From a request that is ready to its outcome.
+//! Builds a request from its templates, and the outcome from its response.
 
 use base64::Engine as _;
 use serde_json::{Map, json};
@@ -46,7 +46,7 @@ impl HttpAction {
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
-        // What is exactly one value that is absent shows nobody anything, and is left out.
+        // An absent value is left out.
         request.headers.extend(value.map(|value| HttpHeader::new_secret(name, value)));
         Ok(())
     }
@@ -100,10 +100,10 @@ impl HttpAction {
     }
 }
 
-/// How much of an error's body is shown.
+/// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
 
-/// A header; none where it is exactly one value that is absent.
+/// A header, unless it is exactly one absent value.
 fn render_header(
     name: &str,
     value: &Template<HeaderSlot>,
@@ -115,7 +115,7 @@ fn render_header(
     Ok(Some(if secret { HttpHeader::new_secret(name, text.0) } else { HttpHeader::new(name, text.0) }))
 }
 
-/// Whether what is read may be what a step found, such as the token of a login: then no redirect carries it elsewhere.
+/// Whether a value may be the outcome of a step, such as a token, which redirects must not send to another origin.
 fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> bool {
     reads.iter().filter_map(|path| path.first()).any(|head| match head.as_str() {
         "steps" => true,

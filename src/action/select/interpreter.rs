@@ -1,4 +1,4 @@
-//! The interpreter: as that of `jmespath`, save that each value it makes is charged, and that its recursion ends.
+//! Interprets JMESPath as `jmespath` does, charges each value to the budget, and bounds the recursion.
 //!
 //! Values are shared and not copied, so that what is doubled is doubled in name only until it is written out.
 

@@ -1,4 +1,4 @@
-//! `select`: a JMESPath expression, in the budget of its call.
+//! `select`: a JMESPath expression, evaluated within the budget of its call.
 
 mod functions;
 mod interpreter;

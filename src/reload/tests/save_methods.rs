@@ -1,4 +1,4 @@
-//! Every way in which editors and others put a new text into a folder, each of which is seen.
+//! Every way in which editors and tools save a file is noticed.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What the supervisor does: starts programs, and kills whatever descends from them.
+//! The supervisor's main loop: starts programs, and kills their descendants.
 //!
 //! Each program leads a session of its own, and is the reaper of its orphans: whatever it starts stays below it, however
 //! it forks and whatever it changes about itself. When a program has ended, what it leaves behind becomes a child of this
@@ -58,7 +58,7 @@ async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
         socket.readable().await?;
         match socket.try_io(Interest::READABLE, || inbox.receive(&*socket)) {
             Ok(0) => break,
-            Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => break,
             _ => {}
         }
     }
@@ -80,7 +80,7 @@ async fn write_replies(
             socket.writable().await?;
             match socket.try_write(&bytes) {
                 Ok(count) => drop(bytes.drain(..count)),
-                Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => return Err(fault),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                 Err(_) => {}
             }
         }
@@ -124,7 +124,7 @@ impl SupervisedPrograms {
     ) {
         let reply = match spawn(&start, pipes).await {
             Ok(child) => SupervisorReply::Reaped(self.attend(id, child, end).await.map(ExitStatus::into_raw)),
-            Err(fault) => SupervisorReply::Failed(fault.raw_os_error().unwrap_or(0)),
+            Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
         };
         self.reply(id, reply);
         self.kill_tokens.borrow_mut().remove(&id);
@@ -168,7 +168,7 @@ async fn spawn(start: &StartRequest, pipes: ChildStdio) -> io::Result<Child> {
     for _ in 0..10 {
         match command.spawn() {
             // A file just written, which a process that is being started elsewhere still holds open.
-            Err(fault) if fault.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
             outcome => return outcome,
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

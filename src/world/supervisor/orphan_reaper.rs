@@ -1,4 +1,4 @@
-//! What programs leave behind when they end.
+//! Kills and reaps the processes that programs leave behind.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

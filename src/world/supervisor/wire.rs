@@ -1,4 +1,4 @@
-//! What a server and its supervisor say to each other on their socket.
+//! The protocol between a server and its supervisor.
 //!
 //! A request is its length, its kind, the number of the program, and parts, each with its own length before it. Pipes
 //! come along with the first byte of the request that they belong to. All replies are of one length.
@@ -97,7 +97,7 @@ impl OutgoingRequest {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => return Ok(false),
-                Err(fault) => return Err(fault.into()),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(true)
