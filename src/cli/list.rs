@@ -31,7 +31,8 @@ fn render_table(lists: &Lists) -> String {
     };
     let prompts = lists.prompts.iter().map(|one| (prompt_usage(one), summary(&one.title, &one.description)));
     let tools = lists.tools.iter().map(|one| (tool_usage(one), summary(&one.title, &one.description)));
-    let resources = lists.resources.iter().map(|one| (one.uri.clone(), summary(&one.info.title, &one.info.description)));
+    let resources =
+        lists.resources.iter().map(|one| (one.uri.clone(), summary(&one.info.title, &one.info.description)));
     let templates = lists.resource_templates.iter();
     let templates = templates.map(|one| (one.uri_template.clone(), summary(&one.info.title, &one.info.description)));
     let mut text = String::new();
