@@ -28,6 +28,9 @@
 //! processes and network access go through [`world`], all errors of a manifest into [`diagnostic`]. Nothing is global: a
 //! call gets what it needs.
 
+#[cfg(not(unix))]
+compile_error!("folio runs on Linux and macOS");
+
 pub mod diagnostic;
 pub mod digest;
 pub mod yaml;

@@ -1,30 +1,30 @@
-//! How much the system can hand to a program: its arguments and its environment (`ARG_MAX`).
+//! Limits the size of arguments and environment to what the system accepts (`ARG_MAX`).
 
 use super::ActionError;
 
-/// How many bytes one argument or variable may have, with the NUL at its end: Linux's `MAX_ARG_STRLEN`.
+/// The size limit of one argument or variable, with its terminating NUL: Linux's `MAX_ARG_STRLEN`.
 pub(super) const MAX_ARG_STRLEN: usize = 128 << 10;
-/// What is left for `PATH`, the trace, and all else that is put into each environment.
+/// Reserved for `PATH`, the trace and the rest of the base environment.
 const RESERVED_ENV_BYTES: usize = 16 << 10;
-/// What each string costs beside itself.
+/// The size of the pointer to each string.
 const POINTER_BYTES: usize = 8;
 
-/// The arguments and variables of a program, as far as they are counted.
+/// Counts the size of the arguments and variables of a program.
 #[derive(Debug, Default)]
 pub(super) struct ArgSize {
     bytes: usize,
-    /// What of them each variable of a template has made.
+    /// The bytes of each template variable.
     shares: Vec<(String, usize)>,
 }
 
 impl ArgSize {
-    /// Counts one string; `of` is the variable that makes it long, where it is not the manifest's own.
+    /// Counts one string; `of` is the template variable with the longest value in it.
     ///
     /// # Errors
-    /// No program can be given it.
+    /// It is over a limit of the system.
     pub(super) fn add(&mut self, bytes: usize, of: Option<&str>) -> Result<(), ActionError> {
         if bytes >= MAX_ARG_STRLEN {
-            return Err(too_long(of, "one argument or variable", MAX_ARG_STRLEN - 1));
+            return Err(too_long(of, "a single argument or environment variable", MAX_ARG_STRLEN - 1));
         }
         let bytes = bytes + 1 + POINTER_BYTES;
         self.bytes = self.bytes.saturating_add(bytes);
@@ -41,11 +41,15 @@ impl ArgSize {
         }
     }
 
-    /// Says that all of it together is too much.
+    /// The error for a total over the limit.
     pub(super) fn too_long_in_total(&self) -> ActionError {
         let most = self.shares.iter().max_by_key(|(_, share)| share);
         let of = most.map(|(of, _)| of.as_str());
-        too_long(of, "all arguments and variables together", max_total_bytes().saturating_sub(RESERVED_ENV_BYTES))
+        too_long(
+            of,
+            "all arguments and environment variables together",
+            max_total_bytes().saturating_sub(RESERVED_ENV_BYTES),
+        )
     }
 }
 
@@ -54,7 +58,7 @@ fn too_long(of: Option<&str>, place: &'static str, limit: usize) -> ActionError 
     ActionError::ArgumentTooLong { argument, place, limit }
 }
 
-/// How many bytes all strings may have together: a quarter of the stack, as Linux has it.
+/// The limit of all strings together: on Linux a quarter of the stack.
 #[cfg(target_os = "linux")]
 fn max_total_bytes() -> usize {
     use rustix::process::{Resource, getrlimit};

@@ -1,7 +1,6 @@
-//! The client that a run answers to, as far as actions may reach it: what it can be asked and what it can be told.
+//! The client of a run, as actions see it: what it can be asked and sent.
 //!
-//! Who the client is, in which words it is spoken to and whether it answers now or with its next request is the
-//! server's to know (server/).
+//! What is not here: how a version of the protocol encodes requests to the client (server/).
 
 use std::time::Duration;
 
@@ -13,29 +12,29 @@ use super::notify::ListKind;
 
 /// The client of one call.
 pub trait McpClient: Send + Sync {
-    /// Whether it says that it can be asked this.
+    /// Whether it has declared a capability.
     fn can(&self, need: ClientCapability) -> bool;
 
-    /// All that it has declared, as MCP writes capabilities; `None` where there is no client.
+    /// Its declared capabilities as in MCP, or `None` without a client.
     fn declared(&self) -> Option<Map<String, Value>>;
 
-    /// Puts questions to it, all at once, and waits for the answers as far as this client can be waited for.
+    /// Asks all questions of a round, and waits for the answers if this client answers in place.
     ///
-    /// The answers are results as MCP writes them (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet
-    /// compared with what was asked; some may be missing. A call that is cancelled is `AskError::CancelledRequest`.
+    /// The answers are MCP results (`ElicitResult`, `CreateMessageResult`, `ListRootsResult`), not yet checked; some may
+    /// be missing.
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>>;
 
-    /// Sends it a log message, if it wants one of this level.
+    /// Sends a log message, if the client asked for its level.
     fn log(&self, message: LogNotification) -> BoxFuture<'_, ()>;
 
-    /// Tells it how far the work is, if it wants to know.
+    /// Reports progress, if the client asked for it.
     fn progress(&self, progress: ProgressUpdate) -> BoxFuture<'_, ()>;
 
-    /// Tells every client that something changed.
+    /// Notifies all clients of a change.
     fn notify(&self, notice: ChangeNotification);
 }
 
-/// A client that can be asked nothing and is told nothing.
+/// No client: it has no capabilities, and ignores notifications.
 pub struct NoClient;
 
 impl McpClient for NoClient {
@@ -48,7 +47,7 @@ impl McpClient for NoClient {
     }
 
     fn ask<'a>(&'a self, _: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
-        Box::pin(std::future::ready(Err(AskError::Refused("nobody is there to be asked".to_owned()))))
+        Box::pin(std::future::ready(Err(AskError::Refused("no client connected".to_owned()))))
     }
 
     fn log(&self, _: LogNotification) -> BoxFuture<'_, ()> {
@@ -62,23 +61,23 @@ impl McpClient for NoClient {
     fn notify(&self, _: ChangeNotification) {}
 }
 
-/// What a client must be capable of to be asked something.
+/// A client capability that a question requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientCapability {
-    /// To show a form.
+    /// Form-mode elicitation.
     ElicitationForm,
-    /// To lead the person to a page.
+    /// URL-mode elicitation.
     ElicitationUrl,
-    /// To ask its model.
+    /// Sampling.
     Sampling,
-    /// To ask its model, with tools.
+    /// Sampling with tools.
     SamplingTools,
-    /// To tell its roots.
+    /// Roots.
     Roots,
 }
 
 impl ClientCapability {
-    /// The capability as MCP writes it.
+    /// The capability as in MCP.
     #[must_use]
     pub fn capability(self) -> (&'static str, Value) {
         match self {
@@ -90,7 +89,7 @@ impl ClientCapability {
         }
     }
 
-    /// Several capabilities as MCP writes them.
+    /// Several capabilities as in MCP.
     #[must_use]
     pub fn capabilities(needs: &[ClientCapability]) -> Map<String, Value> {
         let mut all = Map::new();
@@ -104,7 +103,7 @@ impl ClientCapability {
         all
     }
 
-    /// The needs that capabilities stand for, as [`ClientCapability::capabilities`] writes them.
+    /// The inverse of [`ClientCapability::capabilities`].
     #[must_use]
     pub fn from_capabilities(capabilities: Option<&Value>) -> Vec<ClientCapability> {
         let all = [
@@ -124,50 +123,67 @@ impl ClientCapability {
         all.iter().filter_map(written).collect()
     }
 
-    /// What the client would have to do, in words.
+    /// The path of the capability in what a client declares.
     #[must_use]
-    pub fn description(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            ClientCapability::ElicitationForm => "show a form (`elicitation`)",
-            ClientCapability::ElicitationUrl => "open a page (`elicitation.url`)",
-            ClientCapability::Sampling => "ask its model (`sampling`)",
-            ClientCapability::SamplingTools => "ask its model with tools (`sampling.tools`)",
-            ClientCapability::Roots => "tell its roots (`roots`)",
+            ClientCapability::ElicitationForm => "elicitation",
+            ClientCapability::ElicitationUrl => "elicitation.url",
+            ClientCapability::Sampling => "sampling",
+            ClientCapability::SamplingTools => "sampling.tools",
+            ClientCapability::Roots => "roots",
         }
     }
 }
 
-/// Questions that are put together.
+/// How an action uses the client of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientUse {
+    /// Not at all.
+    None,
+    /// Asks it questions.
+    Asks,
+    /// Runs another entry, which may use it in any way.
+    CallsEntry,
+    /// Sends log messages.
+    Logs,
+    /// Reports progress.
+    ReportsProgress,
+    /// Notifies of a change: of a kind of list, or `None` for a resource.
+    Notifies(Option<ListKind>),
+}
+
+/// Questions that are asked together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionRound {
     /// The questions.
     pub questions: Vec<ClientQuestion>,
-    /// How long answers are waited for.
+    /// How long to wait for the answers.
     pub timeout: Duration,
 }
 
 /// A question under its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientQuestion {
-    /// The key under which its answer comes.
+    /// The key of its answer.
     pub key: String,
-    /// What is asked.
+    /// The question.
     pub kind: QuestionKind,
 }
 
-/// What is asked, in the newest protocol's words.
+/// A question, in terms of the newest protocol version.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionKind {
     /// A form: a message and the schema of its fields.
     Form {
-        /// What the person is told.
+        /// The message to the user.
         message: String,
         /// The flat schema.
         schema: Map<String, Value>,
     },
     /// A page to visit.
     Url {
-        /// What the person is told.
+        /// The message to the user.
         message: String,
         /// The page.
         url: String,
@@ -179,7 +195,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// What the client must be capable of.
+    /// The client capability that it requires.
     #[must_use]
     pub fn required_capability(&self) -> ClientCapability {
         match self {
@@ -197,39 +213,39 @@ impl QuestionKind {
 /// Why there are no answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskError {
-    /// They come, if at all, with another request: the run ends here and goes on there.
+    /// The answers come with a later request, which continues the run.
     Deferred,
-    /// Nobody answered in time.
+    /// The client did not answer in time.
     TimedOut,
-    /// The caller no longer wants the answer.
+    /// The call was cancelled.
     Cancelled,
-    /// The client refused to ask, in its words.
+    /// The client refused, with this message.
     Refused(String),
 }
 
 /// A log message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogNotification {
-    /// How grave it is.
+    /// Its severity.
     pub level: LogLevel,
-    /// Who says it.
+    /// The name of the logger.
     pub logger: String,
-    /// What is said.
+    /// The logged value.
     pub data: Value,
 }
 
-/// How far the work is.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
     /// How much is done.
     pub progress: f64,
-    /// How much there is in all.
+    /// The total.
     pub total: Option<f64>,
-    /// What is being done.
+    /// A message.
     pub message: Option<String>,
 }
 
-/// Something that changed.
+/// A change that clients are notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeNotification {
     /// A list.

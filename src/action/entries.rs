@@ -1,45 +1,50 @@
-//! The other entries of the server, as far as a step may use them.
-
-use std::time::Duration;
+//! Lets a step use the tools, prompts and resources of its pack.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use super::{ActionContext, ActionError, ActionOutcome, Checkpoint};
-use crate::budget::Budget;
+use super::{ActionContext, ActionError, ActionOutcome};
+use crate::notation::{Json, NamedMap};
+use crate::yaml::Spanned;
 
-/// What a step may name: the tools, prompts and resources of its own pack.
+/// The tools, prompts and resources that a step may use. Each call gets the context of its step.
 pub trait PackEntries: Send + Sync {
     /// Calls a tool.
-    fn call_tool<'a>(&'a self, name: &'a str, arguments: Map<String, Value>, visit: EntryCall<'a>) -> EntryFuture<'a>;
+    fn call_tool<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        context: ActionContext<'a>,
+    ) -> EntryFuture<'a>;
 
     /// Renders a prompt.
-    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Map<String, Value>, visit: EntryCall<'a>) -> EntryFuture<'a>;
-
-    /// Whether it may tell of a resource: one of its own, or any for the pack that is served.
-    fn may_tell_of(&self, uri: &str) -> bool;
+    fn get_prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        context: ActionContext<'a>,
+    ) -> EntryFuture<'a>;
 
     /// Reads a resource.
-    fn read_resource<'a>(&'a self, uri: &'a str, visit: EntryCall<'a>) -> EntryFuture<'a>;
+    fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a>;
+
+    /// Whether the pack may notify of a resource: one of its own, or any if it is the served pack.
+    fn may_notify_of(&self, uri: &str) -> bool;
 }
 
-/// What comes of using an entry: its outcome as later steps see it.
+/// The outcome of an entry as later steps see it.
 pub type EntryFuture<'a> = BoxFuture<'a, Result<ActionOutcome, ActionError>>;
 
-/// What goes along when a step uses an entry.
-#[derive(Debug, Clone, Copy)]
-pub struct EntryCall<'a> {
-    /// What the call may use.
-    pub budget: &'a Budget,
-    /// How much of the caller's time is left.
-    pub timeout: Duration,
-    /// Where the entry stood when it waited for the client.
-    pub resume: Option<&'a Checkpoint>,
+/// An entry of this server that a run names.
+#[derive(Debug, Clone)]
+pub enum EntryReference {
+    /// A tool by its name, with its arguments.
+    Tool(Spanned<String>, ArgumentTemplates),
+    /// A prompt by its name, with its arguments.
+    Prompt(Spanned<String>, ArgumentTemplates),
+    /// A resource by a URI without templates.
+    Resource(Spanned<String>),
 }
 
-impl<'a> EntryCall<'a> {
-    /// A visit on behalf of a step.
-    pub(super) fn from_context(doing: &ActionContext<'a>) -> EntryCall<'a> {
-        EntryCall { budget: doing.scope.budget(), timeout: doing.timeout, resume: doing.resume }
-    }
-}
+/// Arguments of an entry, whose strings are templates.
+pub type ArgumentTemplates = NamedMap<Spanned<Json>>;

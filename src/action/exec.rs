@@ -1,4 +1,4 @@
-//! `exec`: a program with its argv elements, and no shell.
+//! `exec`: runs a program with a list of arguments, without a shell.
 
 use std::collections::BTreeSet;
 
@@ -16,26 +16,26 @@ use crate::world::find_program;
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
-    /// One element of argv (a template), or elements that depend on an argument.
+    /// An argument of the program (a template), or arguments that depend on an argument of the tool.
     pub enum Element {
-        /// Exactly one element, whatever its value holds; none where it is exactly one `{{…}}` whose value is absent.
+        /// Exactly one argument, whatever its value contains; none if it is exactly one `{{…}}` whose value is absent.
         "scalar" => Template(Scalar),
         "map" => Choice(Choice),
     }
 }
 
-/// Elements that are there only for some arguments: `{ if, then, else }` or `{ each, then }`.
+/// Conditional or repeated elements: `{ if: verbose, then: [-v] }` or `{ each: files, then: ["{{this}}"] }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choice {
-    /// The name of an argument: `then` when it is true, else `else`.
+    /// The name of an argument: `then` is used if it is true, `else` otherwise.
     #[serde(rename = "if")]
     pub condition: Option<Spanned<String>>,
-    /// The name of an argument that is a list: `then` once for each item, which is `{{this}}`.
+    /// The name of a list argument: `then` is used once for each item, which is `{{this}}`.
     pub each: Option<Spanned<String>>,
     /// The elements.
     pub then: Option<Vec<Spanned<Scalar>>>,
-    /// The elements otherwise.
+    /// The elements if the condition is false.
     #[serde(rename = "else")]
     pub otherwise: Option<Vec<Spanned<Scalar>>>,
 }
@@ -62,18 +62,18 @@ enum ArgvPart {
 
 impl ActionKind for ExecAction {
     type Spec = Vec<Spanned<Element>>;
-    const BESIDE: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
+    const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("exec");
 
     fn outcome_shape() -> Shape {
         program::program_outcome_shape()
     }
 
-    fn compile(written: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<ExecAction> {
-        let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
-        let Some((first, rest)) = written.spec.value.split_first() else {
+    fn compile(node: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<ExecAction> {
+        let options = ProgramOptions::compile(node.step, node.wants_json, compiler);
+        let Some((first, rest)) = node.spec.value.split_first() else {
             compiler
-                .error(Code::MissingKey, written.spec.location, "`exec` needs a program")
+                .error(Code::MissingKey, node.spec.location, "missing program in `exec`")
                 .help("write `exec: [program, argument, …]`");
             return None;
         };
@@ -81,13 +81,13 @@ impl ActionKind for ExecAction {
         let elements: Vec<Option<ArgvPart>> = rest.iter().map(|element| compile_part(element, compiler)).collect();
         let elements = elements.into_iter().collect::<Option<Vec<ArgvPart>>>();
         if program.is_some() && elements.is_some() {
-            code_injection::check_argv(&written.spec.value, written.siblings.stdin, compiler);
-            warn_of_dollars(&written.spec.value, compiler);
+            code_injection::check_argv(&node.spec.value, node.step.stdin.as_ref(), compiler);
+            warn_of_dollars(&node.spec.value, compiler);
         }
         Some(ExecAction {
             program: program?,
             parts: elements?,
-            options: setting?,
+            options: options?,
             allow_dash: compiler.allow_dash.clone(),
         })
     }
@@ -96,21 +96,19 @@ impl ActionKind for ExecAction {
         true
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let program = match &self.program {
             ProgramTemplate::Literal(program) => program.clone(),
             ProgramTemplate::Template(template) => {
-                template.render(doing.scope)?.map(TextElement::into_text).unwrap_or_default()
+                template.render(context.scope)?.map(TextElement::into_text).unwrap_or_default()
             }
         };
         let prepare = || {
-            let mut prepared = self.options.prepare(&program, doing)?;
-            self.push_arguments(doing.scope, &mut prepared).map(|()| prepared)
+            let mut prepared = self.options.prepare(&program, context)?;
+            self.push_arguments(context.scope, &mut prepared).map(|()| prepared)
         };
-        let finished = doing.scope.budget().run_repeatable(prepare)??.run(doing).await?;
-        let shown = program.rsplit('/').next().unwrap_or(&program);
-        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        doing.scope.budget().run_sized(size, || self.options.to_outcome(shown, finished, doing.max_output))?
+        let prepared = context.scope.budget().run_repeatable(prepare)??;
+        self.options.run(prepared, program.rsplit('/').next().unwrap_or(&program), context).await
     }
 }
 
@@ -133,7 +131,7 @@ impl ExecAction {
     }
 }
 
-/// The elements so far. Once `--` has stood there, nothing is an option any more.
+/// The arguments so far. After `--`, no argument is an option.
 struct ArgvBuilder<'a> {
     prepared: &'a mut PreparedCommand,
     after_dashes: bool,
@@ -163,7 +161,7 @@ impl ArgvBuilder<'_> {
         scope: &Scope,
         item_of: Option<&str>,
     ) -> Result<(), ActionError> {
-        // What is exactly one value that is absent is no element.
+        // An element that is exactly one absent value is left out.
         let Some(element) = template.render(scope)? else { return Ok(()) };
         let named = |variable| if variable == "this" { item_of.unwrap_or(variable) } else { variable };
         if let Some(variable) = element.leading_dash_variable().filter(|_| !self.after_dashes) {
@@ -178,21 +176,17 @@ impl ArgvBuilder<'_> {
     }
 }
 
-fn scalar_text(scalar: &Spanned<Scalar>) -> Spanned<String> {
-    Spanned::new(scalar.value.0.clone(), scalar.location)
-}
-
-/// The program: the manifest's own choice, never an argument's.
+/// Compiles the program, which the manifest chooses and arguments must not.
 fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Option<ProgramTemplate> {
     let Element::Template(Scalar(text)) = &element.value else {
-        compiler.error(Code::WrongType, element.location, "the first element is the program: a text");
+        compiler.error(Code::WrongType, element.location, "expected the program as the first element: a string");
         return None;
     };
     let template: Template<Argv> =
         compiler.template(&Spanned::new(text.clone(), element.location), Exposure::CommandLine)?;
     if template.read_paths().iter().any(|path| path.first().is_none_or(|head| head != "env")) {
         compiler
-            .error(Code::Unsafe, element.location, "an argument may not choose the program")
+            .error(Code::Unsafe, element.location, "an argument must not choose the program")
             .help("name the program, or one `{{env.NAME}}`");
         return None;
     }
@@ -204,7 +198,7 @@ fn compile_program(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> O
 
 fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Option<String> {
     if text.is_empty() {
-        compiler.error(Code::BadValue, at, "the program has no name");
+        compiler.error(Code::BadValue, at, "empty program name");
         return None;
     }
     if text.contains('/') && !text.starts_with('/') {
@@ -215,24 +209,26 @@ fn literal_program(text: &str, at: Location, compiler: &mut Compiler<'_>) -> Opt
     Some(text.to_owned())
 }
 
-/// Warns of a program that is not there now; it may be when it is called.
+/// Warns of a program that is not found now; it may be installed before it is called.
 pub(super) fn warn_if_not_on_path(program: &str, at: Location, compiler: &mut Compiler<'_>) {
     let search_path = compiler.pack.search_path.clone().unwrap_or_default();
     let find = || find_program(program.as_ref(), search_path.as_ref()).is_some();
     if !compiler.findings.has_program(program, &search_path, find) {
         compiler
-            .warning(Code::MissingProgram, at, format!("there is no program `{program}` on PATH"))
-            .help("install it, or name it by its whole path");
+            .warning(Code::MissingProgram, at, format!("program `{program}` not found on PATH"))
+            .help("install it, or write its full path");
     }
 }
 
-/// Warns of what no shell expands, but for code, which may be for one.
+/// Warns of `$NAME`, which no shell expands here, except in code for a shell.
 fn warn_of_dollars(elements: &[Spanned<Element>], compiler: &mut Compiler<'_>) {
     let code = code_injection::code_spans(elements, compiler);
     for element in elements {
         let texts: Vec<Spanned<String>> = match &element.value {
             Element::Template(Scalar(text)) => vec![Spanned::new(text.clone(), element.location)],
-            Element::Choice(choice) => choice.then.iter().chain(&choice.otherwise).flatten().map(scalar_text).collect(),
+            Element::Choice(choice) => {
+                choice.then.iter().chain(&choice.otherwise).flatten().map(|text| text.to_text()).collect()
+            }
         };
         texts
             .iter()
@@ -267,7 +263,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
                     compiler.error(
                         Code::WrongType,
                         name.location,
-                        format!("`each` takes a list, and `{}` is {}", name.value, other.describe()),
+                        format!("invalid `each`: expected a list, and `{}` is {}", name.value, other.describe()),
                     );
                     return None;
                 }
@@ -278,7 +274,7 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
         }
         _ => {
             compiler
-                .error(Code::Conflict, element.location, "this is neither `{ if, then, else }` nor `{ each, then }`")
+                .error(Code::Conflict, element.location, "expected `{ if, then, else }` or `{ each, then }`")
                 .help("write `{ if: NAME, then: […] }` or `{ each: NAME, then: […] }`");
             None
         }
@@ -286,23 +282,22 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
 }
 
 fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
-    let compiled: Vec<_> =
-        list.iter().map(|item| compiler.template(&scalar_text(item), Exposure::CommandLine)).collect();
+    let compiled: Vec<_> = list.iter().map(|item| compiler.template(&item.to_text(), Exposure::CommandLine)).collect();
     compiled.into_iter().collect()
 }
 
-/// The shape of an argument that is named bare, as in `if: NAME`.
+/// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
 fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
     let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else {
         return Some(Shape::Any);
     };
     let found = arguments.get(&name.value).cloned();
     if found.is_none() {
-        let fault =
-            compiler.error(Code::UnknownVariable, name.location, format!("there is no argument `{}`", name.value));
-        fault.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
-        if fault.help.is_none() {
-            fault.help("here stands the bare name of an argument, such as `verbose`");
+        let diagnostic =
+            compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
+        diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
+        if diagnostic.help.is_none() {
+            diagnostic.help("write the bare name of an argument, such as `verbose`");
         }
     }
     found

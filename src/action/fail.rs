@@ -1,4 +1,4 @@
-//! `fail`: ends a run with words of its own.
+//! `fail`: ends a run with an error message.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,21 +11,21 @@ use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 kind_enum! {
-    /// What went wrong, in words (a template), or words with a code.
+    /// An error message (a template), or a message with a code: `{ message: "not found", code: 404 }`.
     pub enum FailSpec {
         "text" => Text(String),
         "map" => Keys(FailMessage),
     }
 }
 
-/// How a run ends without success.
+/// An error that ends the run.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FailMessage {
-    /// What went wrong, a template.
+    /// The error message, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub message: Option<Spanned<String>>,
-    /// The code of a JSON-RPC error, sent in place of a result.
+    /// The code of a JSON-RPC error, which is sent instead of a result.
     pub code: Option<Spanned<i64>>,
 }
 
@@ -34,21 +34,22 @@ pub struct FailAction {
     code: Option<i32>,
 }
 
-/// Codes that JSON-RPC and MCP give a meaning of their own.
+/// The codes that JSON-RPC and MCP reserve.
 const RESERVED_CODES: std::ops::RangeInclusive<i64> = -32768..=-32000;
-/// The one of them that says what `fail` says: an error inside the server.
+/// The reserved code that `fail` may use: an internal error of the server.
 const INTERNAL_ERROR_CODE: i64 = -32603;
 
 impl ActionKind for FailAction {
     type Spec = FailSpec;
+    const ENDS_RUN: bool = true;
 
-    fn compile(written: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {
-        let (message, code) = match &written.spec.value {
-            FailSpec::Text(text) => (Spanned::new(text.clone(), written.spec.location), None),
+    fn compile(node: ActionNode<'_, FailSpec>, compiler: &mut Compiler<'_>) -> Option<FailAction> {
+        let (message, code) = match &node.spec.value {
+            FailSpec::Text(text) => (Spanned::new(text.clone(), node.spec.location), None),
             FailSpec::Keys(words) => match &words.message {
                 Some(message) => (message.clone(), words.code.as_ref()),
                 None => {
-                    compiler.error(Code::MissingKey, written.key, "`fail` needs a `message`");
+                    compiler.error(Code::MissingKey, node.key, "missing key `message` in `fail`");
                     return None;
                 }
             },
@@ -60,8 +61,8 @@ impl ActionKind for FailAction {
         Some(FailAction { message: compiler.template(&message, Exposure::Client)?, code })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        Err(ActionError::Message { message: self.message.render(doing.scope)?.0, code: self.code })
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        Err(ActionError::Message { message: self.message.render(context.scope)?.0, code: self.code })
     }
 }
 
@@ -69,10 +70,10 @@ fn check_code(code: &Spanned<i64>, compiler: &mut Compiler<'_>) -> Option<i32> {
     let own = !RESERVED_CODES.contains(&code.value) || code.value == INTERNAL_ERROR_CODE;
     let fits = i32::try_from(code.value).ok().filter(|_| own);
     if fits.is_none() {
-        let words = format!("{} is not a code of your own", code.value);
+        let words = format!("reserved error code `{}`", code.value);
         compiler
             .error(Code::BadValue, code.location, words)
-            .help("use -32603, or a number outside -32768 to -32000, which JSON-RPC and MCP keep for themselves");
+            .help("use -32603, or a number outside -32768 to -32000, which JSON-RPC and MCP reserve");
     }
     fits
 }

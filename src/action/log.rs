@@ -1,9 +1,9 @@
-//! `log`: a log message to the client, by the level that it asked for.
+//! `log`: sends a log message to the client.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, LogNotification};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, LogNotification};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::notation::{Json, kind_enum};
@@ -11,7 +11,7 @@ use crate::template::{Template, Text};
 use crate::yaml::Spanned;
 
 kind_enum! {
-    /// A message (a template), or one with its level.
+    /// A message (a template), or a message with its level: `{ level: warning, data: "…" }`.
     pub enum LogSpec {
         "text" => Text(String),
         "map" => Keys(LogMessage),
@@ -22,35 +22,35 @@ kind_enum! {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogMessage {
-    /// How grave it is; `info` until told otherwise.
+    /// Its severity. The default is `info`.
     pub level: Option<LogLevel>,
-    /// Who says it; the tool's name until told otherwise.
+    /// The name of the logger. The default is the name of the tool.
     pub logger: Option<Spanned<String>>,
-    /// What is said: any JSON value whose strings are templates.
+    /// The logged value: any JSON, whose strings are templates.
     #[schemars(with = "Json", extend("x-required" = true))]
     pub data: Option<Spanned<Json>>,
 }
 
-/// The levels of RFC 5424.
+/// A severity of RFC 5424.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For whoever looks for a fault.
+    /// For debugging.
     Debug,
-    /// What went on.
+    /// Normal operation.
     #[default]
     Info,
-    /// What went on and matters.
+    /// Normal, but significant.
     Notice,
-    /// What may go wrong.
+    /// Something may go wrong.
     Warning,
-    /// What went wrong.
+    /// Something failed.
     Error,
-    /// A part is out of order.
+    /// A component failed.
     Critical,
-    /// Somebody must act at once.
+    /// Action is needed immediately.
     Alert,
-    /// Nothing works any more.
+    /// The system is unusable.
     Emergency,
 }
 
@@ -68,17 +68,19 @@ enum LogData {
 impl ActionKind for LogAction {
     type Spec = LogSpec;
 
-    fn compile(written: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
-        let message = match &written.spec.value {
+    fn compile(node: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
+        let message = match &node.spec.value {
             LogSpec::Text(text) => {
-                let text = Spanned::new(text.clone(), written.spec.location);
+                let text = Spanned::new(text.clone(), node.spec.location);
                 let data = LogData::Text(compiler.template(&text, Exposure::Client)?);
                 return Some(LogAction { level: LogLevel::default(), logger: None, data });
             }
             LogSpec::Keys(message) => message,
         };
         let Some(data) = &message.data else {
-            compiler.error(Code::MissingKey, written.key, "`log` needs `data`").help("what is to be said");
+            compiler
+                .error(Code::MissingKey, node.key, "missing key `data` in `log`")
+                .help("write the logged value under `data`");
             return None;
         };
         Some(LogAction {
@@ -88,13 +90,17 @@ impl ActionKind for LogAction {
         })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Logs
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let data = match &self.data {
-            LogData::Text(text) => text.render(doing.scope)?.0.into(),
-            LogData::Json(data) => data.render(doing.scope)?,
+            LogData::Text(text) => text.render(context.scope)?.0.into(),
+            LogData::Json(data) => data.render(context.scope)?,
         };
-        let logger = self.logger.clone().unwrap_or_else(|| doing.entry_name.to_owned());
-        doing.client.log(LogNotification { level: self.level, logger, data }).await;
+        let logger = self.logger.clone().unwrap_or_else(|| context.run.entry_name.to_owned());
+        context.run.client.log(LogNotification { level: self.level, logger, data }).await;
         Ok(ActionOutcome::empty())
     }
 }

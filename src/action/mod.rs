@@ -1,32 +1,21 @@
-//! What `run` may hold: one file for each action, and the table that makes them one.
+//! The actions of `run`: one file each, listed in the table `actions!`.
 //!
-//! A row of `actions!` gives an action its key in the manifest, its schema and hover text, its checks and its work.
-//! What is not here: how a program is started and a request sent (world/), and what becomes of an outcome (catalog/).
+//! A row of the table gives an action its key in the manifest, its schema and hover text, its checks and its work. What
+//! is not here: how programs are started and requests sent (world/), and what an outcome becomes in an answer (catalog/).
 
 mod arg_max;
-mod ask;
-mod tool;
 mod checkpoint;
 mod client;
-mod entries;
-mod exec;
-mod fail;
-mod http;
 mod code_injection;
-mod unsupported;
-mod log;
-mod notify;
+mod entries;
+mod invocation;
+mod keys;
 mod outcome;
-mod run_plan;
 mod program;
-mod progress;
-mod prompt;
-mod read;
 mod run;
-mod script;
+mod run_plan;
 mod select;
-mod sleep;
-mod step_keys;
+mod unsupported;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,159 +27,170 @@ use crate::yaml::{Location, Spanned};
 pub use ask::{ask_roots, parse_roots};
 pub use checkpoint::{Checkpoint, PendingQuestions};
 pub use client::{
-    AskError, ChangeNotification, ClientCapability, ClientQuestion, LogNotification, McpClient, NoClient,
+    AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
 };
-pub use entries::{EntryCall, EntryFuture, PackEntries};
+pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
 pub use http::check_connection;
 pub use log::LogLevel;
 pub use notify::ListKind;
-pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
-pub use run::{ArgumentTemplates, CompiledRun, EntryReference, Run};
+pub use outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, RunContext};
+pub use run::{CompiledRun, Run};
 pub use run_plan::{RunLimits, RunOutcome, RunPlan};
 pub use select::{SelectError, Selection};
-pub use step_keys::{SiblingKeys, StepKeys};
 
-/// An action: what the manifest says of it, its checks, and its work.
+/// An action: its notation in the manifest, its checks and its work.
 pub trait ActionKind: Sized + Send + Sync {
-    /// What stands behind its key.
+    /// The type of the value of its key.
     type Spec: for<'de> Deserialize<'de> + JsonSchema + Clone + std::fmt::Debug;
-    /// The keys beside it that it takes.
-    const BESIDE: &'static [&'static str] = &[];
-    /// The right without which a pack may not do it.
+    /// The keys beside its own that it accepts, such as `stdin`.
+    const SIBLING_KEYS: &'static [&'static str] = &[];
+    /// The grant that a pack needs for it.
     const GRANT: Option<&'static str> = None;
+    /// Whether it ends the run.
+    const ENDS_RUN: bool = false;
 
-    /// What templates may expect of its outcome, whatever is asked of it.
+    /// The shape of its outcome, whatever its spec.
     fn outcome_shape() -> Shape {
         Shape::Any
     }
 
-    /// What templates may expect of the outcome of what is asked of it.
+    /// The shape of the outcome of this spec.
     fn outcome_shape_of(_: &Self::Spec) -> Shape {
         Self::outcome_shape()
     }
 
-    /// Checks it and makes it ready. `None` where it is wrong, which is then reported.
-    fn compile(written: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
+    /// The fields of its outcome as the reference lists them.
+    fn outcome_fields() -> String {
+        match Self::outcome_shape() {
+            Shape::Object(fields) => fields.keys().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(" "),
+            _ => String::new(),
+        }
+    }
 
-    /// Whether it may change the world, so that doing it twice is not doing it once.
+    /// The entry of this server that the spec names.
+    fn reference(_: &Spanned<Self::Spec>) -> Option<EntryReference> {
+        None
+    }
+
+    /// Checks and compiles it. `None` if it has an error, which is reported.
+    fn compile(node: ActionNode<'_, Self::Spec>, compiler: &mut Compiler<'_>) -> Option<Self>;
+
+    /// Whether it may change something outside of the server, so that it must not be repeated.
     fn has_side_effects(&self) -> bool {
         false
     }
 
-    /// Does it.
-    fn execute(&self, doing: &ActionContext<'_>) -> impl Future<Output = Result<ActionOutcome, ActionError>> + Send;
+    /// How it uses the client of its call.
+    fn client_use(&self) -> ClientUse {
+        ClientUse::None
+    }
+
+    /// Runs it.
+    fn execute(&self, context: &ActionContext<'_>) -> impl Future<Output = Result<ActionOutcome, ActionError>> + Send;
 }
 
-/// An action as it was written.
+/// An action as written in a step.
 pub struct ActionNode<'a, S> {
-    /// What stands behind its key.
+    /// The value of its key.
     pub spec: &'a Spanned<S>,
+    /// Its key.
+    pub name: &'static str,
     /// The place of its key.
     pub key: Location,
-    /// What stands beside its key.
-    pub siblings: &'a SiblingKeys<'a>,
-    /// Whether text that it puts out is to be read as JSON, whatever it is.
+    /// The step, with the keys beside the action.
+    pub step: &'a Step,
+    /// Whether its output is parsed as JSON.
     pub wants_json: bool,
 }
 
-/// A row of the table of actions, for lists and docs.
+/// A row of the table of actions.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionInfo {
     /// Its key in the manifest.
     pub key: &'static str,
-    /// What it does.
+    /// Its documentation.
     pub description: &'static str,
-    outcome_shape: fn() -> Shape,
-}
-
-impl ActionInfo {
-    /// The fields of its outcome; none where it gives nothing, or what was asked for says which.
-    pub fn outcome_fields(&self) -> Vec<String> {
-        match (self.outcome_shape)() {
-            Shape::Object(fields) => fields.keys().cloned().collect(),
-            _ => Vec::new(),
-        }
-    }
+    /// The fields of its outcome as the reference lists them.
+    pub outcome_fields: fn() -> String,
+    sibling_keys: &'static [&'static str],
+    grant: Option<&'static str>,
+    ends_run: bool,
 }
 
 macro_rules! actions {
     ($($(#[doc = $doc:literal])+ $key:ident $variant:ident($type:ty),)+) => {
-        /// One action, and what stands beside it: exactly one of the actions, with an `id` and a `when` among steps.
+        /// A step: exactly one action, with the keys that belong to it. Only the steps of a list have an `id` and a `when`.
         #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
         pub struct Step {
             $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as ActionKind>::Spec>>,)+
-            /// The name of this step: later steps see its outcome as `{{steps.ID.…}}`.
+            /// The id of the step. Later steps use its outcome as `{{steps.ID.…}}`.
             pub id: Option<Spanned<String>>,
-            /// The step is taken only when this holds: exactly one `{{…}}`.
+            /// A condition: the step is skipped unless it is true. Exactly one `{{…}}`, such as `"{{eq mode \"fast\"}}"`.
             pub when: Option<Spanned<String>>,
-            /// What the program reads: a text (a template), or a file.
+            /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
-            /// The folder in which the program runs: a path of the pack, or exactly one `{{env.NAME}}`.
+            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`.
             pub cwd: Option<Spanned<String>>,
-            /// Environment variables for the program: templates by name.
+            /// Environment variables of the program, templates by name: `{ LANG: C }`.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
             pub env: crate::notation::NamedMap<Spanned<crate::notation::Scalar>>,
-            /// Exit codes that are no error; `[0]` until told otherwise.
+            /// The exit codes that are not errors. The default is `[0]`.
             pub ok_exit: Option<Vec<i32>>,
-            /// What the program may touch.
+            /// The restrictions of the program.
             pub sandbox: Option<Spanned<crate::notation::Json>>,
-            /// How long an answer is waited for.
+            /// How long to wait for the answers. The default is 5m.
             pub timeout: Option<Spanned<crate::notation::Duration>>,
         }
 
         impl Step {
-            /// The keys of the actions that stand here.
-            pub fn action_keys(&self) -> Vec<&'static str> {
-                let mut keys = Vec::new();
-                $(if self.$key.is_some() { keys.push(stringify!($key)); })+
-                keys
+            /// The rows of the actions that are written in the step.
+            pub fn actions(&self) -> Vec<&'static ActionInfo> {
+                let written = [$(self.$key.is_some()),+];
+                ACTIONS.iter().zip(written).filter_map(|(action, written)| written.then_some(action)).collect()
             }
 
-            /// The keys beside it that the action takes.
-            pub fn allowed_siblings(&self) -> &'static [&'static str] {
-                $(if self.$key.is_some() { return <$type as ActionKind>::BESIDE; })+
-                &[]
-            }
-
-            /// The right that the action needs.
-            pub fn grant(&self) -> Option<&'static str> {
-                $(if self.$key.is_some() { return <$type as ActionKind>::GRANT; })+
-                None
-            }
-
-            /// What templates may expect of the outcome.
-            pub fn outcome_shape_of(&self) -> Shape {
-                $(if let Some(spec) = &self.$key { return <$type as ActionKind>::outcome_shape_of(&spec.value); })+
+            /// The shape of the outcome of its action.
+            pub fn outcome_shape(&self) -> Shape {
+                $(if let Some(spec) = &self.$key { return <$type>::outcome_shape_of(&spec.value); })+
                 Shape::Any
             }
 
-            /// Checks the action and makes it ready.
-            pub fn compile(&self, keys: &StepKeys, compiler: &mut Compiler<'_>) -> Option<Action> {
-                let beside = SiblingKeys::new(self);
+            /// The entry of this server that its action names.
+            pub fn reference(&self) -> Option<EntryReference> {
+                None$(.or_else(|| <$type>::reference(self.$key.as_ref()?)))+
+            }
+
+            /// Checks and compiles its action; `at` is the place of the step.
+            pub fn compile(&self, at: Location, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Action> {
                 $(if let Some(spec) = &self.$key {
-                    let key = keys.key_at(stringify!($key), spec.location);
-                    let written = ActionNode { spec, key, siblings: &beside, wants_json: keys.wants_json };
-                    return <$type>::compile(written, compiler).map(Action::$variant);
+                    let name = stringify!($key);
+                    let node = ActionNode { spec, name, key: compiler.key_location(at, name), step: self, wants_json };
+                    return <$type>::compile(node, compiler).map(Action::$variant);
                 })+
                 None
             }
         }
 
-        /// An action that is ready.
-        #[allow(clippy::large_enum_variant, reason = "each is made once, at load, and stays where it is")]
+        /// A compiled action.
+        #[allow(clippy::large_enum_variant, reason = "each is built once, at load, and never moved again")]
         pub enum Action { $($(#[doc = $doc])+ $variant($type),)+ }
 
         impl Action {
-            /// Whether it may change the world.
+            /// Whether it may change something outside of the server.
             pub fn has_side_effects(&self) -> bool {
                 match self { $(Action::$variant(action) => action.has_side_effects(),)+ }
             }
 
-            /// Does it.
-            pub async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-                match self { $(Action::$variant(action) => action.execute(doing).await,)+ }
+            /// How it uses the client of its call.
+            pub fn client_use(&self) -> ClientUse {
+                match self { $(Action::$variant(action) => action.client_use(),)+ }
+            }
+
+            /// Runs it.
+            pub async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+                match self { $(Action::$variant(action) => action.execute(context).await,)+ }
             }
         }
 
@@ -198,34 +198,52 @@ macro_rules! actions {
         pub const ACTIONS: &[ActionInfo] = &[$(ActionInfo {
             key: stringify!($key),
             description: concat!($($doc,)+),
-            outcome_shape: <$type as ActionKind>::outcome_shape,
+            outcome_fields: <$type>::outcome_fields,
+            sibling_keys: <$type>::SIBLING_KEYS,
+            grant: <$type>::GRANT,
+            ends_run: <$type>::ENDS_RUN,
         },)+];
     };
 }
 
+// To add an action, implement `ActionKind` in a file of its own and add three lines: its `mod` here, and its doc comment
+// and row in the table below.
+mod ask;
+mod exec;
+mod fail;
+mod http;
+mod log;
+mod notify;
+mod progress;
+mod prompt;
+mod read;
+mod script;
+mod sleep;
+mod tool;
+
 actions! {
-    /// A program with its argv elements, and no shell.
+    /// Runs a program with a list of arguments, without a shell.
     exec Exec(exec::ExecAction),
-    /// Text for a shell, never templated; values arrive as environment variables.
+    /// Runs a script, which has no templates: values arrive as environment variables.
     script Script(script::ScriptAction),
-    /// One HTTP request.
+    /// Sends an HTTP request.
     http Http(http::HttpAction),
-    /// Another tool of this server.
+    /// Calls another tool of this server.
     tool Tool(tool::ToolAction),
-    /// A resource of this server, by its URI (a template).
+    /// Reads a resource of this server, by its URI (a template).
     read Read(read::ReadAction),
-    /// A prompt of this server.
+    /// Renders a prompt of this server.
     prompt Prompt(prompt::PromptAction),
-    /// One round of questions to the client.
+    /// Asks the client one round of questions.
     ask Ask(ask::AskAction),
-    /// A log message to the client, by the level that it asked for.
+    /// Sends a log message to the client, if it asked for its level.
     log Log(log::LogAction),
-    /// How far the work is, where the client gave a token.
+    /// Reports progress to a client that sent a progress token.
     progress Progress(progress::ProgressAction),
-    /// Waits: a duration, or a template that gives one.
+    /// Waits for a duration, such as `2s`, or a template that renders to one.
     sleep Sleep(sleep::SleepAction),
-    /// Tells clients that something changed.
+    /// Notifies clients of a change.
     notify Notify(notify::NotifyAction),
-    /// Ends the run, in words of its own.
-    fail FailAction(fail::FailAction),
+    /// Ends the run with an error message.
+    fail Fail(fail::FailAction),
 }

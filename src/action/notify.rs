@@ -1,20 +1,20 @@
-//! `notify`: tells clients that something changed.
+//! `notify`: notifies clients of a change.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ChangeNotification, ClientUse};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, truncate};
 use crate::notation::kind_enum;
 use crate::template::{Template, Uri};
 use crate::yaml::Spanned;
 
-/// How much of a URI is shown.
+/// How much of a URI an error shows.
 const MAX_SHOWN: usize = 200;
 
 kind_enum! {
-    /// The kind of list that changed, or a resource.
+    /// The kind of list that changed (`tools`, `prompts`, `resources`), or a resource: `{ updated: URI }`.
     pub enum NotifySpec {
         "text" => List(ListKind),
         "map" => Resource(ResourceUpdate),
@@ -33,16 +33,16 @@ pub enum ListKind {
     Resources,
 }
 
-/// A resource that changed.
+/// A notification of a changed resource.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResourceUpdate {
-    /// Its URI, a template. A pack may name its own resources alone.
+    /// The URI of the resource, a template. A pack may only name its own resources.
     #[schemars(with = "String", extend("x-required" = true))]
     pub updated: Option<Spanned<String>>,
 }
 
-/// Tells of a list, or of a resource.
+/// A notification of a changed list or resource.
 pub enum NotifyAction {
     List(ListKind),
     Resource(Template<Uri>),
@@ -51,46 +51,45 @@ pub enum NotifyAction {
 impl ActionKind for NotifyAction {
     type Spec = NotifySpec;
 
-    fn compile(written: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
-        let resource = match &written.spec.value {
+    fn compile(node: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
+        let resource = match &node.spec.value {
             NotifySpec::List(kind) => return Some(NotifyAction::List(*kind)),
             NotifySpec::Resource(resource) => resource,
         };
         let Some(uri) = &resource.updated else {
-            compiler.error(Code::MissingKey, written.key, "`notify` needs `updated: URI`, or a kind of list");
+            compiler
+                .error(Code::MissingKey, node.key, "missing key `updated` in `notify`")
+                .help("write `updated: URI`, or a kind of list: `tools`, `prompts` or `resources`");
             return None;
         };
         compiler.template(uri, Exposure::Client).map(NotifyAction::Resource)
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        doing.client.notify(match self {
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Notifies(match self {
+            NotifyAction::List(kind) => Some(*kind),
+            NotifyAction::Resource(_) => None,
+        })
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        context.run.client.notify(match self {
             NotifyAction::List(kind) => ChangeNotification::ListChanged(*kind),
             NotifyAction::Resource(uri) => {
-                ChangeNotification::ResourceUpdated(updated(uri.render(doing.scope)?.0, doing)?)
+                ChangeNotification::ResourceUpdated(check_notifiable(uri.render(context.scope)?.0, context)?)
             }
         });
         Ok(ActionOutcome::empty())
     }
 }
 
-/// A pack may tell of what is its own: of other resources it knows nothing.
-fn updated(uri: String, doing: &ActionContext<'_>) -> Result<String, ActionError> {
-    if doing.entries.may_tell_of(&uri) {
+/// A pack may only notify of its own resources.
+fn check_notifiable(uri: String, context: &ActionContext<'_>) -> Result<String, ActionError> {
+    if context.run.entries.may_notify_of(&uri) {
         return Ok(uri);
     }
     Err(ActionError::message(format!(
-        "`notify` names `{}`, which is no resource of this pack",
+        "invalid `notify`: `{}` is not a resource of this pack",
         truncate(&uri, MAX_SHOWN)
     )))
-}
-
-impl NotifyAction {
-    /// The kind of list that it tells of; `None` where it is a resource.
-    pub(super) fn list_kind(&self) -> Option<ListKind> {
-        match self {
-            NotifyAction::List(kind) => Some(*kind),
-            NotifyAction::Resource(_) => None,
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! What an action gave, or why it gave nothing.
+//! The context, the outcome and the errors of an action.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,152 +13,159 @@ use crate::files::mime_of;
 use crate::template::{RenderError, Scope};
 use crate::world::{CapturedBytes, World, WorldError};
 
-/// What an action is done with.
-pub struct ActionContext<'a> {
-    /// The values that its templates see.
-    pub scope: &'a Scope,
-    /// Where it happens.
+/// What all steps of a run share.
+pub struct RunContext<'a> {
+    /// Runs programs and sends requests.
     pub world: &'a Arc<dyn World>,
-    /// Ends it when the caller no longer wants it.
+    /// Cancelled when the caller no longer wants the result.
     pub cancel: CancellationToken,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// How many bytes it may hold.
+    /// How many bytes of output one action may keep.
     pub max_output: u64,
-    /// The folder of its pack.
+    /// The folder of the pack.
     pub pack_folder: &'a Path,
     /// The name of the entry that runs.
     pub entry_name: &'a str,
-    /// Who called.
+    /// The client of the call.
     pub client: &'a dyn McpClient,
-    /// The other entries.
+    /// The other entries of the pack.
     pub entries: &'a dyn PackEntries,
-    /// Where it stood when it waited for the client.
-    pub resume: Option<&'a Checkpoint>,
-    /// How long the client has been waited for.
-    pub waited: &'a ClientWait,
-    /// Whether a step of another entry gave the arguments: then they may hold what a step found.
+    /// Counts the time spent waiting for the client.
+    pub client_wait: &'a ClientWait,
+    /// Whether a step of another entry gave the arguments, which may then contain the outcome of a step.
     pub called_by_step: bool,
-    /// Whether the run stops behind the step that its plan names, to go on apart from the request.
+    /// Whether the run may stop after the step that its plan names, to continue as a task.
     pub may_detach: bool,
 }
 
-/// What an action gave.
+/// What one action is run with.
+#[derive(Clone, Copy)]
+pub struct ActionContext<'a> {
+    /// What it shares with the other steps of its run.
+    pub run: &'a RunContext<'a>,
+    /// The values that its templates see.
+    pub scope: &'a Scope,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The state in which it waited for the client, if it did.
+    pub resume: Option<&'a Checkpoint>,
+}
+
+/// The outcome of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionOutcome {
-    /// The outcome's fields, as `steps.ID` and `result` show them.
+    /// Its fields, as `steps.ID` and `result`.
     pub value: Value,
-    /// What it speaks with when nothing else is said.
+    /// The default content of a result.
     pub body: OutcomeBody,
-    /// Why it counts as failed, in words for the caller.
+    /// The error message for the caller, if it failed.
     pub failure: Option<String>,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if it was a request.
     pub status: Option<u16>,
 }
 
-/// What an action speaks with.
+/// The body of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutcomeBody {
     /// Nothing.
     None,
     /// Text.
     Text(String),
-    /// A JSON value, and the text that it was.
+    /// A JSON value, and its text.
     Json(Value, String),
-    /// Bytes, with their type.
+    /// Bytes, with their media type.
     Bytes(Vec<u8>, String),
 }
 
-/// Why an action gave nothing.
+/// Why an action has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum ActionError {
-    /// A template, or a value that may not stand where it would.
+    /// A template could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// The call may do no more.
+    /// The budget of the call is exhausted.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// The world.
+    /// A program or a request failed.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// A value that would be taken for an option.
-    #[error("`{argument}` begins with `-`, and would be taken for an option")]
+    /// A value would be read as an option.
+    #[error("the value of `{argument}` begins with `-` and would be read as an option")]
     LeadingDash {
         /// The argument that the element begins with.
         argument: String,
     },
-    /// A value that no environment variable can hold.
-    #[error("`{argument}` holds a NUL character, which no environment variable can")]
+    /// A value contains a NUL character.
+    #[error("NUL character in `{argument}`, which an environment variable must not contain")]
     NulByte {
         /// The argument.
         argument: String,
     },
-    /// A value that no program can be given.
-    #[error("`{argument}` is too long for a program: {place} may have at most {limit} bytes; `stdin` takes more")]
+    /// A value is too long for a program.
+    #[error("`{argument}` is too long: {place} must not exceed {limit} bytes; pass it by `stdin`")]
     ArgumentTooLong {
-        /// The argument, or what else made it so long.
+        /// The argument, or the command line.
         argument: String,
         /// What is limited.
         place: &'static str,
         /// The most bytes.
         limit: usize,
     },
-    /// JSON that was cut.
-    #[error("the JSON was cut: {missing} bytes over the limit of {limit}")]
+    /// JSON was truncated.
+    #[error("truncated JSON: {missing} bytes over the limit of {limit}")]
     TruncatedJson {
         /// How many bytes are missing.
         missing: u64,
         /// The limit.
         limit: u64,
     },
-    /// Text that was to be JSON.
-    #[error("the output is not JSON: {message}")]
+    /// Output is not JSON.
+    #[error("invalid JSON in the output: {message}")]
     InvalidJson {
         /// What the parser says.
         message: String,
     },
-    /// A folder that an environment variable was to name.
-    #[error("`{variable}` is not set to a folder")]
+    /// The value of an environment variable is not a folder.
+    #[error("the value of `{variable}` is not a folder")]
     NotAFolder {
         /// The variable.
         variable: String,
     },
-    /// The manifest's own words, or folio's about what a step came to.
+    /// A message of the manifest or of a step.
     #[error("{message}")]
     Message {
-        /// The words.
+        /// The message.
         message: String,
-        /// The code of a JSON-RPC error, where one is to be sent.
+        /// The code of the JSON-RPC error to send, if any.
         code: Option<i32>,
     },
-    /// The client cannot be asked what has to be asked.
+    /// The client lacks required capabilities.
     #[error("{}", missing_capabilities_message(.0))]
     MissingCapabilities(Vec<ClientCapability>),
-    /// What was written has changed since the run began to wait for its client.
-    #[error("it has changed since it asked its question, and cannot go on from there")]
+    /// The definition changed while the run waited for its client.
+    #[error("the definition changed after the question was asked: call it again")]
     RunChanged,
-    /// The run goes on apart from the request, from here.
-    #[error("the run goes on as a task")]
+    /// The run continues as a task, from here.
+    #[error("the run continues as a task")]
     Detached(Box<Checkpoint>),
-    /// The client has been asked, and the run goes on with its next request.
-    #[error("the client has yet to answer")]
+    /// The client was asked, and its next request continues the run.
+    #[error("waiting for the client to answer")]
     Asks(Box<PendingQuestions>),
 }
 
 fn missing_capabilities_message(needs: &[ClientCapability]) -> String {
-    let needs: Vec<&str> = needs.iter().map(|need| need.description()).collect();
-    format!("this needs a client that can {}, and yours does not say that it can", needs.join(" and "))
+    let names: Vec<String> = needs.iter().map(|need| format!("`{}`", need.name())).collect();
+    format!("missing client capability: {}", names.join(", "))
 }
 
 impl ActionError {
-    /// A failure in words of folio's own.
+    /// An error with a message.
     pub(super) fn message(message: String) -> ActionError {
         ActionError::Message { message, code: None }
     }
 }
 
 impl OutcomeBody {
-    /// About how many bytes it holds, without a look at each.
+    /// Its approximate size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -170,21 +177,21 @@ impl OutcomeBody {
 }
 
 impl ActionOutcome {
-    /// The outcome of a step that gives nothing.
+    /// The outcome of an action without output.
     pub(super) fn empty() -> ActionOutcome {
         ActionOutcome::success(Value::Null, OutcomeBody::None)
     }
 
-    /// The outcome of a step that went well.
+    /// A successful outcome.
     pub fn success(value: Value, body: OutcomeBody) -> ActionOutcome {
         ActionOutcome { value, body, failure: None, status: None }
     }
 }
 
-/// What bytes mean: the JSON in them, and what they speak with.
+/// Parses output: its JSON, if any, and the body of the outcome.
 ///
 /// # Errors
-/// JSON that was cut, and text that was to be JSON and is not.
+/// Truncated JSON, and output that is not JSON as it should be.
 pub(super) fn parse_body(
     bytes: &CapturedBytes,
     mime_type: Option<&str>,
@@ -193,7 +200,7 @@ pub(super) fn parse_body(
 ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
     let Some(text) = bytes.text() else {
         if wants_json {
-            return Err(ActionError::InvalidJson { message: "it is not even text".to_owned() });
+            return Err(ActionError::InvalidJson { message: "not UTF-8".to_owned() });
         }
         return Ok((None, binary_body(bytes, mime_type)));
     };
@@ -205,7 +212,7 @@ pub(super) fn parse_body(
     }
     match serde_json::from_str::<Value>(trimmed) {
         Ok(value) => Ok((Some(value.clone()), OutcomeBody::Json(value, trimmed.to_owned()))),
-        // What is JSON as far as it goes was JSON.
+        // Truncated output that begins as JSON was JSON.
         Err(error) if bytes.is_truncated() && (wants_json || says_json || error.is_eof()) => {
             Err(ActionError::TruncatedJson { missing: bytes.missing_bytes, limit })
         }
@@ -214,7 +221,7 @@ pub(super) fn parse_body(
     }
 }
 
-/// Bytes that are no text: what they are, or, where they were cut or nothing tells, marked text.
+/// The body of output that is not UTF-8: bytes with a media type, or marked text if truncated.
 fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
     let sniffed = || sniff_image_type(&bytes.bytes).map_or_else(|| mime_of("", &bytes.bytes).to_owned(), str::to_owned);
     let mime_type = mime_type.filter(|mime| !mime.starts_with("text/")).map_or_else(sniffed, str::to_owned);
@@ -225,7 +232,7 @@ fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
     }
 }
 
-/// The type of a picture, by the bytes that it begins with.
+/// The media type of an image, by its magic bytes.
 fn sniff_image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),

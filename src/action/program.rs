@@ -1,4 +1,4 @@
-//! What `exec` and `script` have in common: where a program runs, what it reads, and what becomes of what it printed.
+//! What `exec` and `script` share: working directory, environment, stdin and outcome.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, parse_body};
-use super::step_keys::SiblingKeys;
-use super::unsupported;
+use super::{Step, unsupported};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
+use crate::notation::{NamedMap, Scalar, is_identifier};
 use crate::template::{EnvValue, Shape, Template, Text};
 use crate::world::{ProgramCommand, ProgramOutput, WorldError, strip_escapes, tail};
 use crate::yaml::Spanned;
 
-/// The keys beside it.
+/// The keys beside the action.
 pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
 
-/// Where a program runs and with what.
+/// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
     cwd: Cwd,
     env: Vec<(String, Template<EnvValue>)>,
@@ -33,19 +33,19 @@ enum Cwd {
     Variable(String),
 }
 
-/// What templates may expect of a program's outcome.
+/// The shape of the outcome of a program.
 pub(super) fn program_outcome_shape() -> Shape {
     Shape::object([("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number), ("json", Shape::Any)])
 }
 
-/// A command that holds no more than the system can carry.
+/// A command whose size is checked against the limits of the system.
 pub(super) struct PreparedCommand {
     command: ProgramCommand,
     arg_size: ArgSize,
 }
 
 impl PreparedCommand {
-    /// Adds an element to the command line; `longest` is the variable that has the greatest part in it.
+    /// Adds an argument; `longest` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
@@ -56,7 +56,7 @@ impl PreparedCommand {
         Ok(())
     }
 
-    /// Adds a variable to the environment; `longest` is the one of the template that has the greatest part in it.
+    /// Adds an environment variable; `longest` is the template variable with the longest value in it.
     ///
     /// # Errors
     /// It is too long.
@@ -69,10 +69,10 @@ impl PreparedCommand {
     /// Runs it.
     ///
     /// # Errors
-    /// It did not come to its end.
-    pub(super) async fn run(self, doing: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
+    /// It could not be started, or did not end by itself.
+    async fn run(self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
         let PreparedCommand { command, arg_size } = self;
-        doing.world.run_program(command).await.map_err(|error| match error {
+        context.run.world.run_program(command).await.map_err(|error| match error {
             WorldError::SpawnFailed { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {
                 arg_size.too_long_in_total()
             }
@@ -82,54 +82,50 @@ impl PreparedCommand {
 }
 
 impl ProgramOptions {
-    pub(super) fn compile(
-        beside: &SiblingKeys<'_>,
-        wants_json: bool,
-        compiler: &mut Compiler<'_>,
-    ) -> Option<ProgramOptions> {
-        if let Some(sandbox) = beside.sandbox {
+    pub(super) fn compile(step: &Step, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<ProgramOptions> {
+        if let Some(sandbox) = &step.sandbox {
             unsupported::report_unsupported(compiler, sandbox.location, "`sandbox`");
         }
-        let cwd = compile_cwd(beside.cwd, compiler);
-        let env = compile_env(beside, compiler);
-        let stdin = match beside.stdin {
+        let cwd = compile_cwd(step.cwd.as_ref(), compiler);
+        let env = compile_env(&step.env, compiler);
+        let stdin = match &step.stdin {
             Some(stdin) => {
                 let text = compiler.resolve_text(stdin);
                 text.and_then(|text| compiler.template(&text, Exposure::Private)).map(Some)
             }
             None => Some(None),
         };
-        let ok_exit = beside.ok_exit.map_or_else(|| vec![0], <[i32]>::to_vec);
+        let ok_exit = step.ok_exit.clone().unwrap_or_else(|| vec![0]);
         Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
     }
 
-    /// The command, but for its program's arguments.
-    pub(super) fn prepare(&self, program: &str, doing: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
+    /// The command without arguments.
+    pub(super) fn prepare(&self, program: &str, context: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
         let mut prepared = PreparedCommand {
-            command: ProgramCommand::new(program, self.working_dir(doing)?),
+            command: ProgramCommand::new(program, self.working_dir(context)?),
             arg_size: ArgSize::default(),
         };
         for (name, template) in &self.env {
-            let value = template.render(doing.scope)?;
+            let value = template.render(context.scope)?;
             let longest = value.longest_variable().map(str::to_owned);
             prepared.env(name, value.text, longest.as_deref())?;
         }
         let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
-            command.stdin = Some(stdin.render(doing.scope)?.0.into_bytes());
+            command.stdin = Some(stdin.render(context.scope)?.0.into_bytes());
         }
-        command.timeout = doing.timeout;
-        command.max_output = doing.max_output;
-        command.cancel = doing.cancel.clone();
+        command.timeout = context.timeout;
+        command.max_output = context.run.max_output;
+        command.cancel = context.run.cancel.clone();
         Ok(prepared)
     }
 
-    fn working_dir(&self, doing: &ActionContext<'_>) -> Result<PathBuf, ActionError> {
+    fn working_dir(&self, context: &ActionContext<'_>) -> Result<PathBuf, ActionError> {
         match &self.cwd {
             Cwd::Folder(folder) => Ok(folder.clone()),
             Cwd::Variable(name) => {
-                let value = doing.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
-                let folder = doing.pack_folder.join(value);
+                let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
+                let folder = context.run.pack_folder.join(value);
                 if value.is_empty() || !folder.is_dir() {
                     return Err(ActionError::NotAFolder { variable: name.clone() });
                 }
@@ -138,13 +134,19 @@ impl ProgramOptions {
         }
     }
 
-    /// What the program's end means.
-    pub(super) fn to_outcome(
+    /// Runs a program, called `name` in messages, to its outcome.
+    pub(super) async fn run(
         &self,
-        program: &str,
-        finished: ProgramOutput,
-        limit: u64,
+        prepared: PreparedCommand,
+        name: &str,
+        context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
+        let finished = prepared.run(context).await?;
+        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
+        context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))?
+    }
+
+    fn to_outcome(&self, program: &str, finished: ProgramOutput, limit: u64) -> Result<ActionOutcome, ActionError> {
         let failed = match finished.exit_code {
             Some(code) if self.ok_exit.contains(&code) => None,
             _ => Some(exit_failure(program, &finished)),
@@ -181,8 +183,12 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
             }
             _ => {
                 compiler
-                    .error(Code::Unsafe, written.location, "`cwd` is a path of the pack, or exactly one `{{env.NAME}}`")
-                    .help("an argument may not choose where a program runs");
+                    .error(
+                        Code::Unsafe,
+                        written.location,
+                        "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}`",
+                    )
+                    .help("an argument must not choose where a program runs");
                 None
             }
         };
@@ -192,37 +198,34 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
     match compiler.pack.folder.stat(&path) {
         Ok(stat) if stat.is_dir => Some(Cwd::Folder(folder)),
         _ => {
-            compiler.error(Code::NotFound, written.location, format!("there is no folder `{}`", written.value));
+            compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
             None
         }
     }
 }
 
-fn compile_env(beside: &SiblingKeys<'_>, compiler: &mut Compiler<'_>) -> Option<Vec<(String, Template<EnvValue>)>> {
-    let mut env = Some(Vec::new());
-    for (name, value) in beside.env {
-        if !crate::notation::is_identifier(name) {
-            compiler.error(
-                Code::BadName,
-                name.location,
-                format!("`{}` is no name of an environment variable", name.value),
-            );
+fn compile_env(
+    written: &NamedMap<Spanned<Scalar>>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Vec<(String, Template<EnvValue>)>> {
+    let mut env = Vec::with_capacity(written.len());
+    for (name, value) in written {
+        if !is_identifier(name) {
+            compiler
+                .error(Code::BadName, name.location, format!("invalid environment variable name `{}`", name.value))
+                .help("use letters, digits and `_`");
         }
-        let text = Spanned::new(value.value.0.clone(), value.location);
-        let template = compiler.template(&text, Exposure::Private);
-        env = env.zip(template).map(|(mut env, template)| {
-            env.push((name.value.clone(), template));
-            env
-        });
+        let template = compiler.template(&value.to_text(), Exposure::Private);
+        env.push(template.map(|template| (name.value.clone(), template)));
     }
-    env
+    env.into_iter().collect()
 }
 
 fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
     let how = match (finished.exit_code, finished.signal) {
-        (Some(code), _) => format!("`{program}` ended with exit code {code}"),
-        (None, Some(signal)) => format!("`{program}` was ended by signal {signal}"),
-        (None, None) => format!("`{program}` did not end as it should"),
+        (Some(code), _) => format!("`{program}` exited with code {code}"),
+        (None, Some(signal)) => format!("`{program}` was killed by signal {signal}"),
+        (None, None) => format!("`{program}` ended with an unknown status"),
     };
     let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
     match tail(&said.to_display_text()) {

@@ -1,26 +1,26 @@
-//! `progress`: how far the work is, where the client gave a token.
+//! `progress`: reports progress to a client that sent a progress token.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ProgressUpdate};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, ProgressUpdate};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
 use crate::template::{JsonLeaf, Scope, Template, Text, value_to_text};
 use crate::yaml::Spanned;
 
-/// How far the work is.
+/// The progress of the run.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Progress")]
 pub struct ProgressSpec {
-    /// How much is done: a number, or a template that gives one.
+    /// How much is done: a number, or a template that renders to one.
     #[schemars(with = "Scalar", extend("x-required" = true))]
     pub progress: Option<Spanned<Scalar>>,
-    /// How much there is in all.
+    /// The total: a number, or a template that renders to one.
     pub total: Option<Spanned<Scalar>>,
-    /// What is being done, a template.
+    /// A message, a template.
     pub message: Option<Spanned<String>>,
 }
 
@@ -33,10 +33,12 @@ pub struct ProgressAction {
 impl ActionKind for ProgressAction {
     type Spec = ProgressSpec;
 
-    fn compile(written: ActionNode<'_, ProgressSpec>, compiler: &mut Compiler<'_>) -> Option<ProgressAction> {
-        let spec = &written.spec.value;
+    fn compile(node: ActionNode<'_, ProgressSpec>, compiler: &mut Compiler<'_>) -> Option<ProgressAction> {
+        let spec = &node.spec.value;
         if spec.progress.is_none() {
-            compiler.error(Code::MissingKey, written.key, "`progress` needs a `progress`: how much is done");
+            compiler
+                .error(Code::MissingKey, node.key, "missing key `progress` in `progress`")
+                .help("write how much is done: a number, or a template");
         }
         let progress = spec.progress.as_ref().and_then(|progress| compile_number(progress, compiler));
         let total = spec.total.as_ref().and_then(|total| compile_number(total, compiler));
@@ -44,24 +46,28 @@ impl ActionKind for ProgressAction {
         Some(ProgressAction { progress: progress?, total, message })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let progress = render_number(&self.progress, doing.scope)?
-            .ok_or_else(|| ActionError::message("how much is done is not said: `progress` is no number".to_owned()))?;
+    fn client_use(&self) -> ClientUse {
+        ClientUse::ReportsProgress
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let progress = render_number(&self.progress, context.scope)?
+            .ok_or_else(|| ActionError::message("invalid `progress`: expected a number".to_owned()))?;
         let total = match &self.total {
-            Some(total) => render_number(total, doing.scope)?,
+            Some(total) => render_number(total, context.scope)?,
             None => None,
         };
         let message = match &self.message {
-            Some(message) => Some(message.render(doing.scope)?.0),
+            Some(message) => Some(message.render(context.scope)?.0),
             None => None,
         };
-        doing.client.progress(ProgressUpdate { progress, total, message }).await;
+        context.run.client.progress(ProgressUpdate { progress, total, message }).await;
         Ok(ActionOutcome::empty())
     }
 }
 
 fn compile_number(written: &Spanned<Scalar>, compiler: &mut Compiler<'_>) -> Option<Template<JsonLeaf>> {
-    let text = Spanned::new(written.value.0.clone(), written.location);
+    let text = written.to_text();
     if !text.contains("{{") && text.parse::<f64>().is_err() {
         compiler.error(Code::WrongType, written.location, "expected a number, or a template that gives one");
     }

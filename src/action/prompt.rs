@@ -1,10 +1,11 @@
-//! `prompt`: a prompt of this server.
+//! `prompt`: renders a prompt of this server.
 
-use super::tool::EntryInvocation;
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, EntryCall};
+use super::invocation::{EntryInvocation, name_and_arguments};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::Compiler;
 use crate::notation::Reference;
 use crate::template::{Shape, value_to_text};
+use crate::yaml::Spanned;
 
 pub struct PromptAction(EntryInvocation);
 
@@ -15,14 +16,22 @@ impl ActionKind for PromptAction {
         Shape::object([("text", Shape::Text), ("messages", Shape::Any)])
     }
 
-    fn compile(written: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<PromptAction> {
-        EntryInvocation::compile(&written, compiler).map(PromptAction)
+    fn reference(spec: &Spanned<Reference>) -> Option<EntryReference> {
+        name_and_arguments(spec).map(|(name, arguments)| EntryReference::Prompt(name, arguments))
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut arguments = self.0.render_arguments(doing.scope)?;
-        // A prompt's values are texts.
+    fn compile(node: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<PromptAction> {
+        EntryInvocation::compile(&node, compiler).map(PromptAction)
+    }
+
+    fn client_use(&self) -> ClientUse {
+        ClientUse::CallsEntry
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut arguments = self.0.render_arguments(context.scope)?;
+        // MCP has prompt arguments as strings.
         arguments.values_mut().for_each(|value| *value = value_to_text(value).into_owned().into());
-        doing.entries.get_prompt(&self.0.name, arguments, EntryCall::from_context(doing)).await
+        context.run.entries.get_prompt(&self.0.name, arguments, *context).await
     }
 }

@@ -1,8 +1,9 @@
-//! `read`: a resource of this server.
+//! `read`: reads a resource of this server.
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, EntryCall};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
 use crate::compile::{Compiler, Exposure};
 use crate::template::{Shape, Template, Uri};
+use crate::yaml::Spanned;
 
 pub struct ReadAction(Template<Uri>);
 
@@ -13,12 +14,20 @@ impl ActionKind for ReadAction {
         Shape::object([("text", Shape::Text), ("blob", Shape::Text), ("mimeType", Shape::Text)])
     }
 
-    fn compile(written: ActionNode<'_, String>, compiler: &mut Compiler<'_>) -> Option<ReadAction> {
-        compiler.template(written.spec, Exposure::Client).map(ReadAction)
+    fn reference(uri: &Spanned<String>) -> Option<EntryReference> {
+        (!uri.contains("{{")).then(|| EntryReference::Resource(uri.clone()))
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let uri = self.0.render(doing.scope)?.0;
-        doing.entries.read_resource(&uri, EntryCall::from_context(doing)).await
+    fn compile(node: ActionNode<'_, String>, compiler: &mut Compiler<'_>) -> Option<ReadAction> {
+        compiler.template(node.spec, Exposure::Client).map(ReadAction)
+    }
+
+    fn client_use(&self) -> ClientUse {
+        ClientUse::CallsEntry
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let uri = self.0.render(context.scope)?.0;
+        context.run.entries.read_resource(&uri, *context).await
     }
 }

@@ -1,14 +1,14 @@
-//! What stands behind `run`: one action, or a list of steps. Checked whole; what comes of it is a [`Plan`].
+//! Checks and compiles `run`: one action, or a list of steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::keys::check_siblings;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
-use super::step_keys::check_siblings;
-use super::{Action, Step, StepKeys};
+use super::{Action, EntryReference, Step};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Json, NamedMap, Reference, is_identifier, kind_enum};
+use crate::notation::{is_identifier, kind_enum};
 use crate::template::{Condition, ScopeShape, Shape, Template, reserved_name_meaning};
 use crate::yaml::{Location, Spanned};
 
@@ -20,18 +20,18 @@ kind_enum! {
     }
 }
 
-/// A run as far as it could be checked.
+/// A compiled run.
 pub struct CompiledRun {
-    /// The run, unless something is wrong with it.
+    /// The plan, unless the run has an error.
     pub plan: Option<RunPlan>,
-    /// What `result` is behind it, where that is one action's outcome.
+    /// The shape of `result` after the run, if it is one action.
     pub result: Option<Shape>,
-    /// What `steps` is behind it.
+    /// The shapes of `steps` after the run.
     pub steps: Arc<BTreeMap<String, Shape>>,
 }
 
 impl CompiledRun {
-    /// The names in scope behind the run.
+    /// The names in scope after the run.
     #[must_use]
     pub fn names_after(&self, names: &ScopeShape) -> ScopeShape {
         let names = match self.steps.is_empty() {
@@ -45,7 +45,7 @@ impl CompiledRun {
     }
 }
 
-/// What a name is already, so that no step may have it.
+/// The meaning of a reserved name, which no step may have.
 fn reserved_meaning(name: &str) -> Option<&'static str> {
     if super::ACTIONS.iter().any(|row| row.key == name) {
         return Some("the name of an action");
@@ -54,7 +54,7 @@ fn reserved_meaning(name: &str) -> Option<&'static str> {
 }
 
 impl Run {
-    /// Checks the run whole and makes it ready.
+    /// Checks and compiles the run.
     pub fn compile(&self, wants_json: bool, limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
         compiler.steps_read.clear();
         match self {
@@ -63,17 +63,18 @@ impl Run {
         }
     }
 
-    /// What the run names of this server.
+    /// The entries of this server that the run names.
     pub fn references(&self) -> Vec<EntryReference> {
-        self.steps().iter().flat_map(|step| step_references(step)).collect()
+        self.steps().iter().filter_map(|step| step.reference()).collect()
     }
 
     /// The actions of the run, with the places of their steps.
     pub fn actions(&self) -> Vec<(&'static str, Location)> {
-        self.steps().iter().flat_map(|step| step.action_keys().into_iter().map(|key| (key, step.location))).collect()
+        let placed = |step: &Spanned<Step>| step.actions().into_iter().zip(std::iter::repeat(step.location));
+        self.steps().iter().flat_map(placed).map(|(action, at)| (action.key, at)).collect()
     }
 
-    /// The names of its steps.
+    /// The ids of its steps.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.steps().iter().filter_map(|step| step.id.as_ref()).map(|id| id.value.as_str())
     }
@@ -85,37 +86,11 @@ impl Run {
         }
     }
 
-    /// The places of the rights that it needs and that its pack has not been given.
+    /// The grants that it needs and its pack does not have, with their places.
     pub fn missing_grants(&self, compiler: &Compiler<'_>) -> Vec<(&'static str, Location)> {
-        let needed = self.steps().iter().filter_map(|step| step.grant().map(|grant| (grant, step.location)));
-        needed.filter(|(grant, _)| !compiler.pack.grants.allows(grant)).collect()
+        let grants = self.steps().iter().filter_map(|step| Some((step.actions().first()?.grant?, step.location)));
+        grants.filter(|(grant, _)| !compiler.pack.grants.allows(grant)).collect()
     }
-}
-
-/// Something of this server that a run names.
-#[derive(Debug, Clone)]
-pub enum EntryReference {
-    /// A tool, by its name, with what it is given.
-    Tool(Spanned<String>, ArgumentTemplates),
-    /// A prompt, by its name, with what it is given.
-    Prompt(Spanned<String>, ArgumentTemplates),
-    /// A resource, by a URI without holes.
-    Resource(Spanned<String>),
-}
-
-/// What an entry is given: arguments whose strings are templates.
-pub type ArgumentTemplates = NamedMap<Spanned<Json>>;
-
-fn step_references(step: &Step) -> Vec<EntryReference> {
-    let given = |reference: &Reference| match reference {
-        Reference::Name(_) => ArgumentTemplates::default(),
-        Reference::Keys(keys) => keys.arguments.clone(),
-    };
-    let named = |reference: &Spanned<Reference>| Some((reference.name(reference.location)?, given(reference)));
-    let tool = step.tool.as_ref().and_then(named).map(|(name, given)| EntryReference::Tool(name, given));
-    let prompt = step.prompt.as_ref().and_then(named).map(|(name, given)| EntryReference::Prompt(name, given));
-    let uri = step.read.as_ref().filter(|uri| !uri.contains("{{")).cloned().map(EntryReference::Resource);
-    [tool, prompt, uri].into_iter().flatten().collect()
 }
 
 fn compile_single(
@@ -124,42 +99,40 @@ fn compile_single(
     limits: RunLimits,
     compiler: &mut Compiler<'_>,
 ) -> CompiledRun {
-    for (name, at) in
-        [("id", step.id.as_ref().map(|id| id.location)), ("when", step.when.as_ref().map(|when| when.location))]
-    {
-        if let Some(at) = at {
+    for (name, value) in [("id", &step.id), ("when", &step.when)] {
+        if let Some(value) = value {
             compiler
-                .error(Code::Conflict, at, format!("`{name}` is for steps, and this is one action"))
-                .help("leave it out, or write a list of steps");
+                .error(Code::Conflict, value.location, format!("`{name}` is only allowed in a list of steps"))
+                .help("remove it, or write a list of steps");
         }
     }
     let action = compile_step(step, wants_json, compiler);
     let plan = action.map(|action| RunPlan::from_action(action, limits));
-    CompiledRun { plan, result: Some(step.outcome_shape_of()), steps: Arc::default() }
+    CompiledRun { plan, result: Some(step.outcome_shape()), steps: Arc::default() }
 }
 
-/// Checks one step: exactly one action, with what belongs beside it.
+/// Compiles one step: exactly one action, with the keys that belong to it.
 fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<Action> {
-    let keys = StepKeys::new(step.location, wants_json, compiler);
-    match step.action_keys().as_slice() {
+    match step.actions().as_slice() {
         [_] => {}
         [] => {
             let names: Vec<&str> = super::ACTIONS.iter().map(|row| row.key).collect();
             compiler
-                .error(Code::MissingKey, step.location, "there is no action here")
-                .help(format!("an action is one of `{}`", names.join(" ")));
+                .error(Code::MissingKey, step.location, "missing action")
+                .help(format!("use one of `{}`", names.join(" ")));
             return None;
         }
         [first, second, ..] => {
-            let at = keys.key_at(second, step.location);
+            let (first, second) = (first.key, second.key);
+            let at = compiler.key_location(step.location, second);
             compiler
-                .error(Code::Conflict, at, format!("`{second}` stands beside `{first}`: one action at a time"))
-                .help("write a list of steps for several");
+                .error(Code::Conflict, at, format!("multiple actions `{first}` and `{second}`, expected one"))
+                .help("write a list of steps");
             return None;
         }
     }
-    check_siblings(step, &keys, compiler);
-    step.compile(&keys, compiler)
+    check_siblings(step, compiler);
+    step.compile(step.location, wants_json, compiler)
 }
 
 fn compile_steps(
@@ -171,28 +144,25 @@ fn compile_steps(
     let outer = compiler.scope_shape.clone();
     let mut shapes = Arc::new(BTreeMap::new());
     let mut seen: BTreeMap<&str, Location> = BTreeMap::new();
-    let mut planned = Some(Vec::with_capacity(steps.len()));
+    let mut planned: Vec<Option<PlannedStep>> = Vec::with_capacity(steps.len());
     let mut ended_at: Option<Location> = None;
     for step in steps {
         check_reachable(step, ended_at, compiler);
         let names = outer.clone().with_name("steps", Shape::Object(Arc::clone(&shapes)));
-        let ready = compiler.with_scope_shape(names, |compiler| compile_planned_step(step, wants_json, compiler));
-        planned = planned.zip(ready).map(|(mut all, one)| {
-            all.push(one);
-            all
-        });
-        if step.fail.is_some() && step.when.is_none() {
+        planned.push(compiler.with_scope_shape(names, |compiler| compile_planned_step(step, wants_json, compiler)));
+        if step.when.is_none() && step.actions().iter().any(|action| action.ends_run) {
             ended_at = ended_at.or(Some(step.location));
         }
         let Some(id) = &step.id else { continue };
         check_id(id, seen.insert(id, id.location), compiler);
-        Arc::make_mut(&mut shapes).insert(id.value.clone(), step.outcome_shape_of());
+        Arc::make_mut(&mut shapes).insert(id.value.clone(), step.outcome_shape());
     }
+    let planned: Option<Vec<PlannedStep>> = planned.into_iter().collect();
     let plan = planned.filter(|planned| !planned.is_empty()).map(|planned| RunPlan::from_steps(planned, limits));
     CompiledRun { plan, result: None, steps: shapes }
 }
 
-/// One step of several, with its condition.
+/// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
     let reads_from = compiler.steps_read.len();
     let when: Option<Template<Condition>> = compiler.optional_template(step.when.as_ref(), Exposure::Private);
@@ -202,28 +172,28 @@ fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut C
     action.filter(|_| sound).map(|action| PlannedStep { id, when, action, reads_from })
 }
 
-/// Reports a step that can never be taken: one behind a `fail` without a condition.
+/// Reports a step after one that always ends the run.
 fn check_reachable(step: &Spanned<Step>, ended_at: Option<Location>, compiler: &mut Compiler<'_>) {
     if let Some(end) = ended_at {
         compiler
-            .error(Code::Unused, step.location, "this step can never be taken: the run has ended before it")
-            .note(end.span(), "here, always")
-            .help("give that step a `when`, or leave this one out");
+            .error(Code::Unused, step.location, "unreachable step: the run always ends before it")
+            .note(end.span(), "the run ends here")
+            .help("add a `when` to that step, or remove this one");
     }
 }
 
 fn check_id(id: &Spanned<String>, earlier: Option<Location>, compiler: &mut Compiler<'_>) {
     if !is_identifier(id) {
         compiler
-            .error(Code::BadName, id.location, format!("`{}` is no name of a step", id.value))
+            .error(Code::BadName, id.location, format!("invalid step id `{}`", id.value))
             .help("use letters, digits and `_`");
     } else if let Some(meaning) = reserved_meaning(id) {
         compiler
-            .error(Code::BadName, id.location, format!("`{}` is taken: it is {meaning}", id.value))
-            .help(format!("choose another name for the step, such as `{}_step`", id.value));
+            .error(Code::BadName, id.location, format!("reserved step id `{}`: it is {meaning}", id.value))
+            .help(format!("use another id, such as `{}_step`", id.value));
     } else if let Some(earlier) = earlier {
         compiler
-            .error(Code::Duplicate, id.location, format!("a second step is named `{}`", id.value))
-            .note(earlier.span(), "the first");
+            .error(Code::Duplicate, id.location, format!("duplicate step id `{}`", id.value))
+            .note(earlier.span(), "first used here");
     }
 }

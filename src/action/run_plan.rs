@@ -1,4 +1,4 @@
-//! A run that is ready, and how it is taken: step by step, to its end or to a question that waits for the client.
+//! Runs the steps of a compiled `run`, to its end or to a question that waits for the client.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::checkpoint::MAX_CARRIED_OUTCOME_BYTES;
-use super::{Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ListKind, OutcomeBody, PendingQuestions};
+use super::{
+    Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, ListKind, OutcomeBody, PendingQuestions,
+};
 use crate::budget::memory_size;
 use crate::template::{Condition, Scope, Template};
-use crate::world::{CapturedBytes, WorldError};
+use crate::world::WorldError;
 
-/// How long a run may take, and how much it may hold.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLimits {
-    /// How long.
+    /// The time limit.
     pub timeout: Duration,
-    /// How many bytes of one action's output.
+    /// The output limit of one action, in bytes.
     pub max_output: u64,
 }
 
@@ -26,14 +28,14 @@ impl Default for RunLimits {
     }
 }
 
-/// A run that is ready.
+/// A compiled run.
 pub struct RunPlan {
     steps: PlanSteps,
     /// Its limits.
     pub limits: RunLimits,
-    /// Changes when what was written changes; of a run that can wait.
-    print: u64,
-    /// The step behind which it may go on apart from the request.
+    /// Changes with the definition of the run.
+    fingerprint: u64,
+    /// The step after which it may continue as a task.
     detach_after: Option<usize>,
 }
 
@@ -47,30 +49,30 @@ pub(super) struct PlannedStep {
     pub(super) id: Option<String>,
     pub(super) when: Option<Template<Condition>>,
     pub(super) action: Action,
-    /// Where in the entry's reads of outcomes those of this step begin.
+    /// Where the reads of this step begin in the entry's reads of outcomes.
     pub(super) reads_from: usize,
 }
 
-/// Which outcomes are named, in the order of the text: by the name of a step, or `None` where all are.
+/// The outcomes that are read, in the order of the text: by step id, or `None` for all.
 type OutcomeReads = Vec<Option<String>>;
 
-/// How a run ended.
+/// The outcome of a run.
 pub struct RunOutcome {
-    /// The outcome of its action, or of the last step that gave something.
+    /// The outcome of its action, or of the last step with a body.
     pub outcome: ActionOutcome,
-    /// The outcomes of its steps; `None` where it is one action.
+    /// The outcomes of its steps; `None` for a single action.
     pub steps: Option<Map<String, Value>>,
 }
 
 impl RunOutcome {
-    /// About how many bytes its outcomes hold.
+    /// The approximate size of its outcomes in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let steps = self.steps.iter().flatten().map(|(_, outcome)| memory_size(outcome)).sum::<usize>();
         self.outcome.body.size() + steps
     }
 
-    /// The scope behind the run: with the outcomes of its steps, or with `result`.
+    /// The scope after the run: with the outcomes of its steps, or with `result`.
     #[must_use]
     pub fn extend_scope(&self, scope: Scope) -> Scope {
         match &self.steps {
@@ -82,37 +84,29 @@ impl RunOutcome {
 
 impl RunPlan {
     pub(super) fn from_action(action: Action, limits: RunLimits) -> RunPlan {
-        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, print: 0, detach_after: None }
+        RunPlan { steps: PlanSteps::Single(Box::new(action)), limits, fingerprint: 0, detach_after: None }
     }
 
     pub(super) fn from_steps(steps: Vec<PlannedStep>, limits: RunLimits) -> RunPlan {
-        RunPlan { steps: PlanSteps::List(steps, OutcomeReads::new()), limits, print: 0, detach_after: None }
+        RunPlan { steps: PlanSteps::List(steps, OutcomeReads::new()), limits, fingerprint: 0, detach_after: None }
     }
 
-    /// Whether it asks its client.
+    /// Whether it asks its client questions.
     #[must_use]
     pub fn asks_client(&self) -> bool {
-        self.actions().any(|action| matches!(action, Action::Ask(_)))
+        self.client_uses().any(|client_use| client_use == ClientUse::Asks)
     }
 
-    /// Whether it may wait for its client.
-    #[must_use]
-    pub fn may_wait_for_client(&self) -> bool {
-        self.actions()
-            .any(|action| matches!(action, Action::Ask(_) | Action::Tool(_) | Action::Prompt(_) | Action::Read(_)))
-    }
-
-    /// Whether it speaks with its client, or asks others that may.
+    /// Whether it uses its client, or runs entries that may.
     #[must_use]
     pub fn uses_client(&self) -> bool {
-        self.may_wait_for_client()
-            || self.actions().any(|action| matches!(action, Action::Log(_) | Action::Progress(_) | Action::Notify(_)))
+        self.client_uses().any(|client_use| client_use != ClientUse::None)
     }
 
-    /// What its steps can say has changed: kinds of lists, and `None` for resources.
+    /// The changes that its steps notify of: kinds of lists, and `None` for resources.
     pub fn change_notifications(&self) -> impl Iterator<Item = Option<ListKind>> + '_ {
-        self.actions().filter_map(|action| match action {
-            Action::Notify(notify) => Some(notify.list_kind()),
+        self.client_uses().filter_map(|client_use| match client_use {
+            ClientUse::Notifies(kind) => Some(kind),
             _ => None,
         })
     }
@@ -120,193 +114,205 @@ impl RunPlan {
     /// Whether it sends log messages.
     #[must_use]
     pub fn sends_logs(&self) -> bool {
-        self.actions().any(|action| matches!(action, Action::Log(_)))
+        self.client_uses().any(|client_use| client_use == ClientUse::Logs)
     }
 
-    fn actions(&self) -> Box<dyn Iterator<Item = &Action> + '_> {
-        match &self.steps {
-            PlanSteps::Single(action) => Box::new(std::iter::once(&**action)),
-            PlanSteps::List(steps, _) => Box::new(steps.iter().map(|step| &step.action)),
-        }
+    fn client_uses(&self) -> impl Iterator<Item = ClientUse> + '_ {
+        let (single, steps) = match &self.steps {
+            PlanSteps::Single(action) => (Some(action.client_use()), &[][..]),
+            PlanSteps::List(steps, _) => (None, steps.as_slice()),
+        };
+        single.into_iter().chain(steps.iter().map(|step| step.action.client_use()))
     }
 
-    /// Names the step behind which the run may go on apart from the request.
+    /// Sets the step after which the run may continue as a task.
     pub fn set_detach_after(&mut self, id: &str) {
         if let PlanSteps::List(steps, _) = &self.steps {
             self.detach_after = steps.iter().position(|step| step.id.as_deref() == Some(id));
         }
     }
 
-    /// Tells which outcomes the entry names, now that all of it is checked: the others need not travel. `print` is a
-    /// number for what was written.
-    pub fn set_outcome_reads(&mut self, read: &[Option<String>], print: u64) {
-        self.print = print;
+    /// Sets the outcomes that the whole entry reads, as checkpoints carry no others, and the fingerprint of its
+    /// definition.
+    pub fn set_outcome_reads(&mut self, read: &[Option<String>], fingerprint: u64) {
+        self.fingerprint = fingerprint;
         if let PlanSteps::List(_, reads) = &mut self.steps {
             read.clone_into(reads);
         }
     }
 
-    /// Runs it, or what is left of it.
+    /// Runs it, from its checkpoint if it has one.
     ///
     /// # Errors
-    /// What kept it from coming to an outcome, a question that waits for the client among it. A program that ended
-    /// badly has an outcome.
-    pub async fn run(&self, doing: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
-        if doing.resume.is_some_and(|checkpoint| checkpoint.fingerprint != self.print) {
+    /// The run failed, waits for its client or continues as a task. A program that exits with an error has an outcome.
+    pub async fn run(&self, context: &ActionContext<'_>) -> Result<RunOutcome, ActionError> {
+        if context.resume.is_some_and(|checkpoint| checkpoint.fingerprint != self.fingerprint) {
             return Err(ActionError::RunChanged);
         }
-        let ended = match &self.steps {
+        let mut ended = match &self.steps {
             PlanSteps::Single(action) => {
-                run_single(action, doing).await.map(|outcome| RunOutcome { outcome, steps: None })
+                run_single(action, context).await.map(|outcome| RunOutcome { outcome, steps: None })
             }
             PlanSteps::List(steps, reads) => {
-                let detach = self.detach_after.filter(|_| doing.may_detach);
-                StepRun { steps, reads, doing, detach }.run().await
+                let detach_after = self.detach_after.filter(|_| context.run.may_detach);
+                StepRun { steps, reads, context, detach_after }.run().await
             }
         };
-        ended.map_err(|failure| match failure {
-            ActionError::Asks(mut asking) => {
-                asking.checkpoint.fingerprint = self.print;
-                ActionError::Asks(asking)
-            }
-            ActionError::Detached(mut checkpoint) => {
-                checkpoint.fingerprint = self.print;
-                ActionError::Detached(checkpoint)
-            }
-            other => other,
-        })
+        match &mut ended {
+            Err(ActionError::Asks(pending)) => pending.checkpoint.fingerprint = self.fingerprint,
+            Err(ActionError::Detached(checkpoint)) => checkpoint.fingerprint = self.fingerprint,
+            _ => {}
+        }
+        ended
     }
 }
 
-/// One action on its own. What it waits for is asked for again from its beginning.
-async fn run_single(action: &Action, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-    let outcome = match doing.resume {
-        None => action.execute(doing).await,
-        Some(checkpoint) => {
-            let inner = checkpoint.inner.as_deref();
-            action.execute(&ActionContext { resume: inner, cancel: doing.cancel.clone(), ..*doing }).await
-        }
-    };
-    outcome.map_err(|failure| match failure {
-        ActionError::Asks(asking) => ActionError::Asks(Box::new(nest_questions(*asking, Checkpoint::default()))),
+/// Runs a single action, from its beginning if it waited for the client.
+async fn run_single(action: &Action, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+    let resume = context.resume.and_then(|checkpoint| checkpoint.inner.as_deref());
+    action.execute(&ActionContext { resume, ..*context }).await.map_err(|error| match error {
+        ActionError::Asks(pending) => ActionError::Asks(Box::new(nest_questions(*pending, Checkpoint::default()))),
         other => other,
     })
 }
 
-/// What a step waits for, as what the run around it waits for.
-fn nest_questions(asking: PendingQuestions, outer: Checkpoint) -> PendingQuestions {
-    let checkpoint = Checkpoint { inner: Some(Box::new(asking.checkpoint)), ..outer };
-    PendingQuestions { questions: asking.questions, checkpoint }
+/// The questions of a step, as those of the run around it.
+fn nest_questions(pending: PendingQuestions, outer: Checkpoint) -> PendingQuestions {
+    let checkpoint = Checkpoint { inner: Some(Box::new(pending.checkpoint)), ..outer };
+    PendingQuestions { questions: pending.questions, checkpoint }
 }
 
-/// A run under way.
+/// A run of several steps.
 struct StepRun<'a> {
     steps: &'a [PlannedStep],
     reads: &'a OutcomeReads,
-    doing: &'a ActionContext<'a>,
-    detach: Option<usize>,
+    context: &'a ActionContext<'a>,
+    detach_after: Option<usize>,
+}
+
+/// The state of a run between two steps.
+struct RunState {
+    scope: Scope,
+    time_left: Duration,
+    had_side_effects: bool,
+    last_outcome: ActionOutcome,
+}
+
+impl RunState {
+    fn new(context: &ActionContext<'_>) -> RunState {
+        let checkpoint = context.resume.cloned().unwrap_or_default();
+        RunState {
+            scope: context.scope.clone().with_steps(checkpoint.outcomes),
+            time_left: context.timeout,
+            had_side_effects: checkpoint.had_side_effects,
+            last_outcome: checkpoint.last_outcome.unwrap_or_else(ActionOutcome::empty),
+        }
+    }
+
+    fn record_outcome(&mut self, step: &PlannedStep, outcome: Value) {
+        if let Some(id) = &step.id {
+            self.scope.set_step(id.clone(), outcome);
+        }
+    }
+
+    fn outcomes(&self) -> Map<String, Value> {
+        self.scope.steps().cloned().unwrap_or_default()
+    }
+
+    /// The checkpoint from which a task continues with step `next`.
+    fn detach(self, next: usize) -> ActionError {
+        ActionError::Detached(Box::new(Checkpoint {
+            step: next,
+            is_step_start: true,
+            outcomes: self.outcomes(),
+            had_side_effects: self.had_side_effects,
+            last_outcome: Some(self.last_outcome),
+            ..Checkpoint::default()
+        }))
+    }
 }
 
 impl StepRun<'_> {
     async fn run(&self) -> Result<RunOutcome, ActionError> {
-        let resume = self.doing.resume;
-        let mut scope = self.doing.scope.clone();
-        let known = resume.map(|checkpoint| checkpoint.outcomes.clone()).unwrap_or_default();
-        scope = scope.with_steps(known);
+        let resume = self.context.resume;
         let first = resume.map_or(0, |checkpoint| checkpoint.step);
-        let mut acted = resume.is_some_and(|checkpoint| checkpoint.had_side_effects);
-        let mut left = self.doing.timeout;
-        let mut last =
-            resume.and_then(|checkpoint| checkpoint.last_outcome.clone()).unwrap_or_else(ActionOutcome::empty);
+        let mut state = RunState::new(self.context);
         for (at, step) in self.steps.iter().enumerate().skip(first) {
-            let again = resume.filter(|checkpoint| at == first && !checkpoint.is_step_start);
-            // A step that waited was to be taken when it was come to.
-            if again.is_none() && !step.is_enabled(&scope)? {
-                step.record_outcome(Value::Null, &mut scope);
+            let resumed = resume.filter(|checkpoint| at == first && !checkpoint.is_step_start);
+            // The condition of a step that waited was true when the step began.
+            if resumed.is_none() && !step.is_enabled(&state.scope)? {
+                state.record_outcome(step, Value::Null);
                 continue;
             }
-            let outcome = match self.run_step(step, &scope, (again, &mut left)).await {
-                Ok(outcome) => outcome,
-                Err(ActionError::Asks(asking)) => return Err(self.suspend(*asking, at, (&scope, acted))),
-                Err(failure) => return Err(failure),
+            let outcome = match self.run_step(step, resumed, &mut state).await {
+                Err(ActionError::Asks(pending)) => return Err(self.suspend(*pending, at, &state)),
+                outcome => outcome?,
             };
-            acted |= step.action.has_side_effects();
-            step.record_outcome(outcome.value.clone(), &mut scope);
+            state.had_side_effects |= step.action.has_side_effects();
+            state.record_outcome(step, outcome.value.clone());
             if outcome.failure.is_some() {
-                return Ok(RunOutcome { outcome, steps: scope.steps().cloned() });
+                return Ok(RunOutcome { outcome, steps: state.scope.steps().cloned() });
             }
             if outcome.body != OutcomeBody::None {
-                last = outcome;
+                state.last_outcome = outcome;
             }
-            if self.detach == Some(at) {
-                let outcomes = scope.steps().cloned().unwrap_or_default();
-                let last = Some(last);
-                let checkpoint = Checkpoint {
-                    step: at + 1,
-                    is_step_start: true,
-                    outcomes,
-                    had_side_effects: acted,
-                    last_outcome: last,
-                    ..Checkpoint::default()
-                };
-                return Err(ActionError::Detached(Box::new(checkpoint)));
+            if self.detach_after == Some(at) {
+                return Err(state.detach(at + 1));
             }
         }
-        let steps = Some(scope.steps().cloned().unwrap_or_default());
-        Ok(RunOutcome { outcome: last, steps })
+        Ok(RunOutcome { steps: Some(state.outcomes()), outcome: state.last_outcome })
     }
 
-    /// Takes one step, in what is left of the time; waiting for the client does not count.
+    /// Runs one step in the time that is left; waiting for the client does not count.
     async fn run_step(
         &self,
         step: &PlannedStep,
-        scope: &Scope,
-        (again, left): (Option<&Checkpoint>, &mut Duration),
+        resumed: Option<&Checkpoint>,
+        state: &mut RunState,
     ) -> Result<ActionOutcome, ActionError> {
-        if self.doing.cancel.is_cancelled() {
+        let RunState { scope, time_left, .. } = state;
+        let run = self.context.run;
+        if run.cancel.is_cancelled() {
             return Err(WorldError::Cancelled.into());
         }
-        if left.is_zero() {
-            return Err(WorldError::TimedOut { after: self.doing.timeout, stderr: CapturedBytes::default() }.into());
+        if time_left.is_zero() {
+            return Err(WorldError::timed_out(self.context.timeout).into());
         }
-        let (began, waited) = (Instant::now(), self.doing.waited.total());
-        let inner = again.and_then(|checkpoint| checkpoint.inner.as_deref());
-        let doing =
-            ActionContext { scope, timeout: *left, resume: inner, cancel: self.doing.cancel.clone(), ..*self.doing };
-        let level = scope.budget().memory_mark();
-        let outcome = step.action.execute(&doing).await;
-        // What its templates made has served its purpose.
-        scope.budget().release_to(level, 0);
-        let waited = self.doing.waited.total().saturating_sub(waited);
-        *left = left.saturating_sub(began.elapsed().saturating_sub(waited));
+        let (began, waited) = (Instant::now(), run.client_wait.total());
+        let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
+        let context = ActionContext { run, scope, timeout: *time_left, resume };
+        let mark = scope.budget().memory_mark();
+        let outcome = step.action.execute(&context).await;
+        // The rendered templates of the step are no longer held.
+        scope.budget().release_to(mark, 0);
+        let waited = run.client_wait.total().saturating_sub(waited);
+        *time_left = time_left.saturating_sub(began.elapsed().saturating_sub(waited));
         outcome
     }
 
     /// Stops before step `at`, which waits for the client.
-    fn suspend(&self, asking: PendingQuestions, at: usize, (scope, acted): (&Scope, bool)) -> ActionError {
-        let outcomes = self.carried_outcomes(at, scope);
+    fn suspend(&self, pending: PendingQuestions, at: usize, state: &RunState) -> ActionError {
+        let outcomes = self.carried_outcomes(at, &state.scope);
         let size = serde_json::to_string(&outcomes).map_or(0, |text| text.len());
         if size > MAX_CARRIED_OUTCOME_BYTES {
-            let words = format!(
-                "the outcomes that later steps name are {size} bytes, and at most {MAX_CARRIED_OUTCOME_BYTES} may travel while the client \
-                 is asked"
-            );
-            return ActionError::message(words);
+            return ActionError::message(format!(
+                "the outcomes that later steps use are too large: {size} bytes, and the limit while the client is asked is \
+                 {MAX_CARRIED_OUTCOME_BYTES}"
+            ));
         }
-        ActionError::Asks(Box::new(nest_questions(
-            asking,
-            Checkpoint { step: at, outcomes, had_side_effects: acted, ..Checkpoint::default() },
-        )))
+        let had_side_effects = state.had_side_effects;
+        let outer = Checkpoint { step: at, outcomes, had_side_effects, ..Checkpoint::default() };
+        ActionError::Asks(Box::new(nest_questions(pending, outer)))
     }
 
-    /// The outcomes that this step, later ones, or what comes behind the run, name.
+    /// The outcomes that this step, later steps, or the result, use.
     fn carried_outcomes(&self, at: usize, scope: &Scope) -> Map<String, Value> {
         let from = self.steps.get(at).map_or(0, |step| step.reads_from);
         let named: BTreeSet<Option<&str>> = self.reads.iter().skip(from).map(Option::as_deref).collect();
         let all = named.contains(&None);
         let outcomes = scope.steps().into_iter().flatten();
-        let travelling = outcomes.filter(|(id, _)| all || named.contains(&Some(id.as_str())));
-        travelling.map(|(id, outcome)| (id.clone(), outcome.clone())).collect()
+        let carried = outcomes.filter(|(id, _)| all || named.contains(&Some(id.as_str())));
+        carried.map(|(id, outcome)| (id.clone(), outcome.clone())).collect()
     }
 }
 
@@ -315,12 +321,6 @@ impl PlannedStep {
         match &self.when {
             Some(when) => Ok(when.render(scope)?),
             None => Ok(true),
-        }
-    }
-
-    fn record_outcome(&self, outcome: Value, scope: &mut Scope) {
-        if let Some(id) = &self.id {
-            scope.set_step(id.clone(), outcome);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `script`: text for a shell, which is never templated; values arrive as environment variables.
+//! `script`: runs a script, which has no templates: values arrive as environment variables.
 
 use std::ffi::OsString;
 
@@ -16,28 +16,29 @@ use crate::notation::{TextOrFile, is_identifier, kind_enum};
 use crate::template::Shape;
 use crate::yaml::Spanned;
 
-/// A script and what runs it.
+/// A script and its shell.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Script")]
 pub struct ScriptSpec {
-    /// What runs it: `sh bash zsh pwsh python3 node`, or `{ command: [program, arg, …] }`, which gets the text as its last argument.
+    /// The program that runs it: `sh bash zsh pwsh python3 node`, or `{ command: [program, arg, …] }`, which gets the text as
+    /// its last argument.
     #[schemars(with = "Shell", extend("x-required" = true))]
     pub shell: Option<Spanned<Shell>>,
-    /// The script. Arguments are environment variables of their own names; `{{` is refused.
+    /// The script. Arguments are environment variables of the same names: `"$path"`. Templates are not allowed.
     #[schemars(with = "TextOrFile", extend("x-required" = true))]
     pub text: Option<Spanned<TextOrFile>>,
 }
 
 kind_enum! {
-    /// The name of a shell, or a command of your own.
+    /// The name of a shell, or a custom command.
     pub enum Shell {
         "text" => Known(ShellName),
         "map" => Own(OwnShell),
     }
 }
 
-/// A shell that folio knows how to call.
+/// A known shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShellName {
@@ -59,7 +60,7 @@ pub enum ShellName {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OwnShell {
-    /// The program and its arguments; the script's text is given as the last one.
+    /// The program and its arguments. The text of the script is appended.
     #[schemars(with = "Vec<String>", extend("x-required" = true))]
     pub command: Option<Spanned<Vec<Spanned<String>>>>,
 }
@@ -68,64 +69,61 @@ pub struct OwnShell {
 pub struct ScriptAction {
     program: String,
     /// The elements before the text.
-    options: Vec<OsString>,
+    shell_options: Vec<OsString>,
     text: String,
-    program_options: ProgramOptions,
+    options: ProgramOptions,
 }
 
 impl ActionKind for ScriptAction {
     type Spec = ScriptSpec;
-    const BESIDE: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
+    const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
     const GRANT: Option<&'static str> = Some("script");
 
     fn outcome_shape() -> Shape {
         program::program_outcome_shape()
     }
 
-    fn compile(written: ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) -> Option<ScriptAction> {
-        check_argument_names(&written, compiler);
-        let setting = ProgramOptions::compile(written.siblings, written.wants_json, compiler);
-        let spec = &written.spec.value;
+    fn compile(node: ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) -> Option<ScriptAction> {
+        check_argument_names(&node, compiler);
+        let options = ProgramOptions::compile(node.step, node.wants_json, compiler);
+        let spec = &node.spec.value;
         let text = spec.text.as_ref().map(|text| compiler.resolve_text(text));
         if spec.shell.is_none() {
             compiler
-                .error(Code::MissingKey, written.key, "`script` needs a `shell`")
-                .help("one of `sh bash zsh pwsh python3 node`, or `{ command: [program, argument] }`");
+                .error(Code::MissingKey, node.key, "missing key `shell` in `script`")
+                .help("use one of `sh bash zsh pwsh python3 node`, or `{ command: [program, argument] }`");
         }
         if text.is_none() {
-            compiler.error(Code::MissingKey, written.key, "`script` needs a `text`");
+            compiler.error(Code::MissingKey, node.key, "missing key `text` in `script`");
         }
         let shell = spec.shell.as_ref().and_then(|shell| shell_command(shell, compiler));
         let text = text.flatten()?;
         check_no_templates(&text, compiler)?;
         check_script_length(&text, compiler)?;
-        let (program, options) = shell?;
-        Some(ScriptAction { program, options, text: text.value, program_options: setting? })
+        let (program, shell_options) = shell?;
+        Some(ScriptAction { program, shell_options, text: text.value, options: options? })
     }
 
     fn has_side_effects(&self) -> bool {
         true
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut prepared = self.program_options.prepare(&self.program, doing)?;
-        for option in &self.options {
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut prepared = self.options.prepare(&self.program, context)?;
+        for option in &self.shell_options {
             prepared.arg(option, None)?;
         }
         prepared.arg(&self.text, None)?;
-        for (name, value) in doing.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
+        for (name, value) in context.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
             if let Some(value) = env_value(name, value)? {
                 prepared.env(name, value, Some(name))?;
             }
         }
-        let finished = prepared.run(doing).await?;
-        let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        let outcome = || self.program_options.to_outcome(&self.program, finished, doing.max_output);
-        doing.scope.budget().run_sized(size, outcome)?
+        self.options.run(prepared, &self.program, context).await
     }
 }
 
-/// An argument as an environment variable; an absent one is not set.
+/// The value of an argument as an environment variable; null is not set.
 fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
     let text = match value {
         Value::Null => return Ok(None),
@@ -138,33 +136,28 @@ fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
     Ok(Some(text))
 }
 
-/// Values arrive as environment variables, so no argument may have the name of one that the system reads, or that the
-/// manifest itself sets.
-fn check_argument_names(written: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
+/// Arguments become environment variables, so their names must differ from those of the system and of `env`.
+fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
     let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else { return };
     for name in arguments.keys() {
-        let at = compiler.argument_locations.get(name).copied().unwrap_or(written.key);
+        let at = compiler.argument_locations.get(name).copied().unwrap_or(node.key);
         let capitals = !name.chars().any(|letter| letter.is_ascii_lowercase())
             && name.chars().any(|letter| letter.is_ascii_uppercase());
         if capitals || name.to_lowercase().ends_with("_proxy") {
             compiler
-                .error(
-                    Code::BadName,
-                    at,
-                    format!("the argument `{name}` would be the system's variable `{name}` in this script"),
-                )
-                .help("arguments of a script are environment variables: use small letters");
+                .error(Code::BadName, at, format!("argument `{name}` would overwrite the system variable `{name}`"))
+                .help("use lower case: arguments of a script are environment variables");
         } else if !is_identifier(name) {
             compiler
-                .warning(Code::Unused, at, format!("`{name}` is no name of a variable, so this script cannot see it"))
-                .help("use letters, digits and `_`");
-        } else if let Some((own, _)) = written.siblings.env.get_key_value(name.as_str()) {
-            compiler
-                .error(
-                    Code::Conflict,
-                    own.location,
-                    format!("`{name}` is also an argument, and arrives under that name"),
+                .warning(
+                    Code::Unused,
+                    at,
+                    format!("argument `{name}` is not visible to the script: not a valid variable name"),
                 )
+                .help("use letters, digits and `_`");
+        } else if let Some((own, _)) = node.step.env.get_key_value(name.as_str()) {
+            compiler
+                .error(Code::Conflict, own.location, format!("duplicate variable `{name}`: it is also an argument"))
                 .help("rename one of them");
         }
     }
@@ -175,23 +168,24 @@ fn check_no_templates(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Op
     let end = text.get(at..).and_then(|rest| rest.find("}}")).map_or(at + 2, |length| at + length + 2);
     let name = text.get(at + 2..end.saturating_sub(2)).unwrap_or_default().trim();
     let span = compiler.span_within(text.location, at..end);
-    let fault = compiler.error(Code::Unsafe, span, "a script is never templated: a value could become code");
+    let diagnostic =
+        compiler.error(Code::Unsafe, span, "templates are not allowed in a script: a value could become code");
     if is_identifier(name) {
-        fault.help(format!("the value is the environment variable `{name}`: write \"${name}\" in a shell"));
+        diagnostic.help(format!("use the environment variable `{name}`: \"${name}\" in a shell"));
     } else {
-        fault.help("values are environment variables of the arguments' names");
+        diagnostic.help("use the environment variables named after the arguments");
     }
     None
 }
 
-/// The text is one argument of its shell.
+/// Checks the length of the text, which is one argument of its shell.
 fn check_script_length(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
     if text.len() < MAX_ARG_STRLEN {
         return Some(());
     }
     compiler
-        .error(Code::TooLarge, text.location, format!("a script may have at most {} bytes", MAX_ARG_STRLEN - 1))
-        .help("make it a file of the pack, and run that with `exec`");
+        .error(Code::TooLarge, text.location, format!("script too long: the limit is {} bytes", MAX_ARG_STRLEN - 1))
+        .help("write it to a file of the pack, and run that with `exec`");
     None
 }
 
@@ -204,12 +198,12 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
         Shell::Own(own) => {
             let command = own.command.as_ref().map(|command| command.value.as_slice()).unwrap_or_default();
             let Some((program, options)) = command.split_first() else {
-                compiler.error(Code::MissingKey, shell.location, "`command` needs a program");
+                compiler.error(Code::MissingKey, shell.location, "missing program in `command`");
                 return None;
             };
             if let Some(element) = command.iter().find(|element| element.contains("{{")) {
                 compiler
-                    .error(Code::Unsafe, element.location, "the `command` of a script is never templated")
+                    .error(Code::Unsafe, element.location, "templates are not allowed in the `command` of a script")
                     .help("use `exec` for a program with values in its arguments");
                 return None;
             }
@@ -221,7 +215,7 @@ fn shell_command(shell: &Spanned<Shell>, compiler: &mut Compiler<'_>) -> Option<
 }
 
 impl ShellName {
-    /// The program, and what stands before the text.
+    /// The program, and the arguments before the text.
     fn command(self) -> (&'static str, &'static [&'static str]) {
         match self {
             ShellName::Sh => ("sh", &["-c"]),

@@ -7,38 +7,42 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
 use crate::notation::Scalar;
 use crate::template::{Template, Text};
-use crate::world::{CapturedBytes, WorldError};
-use crate::yaml::{Spanned, parse_milliseconds};
+use crate::world::WorldError;
+use crate::yaml::parse_milliseconds;
 
 pub struct SleepAction(Template<Text>);
 
 impl ActionKind for SleepAction {
     type Spec = Scalar;
 
-    fn compile(written: ActionNode<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<SleepAction> {
-        let text = Spanned::new(written.spec.value.0.clone(), written.spec.location);
+    fn compile(node: ActionNode<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<SleepAction> {
+        let text = node.spec.to_text();
         let template: Template<Text> = compiler.template(&text, Exposure::Client)?;
         let literal = !text.contains("{{");
         if literal && parse_milliseconds(&text).is_none() {
-            compiler.error(Code::WrongType, text.location, "expected a duration such as `250ms`, `10s`, `5m` or `1h`");
+            compiler
+                .error(Code::WrongType, text.location, format!("invalid duration `{}`", text.value))
+                .help("write a number and a unit, such as `250ms`, `10s`, `5m` or `1h`");
         }
         Some(SleepAction(template))
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let text = self.0.render(doing.scope)?.0;
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let text = self.0.render(context.scope)?.0;
         let wanted = parse_duration(&text).ok_or_else(|| {
             let short = truncate(&text, 64);
             let shown = one_line(&short);
-            ActionError::message(format!("`{shown}` is no duration such as `250ms` or `10s`"))
+            ActionError::message(format!(
+                "invalid duration `{shown}`: expected a number and a unit, such as `250ms` or `10s`"
+            ))
         })?;
         tokio::select! {
             biased;
-            () = doing.cancel.cancelled() => return Err(WorldError::Cancelled.into()),
-            () = tokio::time::sleep(wanted.min(doing.timeout)) => {}
+            () = context.run.cancel.cancelled() => return Err(WorldError::Cancelled.into()),
+            () = tokio::time::sleep(wanted.min(context.timeout)) => {}
         }
-        if wanted > doing.timeout {
-            return Err(WorldError::TimedOut { after: doing.timeout, stderr: CapturedBytes::default() }.into());
+        if wanted > context.timeout {
+            return Err(WorldError::timed_out(context.timeout).into());
         }
         Ok(ActionOutcome::empty())
     }

@@ -1,12 +1,11 @@
-//! `tool`: another tool of this server.
+//! `tool`: calls another tool of this server.
 
-use serde_json::{Map, Value};
-
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, EntryCall};
-use crate::compile::{Compiler, Exposure, JsonTemplate};
-use crate::diagnostic::Code;
+use super::invocation::{EntryInvocation, name_and_arguments};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, EntryReference};
+use crate::compile::Compiler;
 use crate::notation::Reference;
-use crate::template::{Scope, Shape};
+use crate::template::Shape;
+use crate::yaml::Spanned;
 
 pub struct ToolAction(EntryInvocation);
 
@@ -17,54 +16,24 @@ impl ActionKind for ToolAction {
         Shape::object([("text", Shape::Text), ("structured", Shape::Any), ("isError", Shape::Boolean)])
     }
 
-    fn compile(written: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<ToolAction> {
-        EntryInvocation::compile(&written, compiler).map(ToolAction)
+    fn reference(spec: &Spanned<Reference>) -> Option<EntryReference> {
+        name_and_arguments(spec).map(|(name, arguments)| EntryReference::Tool(name, arguments))
+    }
+
+    fn compile(node: ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<ToolAction> {
+        EntryInvocation::compile(&node, compiler).map(ToolAction)
     }
 
     fn has_side_effects(&self) -> bool {
         true
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let arguments = self.0.render_arguments(doing.scope)?;
-        doing.entries.call_tool(&self.0.name, arguments, EntryCall::from_context(doing)).await
-    }
-}
-
-/// An entry by its name, with what it is given.
-pub(super) struct EntryInvocation {
-    pub(super) name: String,
-    arguments: Vec<(String, JsonTemplate)>,
-}
-
-impl EntryInvocation {
-    /// Checks the arguments of a reference. Whether the entry exists is the catalog's to say.
-    pub(super) fn compile(written: &ActionNode<'_, Reference>, compiler: &mut Compiler<'_>) -> Option<EntryInvocation> {
-        let keys = match &written.spec.value {
-            Reference::Name(name) => return Some(EntryInvocation { name: name.clone(), arguments: Vec::new() }),
-            Reference::Keys(keys) => keys,
-        };
-        let arguments = keys.arguments.iter();
-        let arguments = arguments
-            .map(|(name, value)| {
-                (name.value.clone(), compiler.json_template(&value.0, value.location, Exposure::Client))
-            })
-            .collect();
-        let Some(name) = &keys.name else {
-            compiler.error(Code::MissingKey, written.key, "this needs a `name`");
-            return None;
-        };
-        Some(EntryInvocation { name: name.value.clone(), arguments })
+    fn client_use(&self) -> ClientUse {
+        ClientUse::CallsEntry
     }
 
-    /// What the entry is given. An argument whose value is absent is left out.
-    pub(super) fn render_arguments(&self, scope: &Scope) -> Result<Map<String, Value>, ActionError> {
-        let mut arguments = Map::new();
-        for (name, template) in &self.arguments {
-            if let Some(value) = template.render_present(scope)? {
-                arguments.insert(name.clone(), value);
-            }
-        }
-        Ok(arguments)
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let arguments = self.0.render_arguments(context.scope)?;
+        context.run.entries.call_tool(&self.0.name, arguments, *context).await
     }
 }

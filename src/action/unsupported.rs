@@ -1,12 +1,12 @@
-//! Actions that this version checks and does not do: the plain sentence with which serving is refused.
+//! Reports features that are parsed but not supported yet.
 
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::yaml::Location;
 
-/// Reports that `what` is not done yet.
+/// Reports that `what` is not supported yet.
 pub(super) fn report_unsupported(compiler: &mut Compiler<'_>, at: Location, what: &str) {
     compiler
-        .error(Code::Unimplemented, at, format!("{what} is not acted on by this version of folio"))
-        .help("it is checked; serving without it would not do what is written");
+        .error(Code::Unimplemented, at, format!("{what} is not supported yet"))
+        .help("remove it: this version checks it and does not run it");
 }

@@ -19,15 +19,15 @@ type MimeTypeLookup<'a> = dyn Fn(&str) -> Option<Option<String>> + 'a;
 /// Warns of what hosts of apps will not take, and reports capabilities that are none.
 pub(super) fn check(pack: &LoadedPack, mime_type_of: &MimeTypeLookup<'_>, findings: &mut Findings) {
     for file in &pack.entry_files {
-        for tool in file.tools.values() {
+        for tool in file.entries.tools.values() {
             check_tool_ui(tool.meta.as_ref(), tool.location, mime_type_of, findings);
         }
-        for resource in file.resources.values() {
+        for resource in file.entries.resources.values() {
             let uri = resource.uri.as_ref().map(|uri| uri.value.as_str()).unwrap_or_default();
             check_resource_ui(uri, resource.meta.as_ref(), resource.location, findings);
         }
     }
-    let server = pack.server.as_ref();
+    let server = pack.manifest.server.as_ref();
     let settings = server.into_iter().flat_map(|server| [&server.extensions, &server.experimental]);
     settings.flatten().for_each(|map| check_capability_map(map, findings));
     let extensions_by_hand = server.and_then(|server| server.extensions.as_ref());

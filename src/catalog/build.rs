@@ -127,10 +127,10 @@ impl CatalogBuilder {
         self.tests.clear();
         let steps = step_names(pack);
         for file in &pack.entry_files {
-            own.prompts.extend(file.prompts.keys().map(|name| name.value.clone()));
-            own.tools.extend(file.tools.keys().map(|name| name.value.clone()));
-            own.resources.extend(file.resources.keys().map(|name| name.value.clone()));
-            let uris = file.resources.values().filter_map(|resource| resource.uri.as_ref());
+            own.prompts.extend(file.entries.prompts.keys().map(|name| name.value.clone()));
+            own.tools.extend(file.entries.tools.keys().map(|name| name.value.clone()));
+            own.resources.extend(file.entries.resources.keys().map(|name| name.value.clone()));
+            let uris = file.entries.resources.values().filter_map(|resource| resource.uri.as_ref());
             let pack_number = self.own_names.len();
             self.declared_uris.extend(uris.filter_map(|uri| {
                 Some(DeclaredUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.location })
@@ -140,7 +140,7 @@ impl CatalogBuilder {
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
-        pack.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
+        pack.manifest.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
         self.own_names.push(own);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });
         self.references.push(references);
@@ -155,7 +155,7 @@ impl CatalogBuilder {
     ) {
         let (pack_context, references, steps) = shared;
         let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
-        for (name, prompt) in &file.prompts {
+        for (name, prompt) in &file.entries.prompts {
             let (building, is_first) =
                 start_entry(name, (pack_context, references), &mut compiler, &mut self.prompt_places);
             building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
@@ -163,7 +163,7 @@ impl CatalogBuilder {
             let built = CompiledPrompt::build(prompt, building).filter(|_| is_first);
             self.prompts.extend(built.map(|prompt| (prompt.listing.name.clone(), prompt)));
         }
-        for (name, resource) in &file.resources {
+        for (name, resource) in &file.entries.resources {
             let taken = &mut self.resource_places;
             let (building, is_first) = start_entry(name, (pack_context, references), &mut compiler, taken);
             building.references.note_run(EntryRef::resource(name), resource.run.as_ref());
@@ -171,21 +171,21 @@ impl CatalogBuilder {
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
             self.resources.extend(built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler)));
         }
-        for (name, tool) in &file.tools {
+        for (name, tool) in &file.entries.tools {
             let (building, is_first) =
                 start_entry(name, (pack_context, references), &mut compiler, &mut self.tool_places);
             building.references.note_run(EntryRef::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
         }
-        for (name, test) in &file.tests {
+        for (name, test) in &file.entries.tests {
             if let Some(first) = self.tests.insert(name.value.clone(), name.location) {
                 let message = format!("duplicate test `{}`", name.value);
                 compiler.error(Code::Duplicate, name.location, message).note(first.span(), "first defined here");
             }
             manifest_tests::check(name, test, &mut compiler, (references, steps));
         }
-        check_resource_names(&file.resources, &mut compiler);
+        check_resource_names(&file.entries.resources, &mut compiler);
     }
 
     /// Adds the skills of a pack. Each of their files is a resource, whose URI must be unique.
@@ -378,9 +378,9 @@ impl CatalogBuilder {
 /// The names of all steps of a pack.
 fn step_names(pack: &LoadedPack) -> HashSet<&str> {
     let runs = pack.entry_files.iter().flat_map(|file| {
-        let tools = file.tools.values().filter_map(|tool| tool.run.as_ref());
-        let prompts = file.prompts.values().filter_map(|prompt| prompt.run.as_ref());
-        let resources = file.resources.values().filter_map(|resource| resource.run.as_ref());
+        let tools = file.entries.tools.values().filter_map(|tool| tool.run.as_ref());
+        let prompts = file.entries.prompts.values().filter_map(|prompt| prompt.run.as_ref());
+        let resources = file.entries.resources.values().filter_map(|resource| resource.run.as_ref());
         tools.chain(prompts).chain(resources)
     });
     runs.flat_map(|run| run.ids()).collect()

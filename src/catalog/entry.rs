@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::action::{
-    self, ActionContext, ActionError, ActionOutcome, Checkpoint, CompiledRun, EntryCall, EntryFuture, PackEntries, Run,
-    RunLimits, RunOutcome, RunPlan,
+    self, ActionContext, ActionError, ActionOutcome, Checkpoint, CompiledRun, EntryFuture, PackEntries, Run,
+    RunContext, RunLimits, RunOutcome, RunPlan,
 };
 use crate::budget::Budget;
 use crate::compile::{Compiler, Pack};
@@ -111,22 +111,21 @@ impl PackContext {
         let step_entries = StepEntries { pack_context: self, entry_context };
         let client = RedactingClient { client: &*entry_context.call.client, folder: self.folder.path() };
         let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
-        let action_context = ActionContext {
-            scope,
+        let run = RunContext {
             world: &world,
             cancel: entry_context.call.cancel.clone(),
-            timeout: entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout)),
             max_output: plan.limits.max_output,
             pack_folder: self.folder.path(),
             entry_name: name,
             client: &client,
             entries: &step_entries,
-            resume: entry_context.resume,
-            waited: entry_context.budget.client_wait(),
+            client_wait: entry_context.budget.client_wait(),
             called_by_step: entry_context.depth > 0,
             may_detach: entry_context.depth == 0 && entry_context.call.detach,
         };
-        Ok(plan.run(&action_context).await?)
+        let timeout = entry_context.timeout.map_or(plan.limits.timeout, |left| left.min(plan.limits.timeout));
+        let context = ActionContext { run: &run, scope, timeout, resume: entry_context.resume };
+        Ok(plan.run(&context).await?)
     }
 }
 
@@ -219,14 +218,10 @@ struct StepEntries<'a> {
 }
 
 impl StepEntries<'_> {
-    fn nested_call<'v>(&'v self, entry_call: EntryCall<'v>) -> Result<EntryContext<'v>, ActionError> {
+    fn nested_call<'v>(&'v self, context: ActionContext<'v>) -> Result<EntryContext<'v>, ActionError> {
         let nested = self.entry_context.nested()?;
-        Ok(EntryContext {
-            timeout: Some(entry_call.timeout),
-            resume: entry_call.resume,
-            budget: entry_call.budget,
-            ..nested
-        })
+        let budget = context.scope.budget();
+        Ok(EntryContext { timeout: Some(context.timeout), resume: context.resume, budget, ..nested })
     }
 
     /// Redacts the outcome of another entry before a step sees it: a step could cut a secret into pieces.
@@ -248,9 +243,9 @@ impl StepEntries<'_> {
 }
 
 impl PackEntries for StepEntries<'_> {
-    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(entry_call)?;
+            let entry_context = self.nested_call(context)?;
             let answer = entry_context
                 .catalog
                 .run_tool(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
@@ -259,9 +254,9 @@ impl PackEntries for StepEntries<'_> {
         })
     }
 
-    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
+    fn get_prompt<'a>(&'a self, name: &'a str, arguments: Object, context: ActionContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(entry_call)?;
+            let entry_context = self.nested_call(context)?;
             let answer = entry_context
                 .catalog
                 .render_prompt(&self.pack_context.qualified_name(name), Some(arguments), &entry_context)
@@ -270,13 +265,13 @@ impl PackEntries for StepEntries<'_> {
         })
     }
 
-    fn may_tell_of(&self, uri: &str) -> bool {
+    fn may_notify_of(&self, uri: &str) -> bool {
         self.pack_context.is_root_pack() || self.entry_context.catalog.has_for(self.pack_context, uri)
     }
 
-    fn read_resource<'a>(&'a self, uri: &'a str, entry_call: EntryCall<'a>) -> EntryFuture<'a> {
+    fn read_resource<'a>(&'a self, uri: &'a str, context: ActionContext<'a>) -> EntryFuture<'a> {
         Box::pin(async move {
-            let entry_context = self.nested_call(entry_call)?;
+            let entry_context = self.nested_call(context)?;
             let answer = entry_context.catalog.read_for_pack(uri, self.pack_context, &entry_context).await;
             Ok(self.redact_outcome(resource_outcome(answer?)))
         })

@@ -55,7 +55,7 @@ impl HttpSettings {
 
 /// The trace context that is propagated besides `traceparent`.
 pub(super) fn trace_propagation(pack: &LoadedPack) -> TracePropagation {
-    let written = pack.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
+    let written = pack.manifest.server.as_ref().and_then(|server| server.trace.as_deref()).unwrap_or_default();
     TracePropagation {
         tracestate: written.contains(&TraceKey::Tracestate),
         baggage: written.contains(&TraceKey::Baggage),
@@ -88,7 +88,7 @@ impl Default for HttpLimits {
 
 /// Checks `server`.
 pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<ServerInfo> {
-    let Some(written) = &pack.server else {
+    let Some(written) = &pack.manifest.server else {
         compiler.error(Code::MissingKey, pack.at, "missing key `server`").help("add `server: { name: my-server }`");
         return None;
     };
@@ -136,7 +136,7 @@ fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
 
 /// Checks `http`.
 pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Option<HttpSettings> {
-    let Some(written) = &pack.http else {
+    let Some(written) = &pack.manifest.http else {
         return Some(HttpSettings { at: Some(pack.at.span()), ..HttpSettings::default() });
     };
     let listen = written.listen.as_ref().map(|listen| parse_address(listen, compiler));

@@ -27,7 +27,7 @@ impl Default for ServerLimits {
 /// Checks `server.limits`. What is not written has its default.
 pub(super) fn server_limits(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> ServerLimits {
     let mut limits = ServerLimits::default();
-    let Some(written) = pack.server.as_ref().and_then(|server| server.limits.as_ref()) else { return limits };
+    let Some(written) = pack.manifest.server.as_ref().and_then(|server| server.limits.as_ref()) else { return limits };
     for (name, limit) in [("programs", &written.programs), ("callsPerSecond", &written.calls_per_second)] {
         if let Some(limit) = limit.as_ref().filter(|limit| limit.value == 0) {
             compiler.error(Code::BadValue, limit.location, format!("invalid `{name}`, expected at least 1"));

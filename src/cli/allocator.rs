@@ -1,13 +1,13 @@
-//! What the allocator keeps for itself.
+//! Tunes malloc to return large blocks to the system.
 
-/// From which length on a block is one of the system's own.
+/// The size from which malloc maps blocks separately.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MMAP_THRESHOLD_BYTES: i32 = 256 * 1024;
 
-/// Has large blocks given back to the system when they are free. The allocator would else learn to keep them, and one
-/// large message would cost its memory several times over for as long as the server runs.
+/// Returns large blocks to the system when they are freed. By default malloc raises this threshold, and one large message
+/// would occupy its memory several times over for as long as the server runs.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[allow(unsafe_code, reason = "the allocator of C is told by a call alone, which touches no memory of ours")]
+#[allow(unsafe_code, reason = "mallopt is a C function, and touches no memory of ours")]
 pub(super) fn set_mmap_threshold() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);

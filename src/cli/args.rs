@@ -1,4 +1,4 @@
-//! What the command line may hold. The texts here are what `--help` shows.
+//! The command-line arguments. Doc comments here are the texts of `--help`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ A whole server is seven lines of `folio.yaml`:
 Try it:
 
     folio init hello                      write a small server that runs
-    folio check hello                     say all that is wrong with it, and where
+    folio check hello                     report every problem, and where
     folio get greet who=Ada -f hello      get what a client would get
 
 Then add it to a client: the command is `folio serve` with the absolute path of the folder.";
@@ -46,7 +46,7 @@ Examples:
 const CHECK_HELP: &str = "\
 Examples:
   folio check                             check the folder you are in
-  folio check ~/desk --strict             take warnings for errors, as in CI
+  folio check ~/desk --strict             treat warnings as errors, as in CI
   folio check --format lines              path:line:column: error: message [code]
 
 Exit status: 0 without errors, 1 with errors (or warnings, with --strict), 2 when the path cannot be read.";
@@ -86,45 +86,45 @@ Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
 
-Nothing that is there is overwritten.";
+Existing files are never overwritten.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:
   folio completions bash > ~/.local/share/bash-completion/completions/folio
   folio completions fish > ~/.config/fish/completions/folio.fish";
 
-/// The whole command line.
+/// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "folio", bin_name = "folio", version, about = "An MCP server that you write in YAML", long_about = ABOUT)]
 #[command(after_help = EXIT_STATUS_HELP, arg_required_else_help = true, subcommand_required = true)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: CliCommand,
-    /// What every command takes.
+    /// The arguments of every command.
     #[command(flatten)]
     pub global: GlobalArgs,
 }
 
 impl Cli {
-    /// Reads the command line. Where it asks for help, or is wrong, that has been said when this returns.
+    /// Parses the command line. Help and errors are printed before this returns.
     pub fn parse_args(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Exit> {
         Cli::try_parse_from(words).map_err(|error| {
-            // Help goes to stdout, faults to stderr; a reader that went away is nobody to complain to.
+            // Help goes to stdout, errors to stderr; a closed pipe is ignored.
             let _ = error.print();
             if error.use_stderr() { Exit::CannotRun } else { Exit::Success }
         })
     }
 }
 
-/// What every command takes.
+/// The arguments of every command.
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
     #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = LogFilter::DEFAULT)]
     #[arg(hide_env_values = true)]
     pub log_level: LogFilter,
-    /// Whether to use colours; NO_COLOR is heeded
+    /// Whether to use colours; NO_COLOR is honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 }
@@ -141,7 +141,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Whether to use colours where that is `usual`, or is not.
+    /// Whether to use colours, with this default.
     pub fn applies(self, usual: bool) -> bool {
         match self {
             Color::Auto => usual,
@@ -151,13 +151,13 @@ impl Color {
     }
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Serve a folder to MCP clients, live as you edit
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
-    /// Say all that is wrong with a manifest, and where
+    /// Check a manifest and report every problem
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
     /// List the prompts, resources and tools that a client would see
@@ -198,14 +198,14 @@ pub struct ServeArgs {
     /// Do not reload when files change
     #[arg(long, conflicts_with = "poll")]
     pub no_watch: bool,
-    /// Look for changes at this interval, where the file system sends no word of them, such as 500ms [default: 1s]
+    /// Look for changes at this interval, where the file system reports no changes, such as 500ms [default: 1s]
     #[arg(long, value_name = "INTERVAL", num_args = 0..=1, default_missing_value = "1s")]
     pub poll: Option<Interval>,
     /// Listen on an address that other machines reach, without a token
     #[arg(long, requires = "http")]
     pub insecure: bool,
-    /// Keep calls that wait for their client across a restart: a file with a key of 32 characters or more on each
-    /// line, of which the first seals and each opens [env: FOLIO_STATE_KEY, keys with commas]
+    /// Keep pending calls across a restart: a file of keys that encrypt them, one per line, 32 characters or more; the
+    /// first encrypts, all decrypt [env: FOLIO_STATE_KEY, keys with commas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state_key_file: Option<PathBuf>,
 }
@@ -216,10 +216,10 @@ pub struct CheckArgs {
     /// The folder of a folio.yaml, or the file itself
     #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
-    /// The form of the report
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Take warnings for errors; notes never are
+    /// Treat warnings as errors; notes never are
     #[arg(long)]
     pub strict: bool,
 }
@@ -249,6 +249,17 @@ pub struct ListArgs {
     pub json: bool,
 }
 
+/// What `folio get`, `folio call` and `folio read` share.
+#[derive(Debug, Args)]
+pub struct RequestArgs {
+    /// The folder of a folio.yaml, or the file itself
+    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub file: PathBuf,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `folio get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
@@ -257,12 +268,9 @@ pub struct GetArgs {
     /// Its arguments
     #[arg(value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio call`.
@@ -273,12 +281,9 @@ pub struct CallArgs {
     /// Its arguments
     #[arg(value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio read`.
@@ -286,18 +291,15 @@ pub struct CallArgs {
 pub struct ReadArgs {
     /// The URI of the resource
     pub uri: String,
-    /// The folder of a folio.yaml, or the file itself
-    #[arg(short, long, value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    pub file: PathBuf,
-    /// Print the whole result as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// How to send the request.
+    #[command(flatten)]
+    pub request: RequestArgs,
 }
 
 /// `folio init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The folder to write to; it is made where it does not exist
+    /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
 }

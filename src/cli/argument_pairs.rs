@@ -1,4 +1,4 @@
-//! The `NAME=VALUE` words of `get` and `call`.
+//! Parses the `NAME=VALUE` arguments of `get` and `call`.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -6,43 +6,43 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-/// Arguments as they were written, by name, in that order.
+/// The arguments by name, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArgumentPairs(IndexMap<String, String>);
 
-/// Why the words are no arguments.
+/// Why arguments are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ArgumentPairError {
-    /// A word without `=`.
-    #[error("`{word}` has no `=`: write arguments as NAME=VALUE")]
+    /// An argument without `=`.
+    #[error("missing `=` in argument `{word}`: expected NAME=VALUE")]
     MissingEquals {
-        /// The word.
+        /// The argument.
         word: String,
     },
-    /// A word that begins with `=`.
-    #[error("`{word}` has no name before its `=`")]
+    /// An argument that begins with `=`.
+    #[error("missing name in argument `{word}`")]
     MissingName {
-        /// The word.
+        /// The argument.
         word: String,
     },
-    /// A name that stands twice.
-    #[error("`{name}` is given twice")]
+    /// A name that is given twice.
+    #[error("duplicate argument `{name}`")]
     Duplicate {
         /// The name.
         name: String,
     },
-    /// A file that holds a value and cannot be read.
-    #[error("`{name}` is to be read from `{}`: {source}", path.display())]
+    /// The file of a value cannot be read.
+    #[error("cannot read argument `{name}` from `{}`: {source}", path.display())]
     Unreadable {
         /// The name.
         name: String,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: std::io::Error,
     },
     /// A second value from stdin.
-    #[error("`{name}` is to be read from stdin, which another argument has already read")]
+    #[error("cannot read argument `{name}` from stdin: already read for another argument")]
     StdinReused {
         /// The name.
         name: String,
@@ -50,7 +50,7 @@ pub enum ArgumentPairError {
 }
 
 impl ArgumentPairs {
-    /// Reads words: `NAME=VALUE`, `NAME=@FILE`, `NAME=@-` for `stdin`, `NAME=@@VALUE` for a value that begins with `@`.
+    /// Parses `NAME=VALUE`, `NAME=@FILE`, `NAME=@-` for `stdin`, `NAME=@@VALUE` for a value that begins with `@`.
     pub fn parse(words: &[String], stdin: &mut dyn Read) -> Result<ArgumentPairs, ArgumentPairError> {
         let mut stdin = Some(stdin);
         let mut pairs = IndexMap::new();
@@ -68,12 +68,12 @@ impl ArgumentPairs {
         Ok(ArgumentPairs(pairs))
     }
 
-    /// The values as text, as a prompt takes them.
+    /// The values as strings, for a prompt.
     pub fn into_strings(self) -> Map<String, Value> {
         self.0.into_iter().map(|(name, text)| (name, Value::String(text))).collect()
     }
 
-    /// The values as a tool takes them, by the `properties` of its input schema.
+    /// The values for a tool, typed by the `properties` of its input schema.
     pub fn into_typed(self, input_schema: &Value) -> Map<String, Value> {
         let property = |name: &str| input_schema.get("properties").and_then(|all| all.get(name));
         self.0.into_iter().map(|(name, text)| (name.clone(), typed_value(text, property(&name)))).collect()
@@ -98,7 +98,7 @@ fn read_value(name: &str, written: &str, stdin: &mut Option<&mut dyn Read>) -> R
     Ok(text)
 }
 
-/// Text where the schema takes text. Otherwise what the text says as JSON, or the text, for validation to complain of.
+/// A string if the schema allows strings only. Otherwise the text as JSON, or a string, which validation then reports.
 fn typed_value(text: String, schema: Option<&Value>) -> Value {
     let types = schema_types(schema);
     let listed = schema.and_then(|schema| schema.get("enum")).and_then(Value::as_array);
@@ -111,7 +111,7 @@ fn typed_value(text: String, schema: Option<&Value>) -> Value {
     }
 }
 
-/// The types that a schema names; none where it does not say.
+/// The types in a schema; empty if it has none.
 fn schema_types(schema: Option<&Value>) -> Vec<&str> {
     match schema.and_then(|schema| schema.get("type")) {
         Some(Value::String(one)) => vec![one],
@@ -161,15 +161,15 @@ mod tests {
     #[test]
     fn invalid_arguments_give_precise_errors() {
         for (words, expected) in [
-            (&["x"][..], "`x` has no `=`: write arguments as NAME=VALUE"),
-            (&["=1"], "`=1` has no name before its `=`"),
-            (&["a=1", "a=2"], "`a` is given twice"),
-            (&["a=@-", "b=@-"], "`b` is to be read from stdin, which another argument has already read"),
+            (&["x"][..], "missing `=` in argument `x`: expected NAME=VALUE"),
+            (&["=1"], "missing name in argument `=1`"),
+            (&["a=1", "a=2"], "duplicate argument `a`"),
+            (&["a=@-", "b=@-"], "cannot read argument `b` from stdin: already read for another argument"),
         ] {
             assert_eq!(parse(words).unwrap_err().to_string(), expected);
         }
         let missing = parse(&["a=@/no/such/file"]).unwrap_err().to_string();
-        assert!(missing.starts_with("`a` is to be read from `/no/such/file`: "), "{missing}");
+        assert!(missing.starts_with("cannot read argument `a` from `/no/such/file`: "), "{missing}");
     }
 
     #[test]

@@ -1,20 +1,19 @@
 //! `folio call`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::request::{ensure_newline, format_content_block, load_catalog, request_and_print};
+use super::request::{Request, ensure_newline, format_content_block};
 use super::{ArgumentPairs, CallArgs, Exit, Output};
+use crate::catalog::Catalog;
 
 /// Calls one tool, as a client would.
 pub(super) fn run(arguments: &CallArgs, output: &Output) -> anyhow::Result<Exit> {
     let pairs = ArgumentPairs::parse(&arguments.arguments, &mut std::io::stdin())?;
-    let catalog = match load_catalog(&arguments.file, output)? {
-        Ok(catalog) => catalog,
-        Err(exit) => return Ok(exit),
+    let params = |catalog: &Catalog| {
+        let schema = catalog.input_schema(&arguments.name).cloned().unwrap_or_default();
+        json!({ "name": arguments.name, "arguments": pairs.into_typed(&Value::Object(schema)) })
     };
-    let schema = catalog.input_schema(&arguments.name).cloned().unwrap_or_else(Map::new);
-    let params = json!({ "name": arguments.name, "arguments": pairs.into_typed(&Value::Object(schema)) });
-    request_and_print(catalog, ("tools/call", params), (arguments.json, output), print_result)
+    Request { method: "tools/call", options: &arguments.request, output }.run(params, print_result)
 }
 
 fn print_result(result: &Value, output: &Output) -> anyhow::Result<Exit> {

@@ -1,20 +1,20 @@
-//! How the program ends.
+//! The exit status of a command.
 
 use std::process::ExitCode;
 
 /// The outcome of a command, as the shell sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It did what was asked.
+    /// Success.
     Success,
-    /// The manifest has errors, or the call failed.
+    /// The manifest has errors, or a call failed.
     Failure,
-    /// A wrong command line, an unreadable path, or it could not start.
+    /// A wrong command line, an unreadable path, or a server that cannot start.
     CannotRun,
 }
 
 impl Exit {
-    /// The number that the shell gets.
+    /// The exit code.
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,

@@ -2,18 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::request::{ensure_newline, format_content_block, load_catalog, request_and_print};
+use super::request::{Request, ensure_newline, format_content_block};
 use super::{ArgumentPairs, Exit, GetArgs, Output};
+use crate::catalog::Catalog;
 
 /// Renders one prompt, as a client would get it.
 pub(super) fn run(arguments: &GetArgs, output: &Output) -> anyhow::Result<Exit> {
     let pairs = ArgumentPairs::parse(&arguments.arguments, &mut std::io::stdin())?;
-    let catalog = match load_catalog(&arguments.file, output)? {
-        Ok(catalog) => catalog,
-        Err(exit) => return Ok(exit),
-    };
-    let params = json!({ "name": arguments.name, "arguments": pairs.into_strings() });
-    request_and_print(catalog, ("prompts/get", params), (arguments.json, output), print_messages)
+    let params = |_: &Catalog| json!({ "name": arguments.name, "arguments": pairs.into_strings() });
+    Request { method: "prompts/get", options: &arguments.request, output }.run(params, print_messages)
 }
 
 /// One message of the user is printed as it is; several with their roles.

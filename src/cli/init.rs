@@ -7,20 +7,18 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{Exit, InitArgs, Output};
+use crate::load::MANIFEST_NAMES;
 
-/// The manifest that is written; `my-server` in it becomes the name of the folder.
+/// The manifest, in which `my-server` is replaced by the name of the folder.
 const MANIFEST_TEMPLATE: &str = include_str!("init/folio.yaml");
 
-/// What is written about it.
+/// Its README.
 const README_TEMPLATE: &str = include_str!("init/README.md");
-
-/// Names that a manifest may have in a folder: where one is there, another would be ambiguous.
-const MANIFEST_NAMES: [&str; 2] = ["folio.yaml", "folio.yml"];
 
 /// The longest name of a server.
 const MAX_SERVER_NAME_CHARS: usize = 64;
 
-/// Writes a small server that runs, with the JSON Schema of the manifest beside it, unless that would overwrite a file.
+/// Writes a small server that runs, with the JSON Schema of the manifest, unless a file exists.
 pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
     match write_server(&arguments.dir, schema)? {
         InitOutcome::Written(names) => {
@@ -29,7 +27,7 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
         }
         InitOutcome::AlreadyExists(paths) => {
             let paths = paths.join(", ");
-            output.eprint(&format!("error: nothing was written, since these are there already: {paths}\n"));
+            output.eprint(&format!("error: files already exist: {paths}\n"));
             Ok(Exit::Failure)
         }
     }
@@ -37,14 +35,14 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
 
 #[derive(Debug, PartialEq, Eq)]
 enum InitOutcome {
-    /// The names of the files that were written.
+    /// The names of the written files.
     Written(Vec<&'static str>),
-    /// The paths that stand in the way.
+    /// The paths of existing files.
     AlreadyExists(Vec<String>),
 }
 
 fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
-    fs::create_dir_all(dir).with_context(|| format!("could not make the folder `{}`", dir.display()))?;
+    fs::create_dir_all(dir).with_context(|| format!("could not create the folder `{}`", dir.display()))?;
     let name = server_name(dir);
     let files = [
         ("folio.yaml", MANIFEST_TEMPLATE.replace("my-server", &name)),
@@ -62,7 +60,7 @@ fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
     Ok(InitOutcome::Written(names))
 }
 
-/// Which of the files are there already, links that lead nowhere included.
+/// The files that exist, with dangling symlinks.
 fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
     let others = MANIFEST_NAMES.iter().filter(|name| !files.contains(*name));
     let paths = files.iter().chain(others).map(|name| dir.join(name));
@@ -88,14 +86,14 @@ fn next_steps(dir: &Path, files: &[&str]) -> String {
     )
 }
 
-/// A path as a shell takes it.
+/// A path quoted for a shell.
 fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c) || (cfg!(windows) && c == '\\');
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// The name of the folder in the letters that a server's name may have.
+/// A valid server name from the name of the folder.
 fn server_name(dir: &Path) -> String {
     let absolute = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let folder = absolute.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -146,7 +144,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn init_does_not_follow_a_dangling_symlink() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,32 +1,34 @@
-//! A length of time, as it is written on the command line.
+//! Parses the interval of `--poll`.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A length of time such as `500ms` or `2s`; never none at all.
+use crate::yaml::parse_milliseconds;
+
+/// A non-zero duration such as `500ms` or `2s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval(Duration);
 
 impl Interval {
-    /// The length of time.
+    /// The duration.
     pub fn duration(self) -> Duration {
         self.0
     }
 }
 
-/// Why a text is no length of time.
+/// Why an interval is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntervalError {
-    /// It is not written as one.
-    #[error("`{text}` is no length of time: write a number and a unit, such as 500ms, 2s or 1m")]
+    /// It is not a number and a unit.
+    #[error("invalid interval `{text}`: expected a number and a unit, such as 500ms, 2s or 1m")]
     Invalid {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// It is nothing, or longer than a day.
-    #[error("`{text}` is out of range: the shortest is 1ms, the longest 24h")]
+    /// It is zero, or longer than a day.
+    #[error("interval `{text}` out of range: 1ms to 24h")]
     OutOfRange {
-        /// What stands there.
+        /// The text.
         text: String,
     },
 }
@@ -35,21 +37,10 @@ impl FromStr for Interval {
     type Err = IntervalError;
 
     fn from_str(text: &str) -> Result<Interval, IntervalError> {
-        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-        let milliseconds = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            _ => 0,
-        };
-        if number.is_empty() || milliseconds == 0 {
-            return Err(IntervalError::Invalid { text: text.to_owned() });
-        }
-        let total = number.parse::<u64>().ok().and_then(|number| number.checked_mul(milliseconds));
-        match total {
-            Some(total @ 1..=86_400_000) => Ok(Interval(Duration::from_millis(total))),
-            _ => Err(IntervalError::OutOfRange { text: text.to_owned() }),
+        match parse_milliseconds(text) {
+            Some(milliseconds @ 1..=86_400_000) => Ok(Interval(Duration::from_millis(milliseconds))),
+            Some(_) => Err(IntervalError::OutOfRange { text: text.to_owned() }),
+            None => Err(IntervalError::Invalid { text: text.to_owned() }),
         }
     }
 }

@@ -1,16 +1,16 @@
 //! `folio list`.
 
-use super::request::{load_and_build, resolve_location};
+use super::request::load_and_build;
 use super::{Exit, ListArgs, Output};
-use crate::catalog::listing::Lists;
-use crate::diagnostic::{Format, render};
+use crate::catalog::listing::{Lists, PromptListing, ToolListing};
+use crate::load::ManifestLocation;
 
 /// Prints what a client would see.
 pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit> {
-    let built = load_and_build(&resolve_location(&arguments.path)?, output);
-    // What is listed is only looked at, so that a variable which is not set does not matter.
+    let built = load_and_build(&ManifestLocation::resolve(&arguments.path)?, output);
+    // Listing runs nothing, so unset variables do not matter.
     let Some(catalog) = &built.catalog else {
-        output.eprint(&render(&built.report, Format::Text, output.error_style()));
+        output.eprint_report(&built.report);
         return Ok(Exit::Failure);
     };
     if arguments.json {
@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &ListArgs, output: &Output) -> anyhow::Result<Exit>
     Ok(Exit::Success)
 }
 
-/// One entry: its name or URI, and what it is.
+/// One entry: its name or URI, and its description.
 type ListRow = (String, String);
 
 fn render_table(lists: &Lists) -> String {
@@ -29,41 +29,24 @@ fn render_table(lists: &Lists) -> String {
         let text = description.as_deref().or(title.as_deref()).unwrap_or_default();
         text.lines().next().unwrap_or_default().to_owned()
     };
-    let sections: [(&str, Vec<ListRow>); 4] = [
-        (
-            "prompts",
-            lists
-                .prompts
-                .iter()
-                .map(|prompt| (prompt_usage(prompt), summary(&prompt.title, &prompt.description)))
-                .collect(),
-        ),
-        ("tools", lists.tools.iter().map(|tool| (tool_usage(tool), summary(&tool.title, &tool.description))).collect()),
-        (
-            "resources",
-            lists
-                .resources
-                .iter()
-                .map(|one| (one.uri.clone(), summary(&one.info.title, &one.info.description)))
-                .collect(),
-        ),
-        (
-            "resource templates",
-            lists
-                .resource_templates
-                .iter()
-                .map(|one| (one.uri_template.clone(), summary(&one.info.title, &one.info.description)))
-                .collect(),
-        ),
-    ];
+    let prompts = lists.prompts.iter().map(|one| (prompt_usage(one), summary(&one.title, &one.description)));
+    let tools = lists.tools.iter().map(|one| (tool_usage(one), summary(&one.title, &one.description)));
+    let resources =
+        lists.resources.iter().map(|one| (one.uri.clone(), summary(&one.info.title, &one.info.description)));
+    let templates = lists.resource_templates.iter();
+    let templates = templates.map(|one| (one.uri_template.clone(), summary(&one.info.title, &one.info.description)));
     let mut text = String::new();
-    for (title, rows) in sections.iter().filter(|(_, rows)| !rows.is_empty()) {
-        write_section(title, rows, &mut text);
-    }
-    if text.is_empty() { "nothing is listed\n".to_owned() } else { text }
+    write_section("prompts", prompts.collect(), &mut text);
+    write_section("tools", tools.collect(), &mut text);
+    write_section("resources", resources.collect(), &mut text);
+    write_section("resource templates", templates.collect(), &mut text);
+    if text.is_empty() { "no entries\n".to_owned() } else { text }
 }
 
-fn write_section(title: &str, rows: &[ListRow], text: &mut String) {
+fn write_section(title: &str, rows: Vec<ListRow>, text: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
     if !text.is_empty() {
         text.push('\n');
     }
@@ -75,12 +58,12 @@ fn write_section(title: &str, rows: &[ListRow], text: &mut String) {
     }
 }
 
-fn prompt_usage(prompt: &crate::catalog::listing::PromptListing) -> String {
+fn prompt_usage(prompt: &PromptListing) -> String {
     let arguments = prompt.arguments.iter().map(|argument| usage(&argument.name, argument.required));
     std::iter::once(prompt.name.clone()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-fn tool_usage(tool: &crate::catalog::listing::ToolListing) -> String {
+fn tool_usage(tool: &ToolListing) -> String {
     let required = tool.input_schema.get("required").and_then(|required| required.as_array());
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let properties = tool.input_schema.get("properties").and_then(|properties| properties.as_object());

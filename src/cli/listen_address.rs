@@ -1,9 +1,9 @@
-//! Where to listen, as it is written on the command line.
+//! Parses the address of `--http`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The host when only a port is given: no other machine can reach it.
+/// The default host, which no other machine can reach.
 const LOOPBACK: &str = "127.0.0.1";
 
 /// A host and a port.
@@ -16,7 +16,7 @@ pub struct ListenAddress {
 }
 
 impl ListenAddress {
-    /// An address of this machine alone.
+    /// An address that only this machine can reach.
     pub fn loopback(port: u16) -> ListenAddress {
         ListenAddress { host: LOOPBACK.to_owned(), port }
     }
@@ -37,19 +37,19 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// Why a text is no address.
+/// Why an address is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListenAddressError {
-    /// What stands for the port is no port.
-    #[error("`{port}` is no port: write PORT, :PORT or HOST:PORT (a folder goes before `--http`)")]
+    /// The port is invalid.
+    #[error("invalid port `{port}`: expected PORT, :PORT or HOST:PORT (put the folder before `--http`)")]
     InvalidPort {
-        /// What stands there.
+        /// The text.
         port: String,
     },
-    /// An IPv6 address without brackets, or nothing where a host should be.
-    #[error("`{host}` is no host: write a name, an IPv4 address, or an IPv6 address in brackets")]
+    /// The host is invalid, such as an IPv6 address without brackets.
+    #[error("invalid host `{host}`: expected a name, an IPv4 address, or an IPv6 address in brackets")]
     InvalidHost {
-        /// What stands there.
+        /// The text.
         host: String,
     },
 }

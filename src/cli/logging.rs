@@ -1,4 +1,4 @@
-//! Logs on stderr: one event, one line.
+//! Logs on stderr: one line for each event.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -23,27 +23,29 @@ const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogFilter(Targets);
 
-/// Why a text says nothing about what to log.
+/// Why a log filter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogFilterError {
-    /// A word that is no level.
-    #[error("`{word}` is no level: write error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}")]
+    /// The level is unknown.
+    #[error(
+        "invalid log level `{word}`: expected error, warn, info, debug, trace or off (here, or in FOLIO_LOG){hint}"
+    )]
     UnknownLevel {
-        /// What stands there.
+        /// The text.
         word: String,
-        /// What was probably meant.
+        /// A suggestion.
         hint: String,
     },
-    /// A filter that cannot be read.
-    #[error("`{text}` is no filter: write TARGET=LEVEL, several of them with commas (here, or in FOLIO_LOG)")]
+    /// The filter is malformed.
+    #[error("invalid log filter `{text}`: expected TARGET=LEVEL, separated by commas (here, or in FOLIO_LOG)")]
     Malformed {
-        /// What stands there.
+        /// The text.
         text: String,
     },
 }
 
 impl LogFilter {
-    /// What is logged when nobody says anything.
+    /// The default level.
     pub(super) const DEFAULT: &str = "info";
 }
 
@@ -83,13 +85,13 @@ fn parse_level(word: &str) -> Result<LevelFilter, LogFilterError> {
     })
 }
 
-/// Whether this can be what an event is of: a crate, or a module in one.
+/// Whether this can be a target: a crate, or a module in one.
 fn is_target(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | ':' | '-'))
 }
 
-/// A level is folio's own; the libraries beneath it speak only when something is amiss. That a client asked for what
-/// is not there, or went away before it was answered, is nothing amiss, so rmcp's word of each is not heard.
+/// A level applies to folio; its libraries log warnings at most. rmcp also warns of requests for unknown entries and of
+/// clients that disconnect, which are normal, so `rmcp::service` is off.
 fn default_targets(level: LevelFilter) -> Targets {
     let libraries = Targets::new().with_default(level.min(LevelFilter::WARN));
     match level {
@@ -98,9 +100,7 @@ fn default_targets(level: LevelFilter) -> Targets {
     }
 }
 
-/// Sends the events that `common` asks for to stderr from now on. A second call does nothing.
-///
-/// None of them holds a secret that `redactors` know.
+/// Logs to stderr from now on, with the secrets of `redactors` removed. A second call does nothing.
 pub fn init_logging(common: &GlobalArgs, redactors: Redactors) {
     let terminal = io::stderr().is_terminal();
     let color = Output::new(common.color, Redactors::default()).error_style().color;
@@ -116,7 +116,7 @@ where
     Registry::default().with(lines.with_filter(filter))
 }
 
-/// The form of a line: `INFO reload: reloaded in 4 ms`, with the time before it where no person is looking on.
+/// The format of a line: `INFO reload: reloaded in 4 ms`, with a timestamp if stderr is not a terminal.
 struct LineFormat {
     color: bool,
     timestamp: bool,
@@ -150,7 +150,7 @@ fn write_level(to: &mut Writer<'_>, level: Level, color: bool) -> fmt::Result {
     if color { write!(to, "\u{1b}[{code}m{level}\u{1b}[0m ") } else { write!(to, "{level} ") }
 }
 
-/// The room within folio, or the crate.
+/// The room of folio, or the crate.
 fn short_target(target: &str) -> &str {
     let mut parts = target.split("::");
     match (parts.next(), parts.next()) {
@@ -160,7 +160,7 @@ fn short_target(target: &str) -> &str {
     }
 }
 
-/// Makes one line of it, whatever it holds: nobody can write a line of the log but folio.
+/// Escapes line breaks and control characters, so that no value can forge a line.
 fn escape_line(text: &str) -> String {
     sanitize(&text.replace('\r', "\\r").replace('\n', "\\n")).into_owned()
 }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn unknown_level_is_refused_with_a_suggestion() {
         let error = "debgu".parse::<LogFilter>().unwrap_err().to_string();
-        assert!(error.contains("`debgu` is no level") && error.ends_with("did you mean `debug`?"), "{error}");
+        assert!(error.contains("invalid log level `debgu`") && error.ends_with("did you mean `debug`?"), "{error}");
         for text in ["rmcp", "rmcp=loud", "info,,", "a b=info,c", "[=info"] {
             assert!(text.parse::<LogFilter>().is_err(), "{text}");
         }

@@ -1,76 +1,63 @@
-//! What a reload does: load, build, and put a catalog that is accepted in the place of the old one, or say why that one
-//! stays.
+//! Reloads the served catalog, or reports why not.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use super::Output;
 use super::request::load_and_build;
-use super::serve::watch_set;
 use crate::catalog::{BuildOutcome, Catalog, Usage};
-use crate::diagnostic::{self, Diagnostic, Format, Report};
+use crate::compile::LoadDependencies;
+use crate::diagnostic::{self, Diagnostic, Report};
 use crate::load::ManifestLocation;
-use crate::reload::{LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
-/// Keeps what is served current.
+/// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
     place: ManifestLocation,
     usage: Usage,
     live: LiveCatalog,
     output: Output,
-    last_watch_set: WatchSet,
+    last_dependencies: LoadDependencies,
     reported: ReportedWarnings,
-    /// What was read the last time, to tell an edit from a touch.
+    /// The fingerprint of the last load, to tell an edit from a touch.
     last_fingerprint: Option<u64>,
 }
 
 impl ManifestReload {
-    /// Keeps current what `live` serves.
+    /// Reloads what `live` serves.
     pub(super) fn new(place: ManifestLocation, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
         ManifestReload {
             place,
             usage,
             live,
             output,
-            last_watch_set: WatchSet::default(),
+            last_dependencies: LoadDependencies::default(),
             reported: ReportedWarnings::default(),
             last_fingerprint: None,
         }
     }
 
-    /// Goes on from the load that is served already.
-    pub(super) fn continue_from(self, report: &Report, said: ReportedWarnings, watched: &WatchSet) -> ManifestReload {
-        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
-        ManifestReload { last_fingerprint: last, reported: said, last_watch_set: watched.clone(), ..self }
-    }
-
-    /// Serves a catalog from now on, and says what is other than it was.
-    fn publish_catalog(
-        &mut self,
-        catalog: Arc<Catalog>,
+    /// Continues from the load that is served.
+    pub(super) fn continue_from(
+        self,
         report: &Report,
-        (round, content_changed): (ReloadInfo, bool),
-    ) {
-        let (changes, took) = (self.live.replace(catalog), round.elapsed.as_millis());
-        self.reported.log_new(report);
-        if changes.has_changes() {
-            tracing::info!(target: "folio::reload", "reloaded in {took} ms: {changes}");
-        } else if content_changed || round.requested {
-            tracing::info!(target: "folio::reload", "reloaded in {took} ms: no list changed");
-        }
+        said: ReportedWarnings,
+        watched: &LoadDependencies,
+    ) -> ManifestReload {
+        let last = Some(load_fingerprint(report, Some(&self.live.catalog())));
+        ManifestReload { last_fingerprint: last, reported: said, last_dependencies: watched.clone(), ..self }
     }
 
-    /// Says why the catalog that is served stays.
+    /// Reports why the served catalog stays.
     fn report_rejection(&mut self, report: &Report) {
-        self.output.eprint(&diagnostic::render(report, Format::Text, self.output.error_style()));
-        tracing::error!(target: "folio::reload", "not reloaded: the last good version stays");
+        self.output.eprint_report(report);
+        tracing::error!(target: "folio::reload", "not reloaded: keeping the last good version");
         self.reported = ReportedWarnings::from_report(report);
     }
 }
 
-/// The warnings of the last load: an author at work is told of each when it comes up, and not at every save.
+/// The warnings of the last load, so that each is logged once and not at every save.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReportedWarnings(HashSet<String>);
 
@@ -79,14 +66,14 @@ impl ReportedWarnings {
         ReportedWarnings(report.warnings().map(|warning| ReportedWarnings::warning_key(report, warning)).collect())
     }
 
-    /// A warning, wherever it stands in its file.
+    /// Identifies a warning, whatever its line.
     fn warning_key(report: &Report, warning: &Diagnostic) -> String {
         let source = warning.span.and_then(|span| report.sources.get(span.file));
         let path = source.map(|source| source.path().display().to_string()).unwrap_or_default();
         format!("{path}\0{}\0{}", warning.code.as_str(), warning.message)
     }
 
-    /// Says each warning that is new in one line.
+    /// Logs each new warning in one line.
     pub(super) fn log_new(&mut self, report: &Report) {
         for warning in
             report.warnings().filter(|warning| !self.0.contains(&ReportedWarnings::warning_key(report, warning)))
@@ -103,28 +90,37 @@ impl ReloadSource for ManifestReload {
 
     fn load(&mut self) -> LoadOutput<BuildOutcome> {
         let built = load_and_build(&self.place, &self.output);
-        let mut watch = watch_set(built.reads.clone());
+        let mut watch = built.reads.clone();
         if built.catalog.is_none() {
-            // What a broken manifest does not reach is watched on, for the mend may be there.
-            watch.files.extend(self.last_watch_set.files.iter().cloned());
-            watch.folders.extend(self.last_watch_set.folders.iter().cloned());
+            // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
+            watch.files.extend(self.last_dependencies.files.iter().cloned());
+            watch.folders.extend(self.last_dependencies.folders.iter().cloned());
         }
-        self.last_watch_set = watch.clone();
+        self.last_dependencies = watch.clone();
         LoadOutput { outcome: built, watch }
     }
 
-    fn publish(&mut self, mut built: BuildOutcome, round: ReloadInfo) {
-        let digest = load_fingerprint(&built.report, built.catalog.as_deref());
-        let content_changed = self.last_fingerprint.replace(digest) != Some(digest);
+    fn publish(&mut self, mut built: BuildOutcome, info: ReloadInfo) {
+        let fingerprint = load_fingerprint(&built.report, built.catalog.as_deref());
+        let content_changed = self.last_fingerprint.replace(fingerprint) != Some(fingerprint);
+        let should_log = content_changed || info.requested;
         match built.accept(&self.usage) {
-            Ok(catalog) => self.publish_catalog(catalog, &built.report, (round, content_changed)),
-            Err(_) if content_changed || round.requested => self.report_rejection(&built.report),
+            Ok(catalog) => {
+                let (changes, elapsed) = (self.live.replace(catalog), info.elapsed.as_millis());
+                self.reported.log_new(&built.report);
+                if changes.has_changes() {
+                    tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: {changes}");
+                } else if should_log {
+                    tracing::info!(target: "folio::reload", "reloaded in {elapsed} ms: no list changed");
+                }
+            }
+            Err(_) if should_log => self.report_rejection(&built.report),
             Err(_) => {}
         }
     }
 }
 
-/// A number for everything that was read, listed and found wrong: the files of a root by their sizes and times.
+/// A fingerprint of everything that was read, listed and reported; files of a root count by size and time.
 fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for source in report.sources.iter() {

@@ -1,6 +1,6 @@
 //! The command line: arguments in, text and an exit status out.
 //!
-//! Each subcommand is one file. What is not here: anything that a client of the server could notice.
+//! Each subcommand is one file. What is not here: anything that clients of the server see.
 
 mod listen_address;
 mod args;
@@ -28,7 +28,7 @@ mod tests;
 
 pub use args::{
     CallArgs, CheckArgs, Cli, CliCommand, Color, CompletionsArgs, GetArgs, GlobalArgs, InitArgs, ListArgs, ReadArgs,
-    ServeArgs,
+    RequestArgs, ServeArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use exit::Exit;
@@ -39,8 +39,8 @@ pub use output::{Output, print_error};
 
 use crate::redact::Redactors;
 
-/// Does what the command line asks for. What is written, on stderr too, passes `redactors`, which learn the secrets of
-/// what is loaded. An `Err` is for the person at the terminal: folio could not do it.
+/// Runs the command. Output and logs pass `redactors`, which learn the secrets of what is loaded. An `Err` is printed for
+/// the user.
 pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
     let output = Output::new(arguments.global.color, redactors);
     match arguments.command {

@@ -1,4 +1,4 @@
-//! The one place that writes to stdout, for every command but `serve`, and what is said on stderr.
+//! Writes to stdout and stderr for every command.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
@@ -6,57 +6,62 @@ use anyhow::Context;
 
 use super::Color;
 use crate::catalog::BuildOutcome;
-use crate::diagnostic::{TerminalStyle, sanitize};
+use crate::diagnostic::{Format, Report, TerminalStyle, render, sanitize};
 use crate::redact::Redactors;
 
-/// Where a command writes its answer.
+/// The output of a command.
 #[derive(Debug, Clone)]
 pub struct Output {
     color: Color,
-    /// What is written passes these: they know the secrets of what was loaded.
+    /// Removes the secrets of what was loaded.
     redactors: Redactors,
 }
 
 impl Output {
-    /// An output that uses colours as asked, and keeps the secrets that `redactors` know.
+    /// Creates an output with colours as chosen, and with the secrets of `redactors` removed.
     pub fn new(color: Color, redactors: Redactors) -> Output {
         Output { color, redactors }
     }
 
-    /// Keeps the secrets of what was loaded from now on, here and in the log.
+    /// Removes the secrets of what was loaded from now on, here and in the log.
     pub(super) fn add_secrets(&self, built: &BuildOutcome) {
         self.redactors.replace(built.redactor.clone());
     }
 
-    /// How text looks on stdout.
+    /// The style of stdout.
     pub fn style(&self) -> TerminalStyle {
         stream_style(self.color, &io::stdout())
     }
 
-    /// How text looks on stderr.
+    /// The style of stderr.
     pub fn error_style(&self) -> TerminalStyle {
         stream_style(self.color, &io::stderr())
     }
 
-    /// Writes to stdout. A reader that went away, as `head` does, is no error.
+    /// Writes to stdout. A closed pipe is not an error.
     pub fn print(&self, text: &str) -> anyhow::Result<()> {
         write_to(&mut io::stdout().lock(), self.redactors.redact_text(text.to_owned()).as_bytes())
             .context("could not write to stdout")
     }
 
-    /// Writes bytes to stdout as they are, as [`Output::print`] does text.
+    /// Writes bytes to stdout, like [`Output::print`].
     pub fn print_bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
         write_to(&mut io::stdout().lock(), &self.redactors.redact_bytes(bytes.to_vec()))
             .context("could not write to stdout")
     }
 
-    /// Writes to stderr; where that fails there is nobody left to tell.
+    /// Writes the diagnostics of a load to stderr.
+    pub(super) fn eprint_report(&self, report: &Report) {
+        self.eprint(&render(report, Format::Text, self.error_style()));
+    }
+
+    /// Writes to stderr, and ignores errors.
     pub fn eprint(&self, text: &str) {
         let _ = write_to(&mut io::stderr().lock(), self.redactors.redact_text(text.to_owned()).as_bytes());
     }
 }
 
-/// Says on stderr why the program could not do what was asked, in one paragraph without a backtrace.
+/// Prints an error to stderr in one paragraph, without a backtrace.
 pub fn print_error(error: &anyhow::Error, redactors: &Redactors) {
     let words = redactors.redact_text(format!("error: {error:#}\n"));
     let _ = write_to(&mut io::stderr().lock(), sanitize(&words).as_bytes());
@@ -77,23 +82,15 @@ fn stream_style(color: Color, stream: &(impl IsTerminal + Columns)) -> TerminalS
     TerminalStyle { color: color.applies(terminal && !plain), width: terminal.then(|| stream.columns()).flatten() }
 }
 
-/// A stream that may know how wide it is.
+/// A stream that may have a width.
 trait Columns {
     fn columns(&self) -> Option<usize>;
 }
 
-#[cfg(unix)]
 impl<S: std::os::fd::AsFd> Columns for S {
     fn columns(&self) -> Option<usize> {
         let size = rustix::termios::tcgetwinsize(self).ok()?;
         Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
-    }
-}
-
-#[cfg(not(unix))]
-impl<S: IsTerminal> Columns for S {
-    fn columns(&self) -> Option<usize> {
-        None
     }
 }
 

@@ -3,21 +3,14 @@
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::request::{ensure_newline, load_catalog, request_and_print};
+use super::request::{Request, ensure_newline};
 use super::{Exit, Output, ReadArgs};
+use crate::catalog::Catalog;
 
 /// Reads one resource, as a client would.
 pub(super) fn run(arguments: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
-    let catalog = match load_catalog(&arguments.file, output)? {
-        Ok(catalog) => catalog,
-        Err(exit) => return Ok(exit),
-    };
-    request_and_print(
-        catalog,
-        ("resources/read", json!({ "uri": arguments.uri })),
-        (arguments.json, output),
-        print_contents,
-    )
+    let params = |_: &Catalog| json!({ "uri": arguments.uri });
+    Request { method: "resources/read", options: &arguments.request, output }.run(params, print_contents)
 }
 
 /// Text is printed as text, bytes as bytes.

@@ -1,34 +1,29 @@
-//! From a path on the command line to a catalog, or to a report for the person who gave it.
+//! Loads a catalog for a command, and sends it one request.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{Exit, Output};
+use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, Usage, build};
-use crate::diagnostic::{self, Format};
+use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, RequestError};
 use crate::world::RealWorld;
 
-/// Finds what a path means.
-pub(super) fn resolve_location(path: &Path) -> anyhow::Result<ManifestLocation> {
-    ManifestLocation::resolve(path).context("could not begin")
-}
-
-/// Loads and builds what stands at a place, and has `output` keep its secrets.
+/// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
     let built = build(load(place, &EnvSource::Process));
     output.add_secrets(&built);
     built
 }
 
-/// The world, in which programs are started by folio itself under another name.
+/// The real world, with folio itself as the supervisor of programs.
 pub(super) fn new_world() -> RealWorld {
-    // On Linux this is the file that runs, whatever has become of its path since.
+    // On Linux this is the running file, even if its path has changed.
     let own = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
     match own {
         Ok(own) => RealWorld::new().with_supervisor(own),
@@ -36,25 +31,44 @@ pub(super) fn new_world() -> RealWorld {
     }
 }
 
-/// The catalog at a path, as `serve` would accept it; where it would not, the report is printed.
-pub(super) fn load_catalog(path: &Path, output: &Output) -> anyhow::Result<Result<Arc<Catalog>, Exit>> {
-    let mut built = load_and_build(&resolve_location(path)?, output);
-    match built.accept(&Usage::Local) {
-        Ok(catalog) => Ok(Ok(catalog)),
-        Err(_) => {
-            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
-            Ok(Err(Exit::Failure))
+/// One request to the catalog at a path, sent as a client would.
+pub(super) struct Request<'a> {
+    pub(super) method: &'static str,
+    pub(super) options: &'a RequestArgs,
+    pub(super) output: &'a Output,
+}
+
+impl Request<'_> {
+    /// Sends it with the parameters that `params` makes, and prints the result, with `print` unless as JSON.
+    pub(super) fn run(
+        self,
+        params: impl FnOnce(&Catalog) -> Value,
+        print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        let Request { method, options, output } = self;
+        let mut built = load_and_build(&ManifestLocation::resolve(&options.file)?, output);
+        let Ok(catalog) = built.accept(&Usage::Local) else {
+            output.eprint_report(&built.report);
+            return Ok(Exit::Failure);
+        };
+        let params = params(&catalog);
+        match send_request(catalog, method, params)? {
+            Ok(result) if options.json => {
+                output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
+                Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
+            }
+            Ok(result) => print(&result, output),
+            Err(error) => {
+                output.eprint(&format!("error: {}\n", sanitize(&error.to_string())));
+                Ok(Exit::Failure)
+            }
         }
     }
 }
 
-/// Asks a catalog one request, by the very path that a client's request takes.
-pub(super) fn send_request(
-    catalog: Arc<Catalog>,
-    method: &str,
-    params: Value,
-) -> anyhow::Result<Result<Value, RequestError>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+fn send_request(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow::Result<Result<Value, RequestError>> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
         let live = LiveCatalog::new(catalog, Arc::new(new_world()), options);
@@ -64,27 +78,7 @@ pub(super) fn send_request(
     Ok(answer)
 }
 
-/// Asks, and prints the answer: as JSON where that is wished for, else as `show` does.
-pub(super) fn request_and_print(
-    catalog: Arc<Catalog>,
-    (method, params): (&str, Value),
-    (json, output): (bool, &Output),
-    show: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
-    match send_request(catalog, method, params)? {
-        Ok(result) if json => {
-            output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
-            Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
-        }
-        Ok(result) => show(&result, output),
-        Err(failure) => {
-            output.eprint(&format!("error: {}\n", diagnostic::sanitize(&failure.to_string())));
-            Ok(Exit::Failure)
-        }
-    }
-}
-
-/// A block of content as a person reads it.
+/// A content block for display.
 pub(super) fn format_content_block(block: &Value) -> String {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
     let within = |key: &str| block.get("resource").and_then(|resource| resource.get(key)).and_then(Value::as_str);
@@ -99,7 +93,7 @@ pub(super) fn format_content_block(block: &Value) -> String {
     }
 }
 
-/// A text that ends its line.
+/// The text with a final newline.
 pub(super) fn ensure_newline(text: &str) -> String {
     if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }

@@ -8,29 +8,27 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
-use super::request::{load_and_build, new_world, resolve_location};
+use super::request::{load_and_build, new_world};
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
-use crate::compile::LoadDependencies;
-use crate::diagnostic::{self, Format};
 use crate::load::ManifestLocation;
-use crate::reload::{self, InitialLoad, WatchHandle, WatchSet};
+use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
 use crate::transport::stdio;
 use crate::world::{RealWorld, forbid_ptrace};
 
-/// How long the end may take when something does not let go.
+/// How long the shutdown may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How long the watch is put off: a client that has just started the server waits for its first answer.
+/// How long the watch is delayed, so that the first request of a client is answered first.
 const WATCH_START_DELAY: Duration = Duration::from_millis(20);
 
 /// Serves a manifest to clients.
 pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit> {
     forbid_ptrace();
     super::allocator::set_mmap_threshold();
-    let place = resolve_location(&arguments.path)?;
+    let place = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
     let served = runtime.block_on(load_and_serve(arguments, (place, world.clone()), output.clone()));
@@ -39,7 +37,7 @@ pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit
     served
 }
 
-/// Loads what stands at `place`, and serves it where it is accepted.
+/// Loads the manifest, and serves it if it is accepted.
 async fn load_and_serve(
     arguments: &ServeArgs,
     (place, world): (ManifestLocation, Arc<RealWorld>),
@@ -51,7 +49,7 @@ async fn load_and_serve(
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
         Err(refused) => {
-            output.eprint(&diagnostic::render(&built.report, Format::Text, output.error_style()));
+            output.eprint_report(&built.report);
             return Ok(if refused == AcceptError::Unprotected { Exit::CannotRun } else { Exit::Failure });
         }
     };
@@ -67,50 +65,49 @@ async fn load_and_serve(
     Ok(Exit::Success)
 }
 
-/// How the manifest is going to be used; without one that is built it does not matter.
+/// How the manifest will be used, which does not matter if it has errors.
 async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyhow::Result<Usage> {
     let (Some(flag), Some(listening)) = (&arguments.http, listening) else { return Ok(Usage::Local) };
     let address = http::resolve(&listen_address(flag.as_ref(), listening)).await?;
     Ok(Usage::Http(HttpUsage { address, insecure: arguments.insecure, settings_at_start: None }))
 }
 
-/// What serving begins with.
+/// A loaded manifest that is ready to be served.
 struct LoadedServer {
     place: ManifestLocation,
     catalog: Arc<Catalog>,
-    /// What the load came to, but for its catalog.
+    /// The outcome of the load, without its catalog.
     built: BuildOutcome,
     reported: ReportedWarnings,
     usage: Usage,
     started_at: SystemTime,
-    /// What seals the calls that wait for their client.
+    /// The keys that encrypt pending calls.
     state_keys: Vec<Vec<u8>>,
     world: Arc<RealWorld>,
 }
 
-/// One pipe needs one thread; many sockets are shared by two. Neither is a current-thread runtime: on those, what takes
-/// long could not go on elsewhere.
+/// One thread for a pipe, two for sockets. A current-thread runtime could not move long work to another thread.
 fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(if arguments.http.is_none() { 1 } else { 2 });
-    // Room for as many events as one pipe and a few programs ever have at once; more of them wait for the next look.
+    // As many events as one pipe and a few programs have at once.
     if arguments.http.is_none() {
         builder.max_io_events_per_tick(64);
     }
-    builder.enable_all().build().context("could not start")
+    builder.enable_all().build().context("could not start the runtime")
 }
 
 async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
     if start.state_keys.is_empty() && start.catalog.asks_client() {
-        tracing::info!(target: "folio::serve", "questions that wait for a client end with this process; `--state-key-file` keeps them");
+        tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
     }
     let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
     if !start.state_keys.is_empty() {
         live.set_state_keys(&start.state_keys);
     }
-    // The address is taken before anything else begins: what can fail fails first.
+    // The address is bound first, as this can fail.
     let bound = match &start.usage {
         Usage::Http(endpoint) => {
             Some(http::bind(http_options(arguments, endpoint, start.catalog.http_settings())).await?)
@@ -136,7 +133,7 @@ async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> an
     Ok(())
 }
 
-/// Keeps what is served current.
+/// Starts to watch and reload.
 fn start_watch(
     arguments: &ServeArgs,
     start: LoadedServer,
@@ -144,7 +141,7 @@ fn start_watch(
     stop: CancellationToken,
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
-    let watch = watch_set(start.built.reads.clone());
+    let watch = start.built.reads.clone();
     let load = ManifestReload::new(start.place, usage, live.clone(), output).continue_from(
         &start.built.report,
         start.reported,
@@ -157,7 +154,7 @@ fn start_watch(
     reload::watch(load, first, options, stop)
 }
 
-/// How a later catalog is going to be used: some of what is settled now stays until the next start.
+/// How reloaded catalogs will be used: some settings stay until the next start.
 fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> Usage {
     let Usage::Http(endpoint) = &start.usage else { return Usage::Local };
     let listening = start.catalog.http_settings();
@@ -170,7 +167,7 @@ fn reload_usage(arguments: &ServeArgs, start: &LoadedServer) -> Usage {
     Usage::Http(HttpUsage { settings_at_start: Some(started), ..endpoint.clone() })
 }
 
-/// The address: a flag's, else the manifest's, else the usual one.
+/// The address of the flag, else of the manifest, else the default.
 fn listen_address(flag: Option<&ListenAddress>, listening: &HttpSettings) -> String {
     let written = || listening.listen.map(|address| address.to_string());
     flag.map(ToString::to_string).or_else(written).unwrap_or_else(|| HttpOptions::default().listen)
@@ -187,8 +184,7 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSet
     }
 }
 
-/// SIGTERM and SIGINT end the server in order; without a watcher SIGHUP, which asks for a reload, does nothing.
-#[cfg(unix)]
+/// Stops the server on SIGTERM and SIGINT, and ignores SIGHUP, which the watcher handles.
 fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
@@ -205,20 +201,4 @@ fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
         stop.cancel();
     });
     Ok(())
-}
-
-/// Ctrl-C ends the server in order.
-#[cfg(not(unix))]
-fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.cancel();
-        }
-    });
-    Ok(())
-}
-
-/// The files and folders on which a catalog depends.
-pub(super) fn watch_set(reads: LoadDependencies) -> WatchSet {
-    WatchSet { files: reads.files, folders: reads.folders }
 }

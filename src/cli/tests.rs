@@ -45,7 +45,7 @@ fn http_address_is_optional() {
     assert_eq!(serve("serve --http=:0 desk").http, Some(Some(ListenAddress::loopback(0))));
     let (kind, words) = refused("serve --http ./desk");
     assert_eq!(kind, ErrorKind::ValueValidation);
-    assert!(words.contains("`./desk` is no port: write PORT, :PORT or HOST:PORT"), "{words}");
+    assert!(words.contains("invalid port `./desk`: expected PORT, :PORT or HOST:PORT"), "{words}");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn poll_interval_is_optional() {
     assert_eq!(serve("serve --poll").poll.unwrap().duration(), Duration::from_secs(1));
     assert_eq!(serve("serve --poll 500ms").poll.unwrap().duration(), Duration::from_millis(500));
     let (_, words) = refused("serve --poll 5");
-    assert!(words.contains("`5` is no length of time"), "{words}");
+    assert!(words.contains("invalid interval `5`"), "{words}");
 }
 
 #[test]
@@ -74,12 +74,15 @@ fn check_takes_format_and_strict() {
 #[test]
 fn get_call_and_read_take_a_file_option() {
     let CliCommand::Get(get) = parse("get greet who=Ada n=-1 -f desk").unwrap() else { panic!() };
-    assert_eq!((get.name.as_str(), get.file.as_path()), ("greet", Path::new("desk")));
+    assert_eq!((get.name.as_str(), get.request.file.as_path()), ("greet", Path::new("desk")));
     assert_eq!(get.arguments, ["who=Ada", "n=-1"]);
     let CliCommand::Call(call) = parse("call --file desk search").unwrap() else { panic!() };
-    assert_eq!((call.name.as_str(), call.file.as_path(), call.arguments.len()), ("search", Path::new("desk"), 0));
+    assert_eq!(
+        (call.name.as_str(), call.request.file.as_path(), call.arguments.len()),
+        ("search", Path::new("desk"), 0)
+    );
     let CliCommand::Read(read) = parse("read docs://policy").unwrap() else { panic!() };
-    assert_eq!((read.uri.as_str(), read.file.as_path()), ("docs://policy", Path::new(".")));
+    assert_eq!((read.uri.as_str(), read.request.file.as_path()), ("docs://policy", Path::new(".")));
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn global_options_are_accepted_anywhere() {
         assert_eq!(arguments.global.color, Color::Never);
         assert_eq!(arguments.global.log_level, "debug".parse().unwrap());
     }
-    assert!(refused("schema --log-level lowd").1.contains("`lowd` is no level"));
+    assert!(refused("schema --log-level lowd").1.contains("invalid log level `lowd`"));
 }
 
 #[test]

@@ -156,15 +156,11 @@ fn stat_of(meta: &Metadata) -> Option<FileStat> {
 
 /// Never blocks: a pipe without a writer opens at once and is then rejected.
 fn read_options() -> OpenOptions {
+    use cap_std::fs::OpenOptionsExt;
+    use rustix::fs::OFlags;
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use cap_std::fs::OpenOptionsExt;
-        use rustix::fs::OFlags;
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-    }
+    options.read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     options
 }
 

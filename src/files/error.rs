@@ -93,7 +93,6 @@ impl FileError {
         }
     }
 
-    #[cfg(unix)]
     fn from_errno(path: String, source: io::Error) -> Self {
         use rustix::io::Errno;
         match Errno::from_io_error(&source) {
@@ -102,11 +101,6 @@ impl FileError {
             Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile { path },
             _ => Self::Other { path, source },
         }
-    }
-
-    #[cfg(not(unix))]
-    fn from_errno(path: String, source: io::Error) -> Self {
-        Self::Other { path, source }
     }
 }
 

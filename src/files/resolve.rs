@@ -92,7 +92,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

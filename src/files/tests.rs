@@ -118,7 +118,6 @@ fn subfolder_cannot_be_escaped() {
     }
 }
 
-#[cfg(unix)]
 mod links {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! `env`: the variables that a manifest may read, and where their values come from.
+//! `env`: resolves the variables that a manifest declares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::redact::{MIN_SECRET_CHARS, SAFE_SECRET_CHARS};
 use crate::template::{EnvValue, Scope, ScopeConstants, ScopeShape};
 use crate::yaml::{Location, Spanned};
 
-/// The variables, and the names of those that are required and not set.
+/// The variables, and the names of required ones that are not set.
 pub(super) struct DeclaredVariables {
     pub(super) environment: Environment,
     pub(super) unset: Vec<String>,
 }
 
-/// Finds the value of every variable that the manifest declares.
+/// Resolves every variable that the manifest declares.
 pub(super) fn resolve_variables(
     manifest: &Manifest,
     (values, secrets): (&EnvSource, &[String]),
@@ -31,7 +31,11 @@ pub(super) fn resolve_variables(
         if !is_identifier(name) {
             findings
                 .report
-                .error(Code::BadName, name.location.span(), format!("`{}` is no name of a variable", name.value))
+                .error(
+                    Code::BadName,
+                    name.location.span(),
+                    format!("invalid environment variable name `{}`", name.value),
+                )
                 .help("use letters, digits and `_`");
         }
         let declared = match &entry.value {
@@ -43,9 +47,9 @@ pub(super) fn resolve_variables(
                     .error(
                         Code::WrongType,
                         entry.location.span(),
-                        format!("`env` says which variables may be read, not what `{}` is", name.value),
+                        format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
                     )
-                    .help(format!("for a default, write `{{ default: {value:?} }}`"));
+                    .help(format!("write `{{ default: {value:?} }}` for a default"));
                 EnvVariable::default()
             }
         };
@@ -56,8 +60,12 @@ pub(super) fn resolve_variables(
             found.unset.push(name.value.clone());
             findings
                 .report
-                .note(Code::UnsetVariable, name.location.span(), format!("`{}` is required and not set", name.value))
-                .help("set it where the server is started; `serve` refuses to start without it")
+                .note(
+                    Code::UnsetVariable,
+                    name.location.span(),
+                    format!("required variable `{}` is not set", name.value),
+                )
+                .help("set it in the environment of the server; `serve` refuses to start without it")
                 .forbid(Purpose::Use);
         }
         found.environment.variables.insert(name.value.clone(), variable);
@@ -65,22 +73,22 @@ pub(super) fn resolve_variables(
     found
 }
 
-/// Whether a value is the name of a variable still, for which whoever started folio was to put its value.
+/// Whether a value is still `${NAME}`, which the caller of folio did not expand.
 pub(crate) fn is_unexpanded(value: &str) -> bool {
     value.starts_with("${") && value.ends_with('}')
 }
 
-/// A short secret cannot be told from innocent text: hidden wherever it stands, it would spoil that.
+/// Reports short secrets: redacting them would spoil unrelated text.
 fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
-    let words = format!("the value of the secret `{}` is only {length} characters long", name.value);
+    let words = format!("secret `{}` too short: {length} characters", name.value);
     let place = name.location.span();
     if length < MIN_SECRET_CHARS {
-        let help = format!("it cannot be hidden: set a secret of {SAFE_SECRET_CHARS} characters or more");
+        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it cannot be redacted");
         findings.report.error(Code::Secret, place, words).help(help);
     } else if length < SAFE_SECRET_CHARS {
-        let help = format!("it is hidden in innocent text too: set one of {SAFE_SECRET_CHARS} characters or more");
+        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it is redacted in unrelated text too");
         findings.report.warning(Code::Secret, place, words).help(help);
     }
 }
@@ -99,23 +107,25 @@ fn resolve_variable(
             .warning(
                 Code::Secret,
                 default.location.span(),
-                format!("the default of the secret `{}` stands here in clear", name.value),
+                format!("secret `{}` has a default in plain text", name.value),
             )
-            .help("leave the default out, and set the variable");
+            .help("remove the default, and set the variable");
     }
     let given = values.get(&name.value).map(|value| value.trim().to_owned());
     let unexpanded = given.as_deref().is_some_and(is_unexpanded);
     if unexpanded {
-        let words =
-            format!("the value of `{}` still looks like `${{…}}`: whoever started folio did not expand it", name.value);
-        findings.report.warning(Code::UnsetVariable, name.location.span(), words).help("it counts as not set");
+        let words = format!("unexpanded value of `{}`: `${{…}}`", name.value);
+        findings
+            .report
+            .warning(Code::UnsetVariable, name.location.span(), words)
+            .help("set the variable: an unexpanded value counts as not set");
     }
     let given = given.filter(|value| !unexpanded && !value.is_empty());
     let (value, given) = (given.clone().or_else(|| default.clone()), given.is_some());
     PackVariable { value, secret, default, is_external: given }
 }
 
-/// What an importer hands to a pack: its templates filled from its own variables.
+/// The variables that an importer passes to a pack, rendered from its own.
 pub(super) fn pack_env(
     written: &NamedMap<Spanned<Scalar>>,
     importer: &Pack,
@@ -127,8 +137,7 @@ pub(super) fn pack_env(
     let mut values = BTreeMap::new();
     let mut secrets = Vec::new();
     for (name, value) in written {
-        let text = Spanned::new(value.value.0.clone(), value.location);
-        let Some(template) = compiler.template::<EnvValue>(&text, Exposure::Variable) else { continue };
+        let Some(template) = compiler.template::<EnvValue>(&value.to_text(), Exposure::Variable) else { continue };
         let secret =
             template.read_paths().iter().any(|path| path.get(1).is_none_or(|name| importer.env.is_secret(name)));
         if let Ok(rendered) = template.render(&scope) {
@@ -141,7 +150,7 @@ pub(super) fn pack_env(
     (EnvSource::Fixed(values), secrets)
 }
 
-/// Warns of variables that are handed to a pack which does not declare them.
+/// Warns of variables that are passed to a pack which does not declare them.
 pub(super) fn warn_undeclared(
     written: &NamedMap<Spanned<Scalar>>,
     pack: &Environment,
@@ -151,15 +160,19 @@ pub(super) fn warn_undeclared(
     for name in written.keys().filter(|name| !pack.variables.contains_key(&name.value)) {
         findings
             .report
-            .warning(Code::Unused, name.location.span(), format!("the pack declares no variable `{}`", name.value))
+            .warning(
+                Code::Unused,
+                name.location.span(),
+                format!("undeclared variable `{}` in the `env` of a pack", name.value),
+            )
             .note(at.span(), "the pack's manifest");
     }
 }
 
-/// Says which variables a pack asks for that are set where the server is started, and that its importer does not hand it.
+/// Notes variables of a pack that are set in the process, but not passed by its importer.
 pub(super) fn note_not_passed(
-    reference: &Spanned<PackRef>,
-    (key, pack): (&Spanned<String>, &Environment),
+    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
+    pack: &Environment,
     process_env: &EnvSource,
     findings: &mut Findings,
 ) {
@@ -167,9 +180,10 @@ pub(super) fn note_not_passed(
         if process_env.get(name).is_none_or(|value| value.is_empty()) {
             continue;
         }
-        let words = format!("`{name}` is set, and the pack `{}` is not handed it", key.value);
-        findings.report.note(Code::UnsetVariable, key.location.span(), words).help(format!(
-            "a pack reads only what it is handed: declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"
-        ));
+        let words = format!("variable `{name}` is set but not passed to the pack `{}`", key.value);
+        findings
+            .report
+            .note(Code::UnsetVariable, key.location.span(), words)
+            .help(format!("declare `{name}` under `env`, and write `env: {{ {name}: \"{{{{env.{name}}}}}\" }}` here"));
     }
 }

@@ -1,17 +1,17 @@
-//! `include`: fragments and prompt files.
+//! `include`: reads fragments and prompt files.
 
 use std::path::{Path, PathBuf};
 
 use super::EntryFile;
 use super::paths::file_stem;
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Findings};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::Globs;
 use crate::manifest::{Fragment, Prompt};
 use crate::notation::{TextOrFile, is_identifier};
 use crate::yaml::{Location, Spanned, from_document, parse, parse_front_matter};
 
-/// Reads an included file. `None` where it holds no entries.
+/// Reads an included file. `None` if it has no entries.
 pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
     let path = &file.value;
     if is_readme(path) {
@@ -19,28 +19,28 @@ pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) ->
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if !matches!(extension, "yaml" | "yml" | "md") {
-        let words = format!("`{}` is neither a fragment (`.yaml`) nor a prompt file (`.md`)", path.display());
+        let words =
+            format!("unsupported include `{}`: expected a fragment (`.yaml`) or a prompt file (`.md`)", path.display());
         compiler.error(Code::BadValue, file.location, words);
         return None;
     }
     let text = compiler.read_text_file(&Spanned::new(path.to_string_lossy().into_owned(), file.location))?;
-    let base = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut written = EntryFile { base, ..EntryFile::default() };
-    if extension == "md" {
-        let (name, prompt) = read_prompt_file(text.location.file(), path, compiler)?;
-        written.prompts.insert(name, prompt);
+    let file = text.location.file();
+    let entries = if extension == "md" {
+        let (name, prompt) = read_prompt_file(file, path, compiler)?;
+        Fragment { prompts: [(name, prompt)].into_iter().collect(), ..Fragment::default() }
     } else {
-        read_fragment(text.location.file(), &mut written, compiler);
-    }
-    Some(written)
+        read_fragment(file, compiler).unwrap_or_default()
+    };
+    Some(EntryFile { base: path.parent().unwrap_or(Path::new("")).to_owned(), entries })
 }
 
-/// Reports a README that is named by itself: a glob passes over it, and whoever names it expects a prompt.
+/// Reports a README that is named without a glob; globs skip it.
 pub(super) fn refuse_readme(written: &Spanned<String>, compiler: &mut Compiler<'_>) {
     if !Globs::is_glob(written) && is_readme(Path::new(&written.value)) {
         compiler
-            .error(Code::BadName, written.location, format!("`{}` is never a prompt file", written.value))
-            .help("give it another name: that is what the prompt is called");
+            .error(Code::BadName, written.location, format!("invalid prompt file name `{}`", written.value))
+            .help("rename the file: a prompt is named after its file");
     }
 }
 
@@ -48,24 +48,26 @@ fn is_readme(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("README.md"))
 }
 
-fn read_fragment(file: FileId, written: &mut EntryFile, compiler: &mut Compiler<'_>) -> Option<()> {
+fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> {
     let document = parse(file, &mut compiler.findings.report)?;
     if document.is_empty() {
         return None;
     }
     let fragment: Fragment = from_document(&document, &mut compiler.findings.report)?;
     compiler.findings.documents.add(document);
-    if let Some(version) = fragment.folio.filter(|version| version.value != 1) {
-        compiler.error(Code::Version, version.location, format!("this folio reads version 1, not {}", version.value));
-    }
-    written.prompts = fragment.prompts;
-    written.resources = fragment.resources;
-    written.tools = fragment.tools;
-    written.tests = fragment.tests;
-    Some(())
+    fragment.folio.iter().for_each(|version| check_version(version, compiler.findings));
+    Some(fragment)
 }
 
-/// A prompt whose text is the body of a file, and whose other keys are its front matter.
+/// Reports a version of the manifest language that is not supported.
+pub(super) fn check_version(version: &Spanned<i64>, findings: &mut Findings) {
+    if version.value != 1 {
+        let words = format!("unsupported manifest version `{}`, expected `1`", version.value);
+        findings.report.error(Code::Version, version.location.span(), words).help("use a newer version of folio");
+    }
+}
+
+/// Reads a prompt file: its body is the text, its front matter the other keys.
 fn read_prompt_file(
     file: FileId,
     path: &Path,
@@ -85,27 +87,27 @@ fn read_prompt_file(
     let mut prompt: Prompt = prompt;
     if let Some(text) = &prompt.text {
         compiler
-            .error(Code::Conflict, text.location, "the text of a prompt file is its body")
-            .help("move this below the front matter");
+            .error(Code::Conflict, text.location, "unexpected key `text` in front matter")
+            .help("write the text below the front matter");
     }
     if let Some(messages) = &prompt.messages {
         compiler
-            .error(Code::Conflict, messages.location, "the text of a prompt file is its body, so it has no `messages`")
-            .help("write a prompt with several messages in YAML");
+            .error(Code::Conflict, messages.location, "unexpected key `messages` in front matter")
+            .help("write a prompt with several messages in a `.yaml` file");
         prompt.messages = None;
     }
     let whole = compiler.findings.report.sources.get(file)?.text().clone();
     let body = skip_blank_lines(&whole, body);
     let text = whole.get(body..).unwrap_or_default().to_owned();
     if text.trim().is_empty() && prompt.text.is_none() {
-        compiler.error(Code::MissingKey, Span::new(file, body, body), "this prompt file has no text");
+        compiler.error(Code::MissingKey, Span::new(file, body, body), "empty prompt file");
     }
     prompt.text = Some(Spanned::new(TextOrFile::Text(text), Location::text_from(file, body)));
     let name = Spanned::new(file_stem(path), Location::start_of(file));
     Some((name, Spanned::new(prompt, at)))
 }
 
-/// Refuses front matter that stands behind empty lines or spaces, where it would be text.
+/// Reports front matter after empty lines or spaces, where it would be text.
 fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option<()> {
     let whole = compiler.findings.report.sources.get(file)?.text().clone();
     let start = skip_blank_lines(&whole, 0);
@@ -122,9 +124,9 @@ fn refuse_late_front_matter(file: FileId, compiler: &mut Compiler<'_>) -> Option
         .error(
             Code::Syntax,
             Span::new(file, dashes, dashes + 3),
-            "front matter begins with the first character of a file",
+            "front matter does not begin at the first character of the file",
         )
-        .help("delete what stands before `---`");
+        .help("remove the lines and spaces before `---`");
     None
 }
 

@@ -1,19 +1,19 @@
-//! Where a server stands: a folder or a file, on disk or in memory.
+//! The location of a manifest: a folder or a file, on disk or in memory.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::{FileError, Folder};
 
-/// The names that a manifest may have, the usual one first.
-pub(super) const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
+/// The names of a manifest, in order of preference.
+pub const MANIFEST_NAMES: &[&str] = &["folio.yaml", "folio.yml"];
 
-/// A folder with a manifest.
+/// The folder and the name of a manifest.
 #[derive(Debug, Clone)]
 pub struct ManifestLocation {
     source: FolderSource,
-    /// The name of the manifest, where a file was given.
+    /// The name of the manifest, if a file was given.
     manifest: Option<String>,
-    /// How the folder is called in messages: empty, or with a `/` at its end.
+    /// The folder in messages: empty, or with a `/` at its end.
     shown: String,
 }
 
@@ -23,17 +23,17 @@ enum FolderSource {
     Memory(Folder),
 }
 
-/// A path at which there is nothing to load.
+/// Why there is no manifest at a path.
 #[derive(Debug, thiserror::Error)]
 pub enum LocationError {
-    /// Neither a file nor a folder is there.
-    #[error("there is no file or folder `{path}`")]
+    /// The path does not exist.
+    #[error("no such file or folder: `{path}`")]
     Missing {
         /// As it was given.
         path: String,
     },
-    /// It may not be read.
-    #[error("`{path}` cannot be read: {source}")]
+    /// It cannot be read.
+    #[error("cannot read `{path}`: {source}")]
     Unreadable {
         /// As it was given.
         path: String,
@@ -41,7 +41,7 @@ pub enum LocationError {
         source: std::io::Error,
     },
     /// A folder without a manifest.
-    #[error("there is no folio.yaml in `{path}`")]
+    #[error("no folio.yaml in `{path}`; create one with `folio init {path}`")]
     NoManifest {
         /// As it was given.
         path: String,
@@ -49,10 +49,10 @@ pub enum LocationError {
 }
 
 impl ManifestLocation {
-    /// Finds what a person means by a path: a manifest, or a folder that has one.
+    /// Resolves a path to a manifest, or to a folder with one.
     ///
     /// # Errors
-    /// Nothing is there, or it may not be read.
+    /// It does not exist, or cannot be read.
     pub fn resolve(path: &Path) -> Result<ManifestLocation, LocationError> {
         let given = path.display().to_string();
         let missing = |source: std::io::Error| match source.kind() {
@@ -60,7 +60,7 @@ impl ManifestLocation {
             _ => LocationError::Unreadable { path: given.clone(), source },
         };
         let metadata = std::fs::metadata(path).map_err(missing)?;
-        // The working directory may go away, and a link be swapped: the path is made absolute and not resolved.
+        // Absolute, as the working directory may change; not canonical, as symlinks may be swapped.
         let absolute = std::path::absolute(path).map_err(missing)?;
         if metadata.is_dir() {
             let found = MANIFEST_NAMES.iter().any(|name| absolute.join(name).symlink_metadata().is_ok());
@@ -80,7 +80,7 @@ impl ManifestLocation {
         Ok(ManifestLocation { source: FolderSource::Disk(folder), manifest: name, shown })
     }
 
-    /// A folder that is held in memory.
+    /// A folder in memory.
     pub fn in_memory(folder: Folder) -> ManifestLocation {
         ManifestLocation { source: FolderSource::Memory(folder), manifest: None, shown: String::new() }
     }
@@ -93,7 +93,7 @@ impl ManifestLocation {
         }
     }
 
-    /// The folder's absolute path, whether or not it is there now.
+    /// The absolute path of the folder, whether or not it exists.
     pub fn path(&self) -> &Path {
         match &self.source {
             FolderSource::Disk(path) => path,
@@ -101,7 +101,7 @@ impl ManifestLocation {
         }
     }
 
-    /// The names under which the manifest is looked for.
+    /// The possible names of the manifest.
     pub(super) fn manifest_names(&self) -> Vec<&str> {
         match &self.manifest {
             Some(name) => vec![name],
@@ -109,7 +109,7 @@ impl ManifestLocation {
         }
     }
 
-    /// How the folder is called in messages.
+    /// The folder in messages.
     pub(super) fn display_prefix(&self) -> &str {
         &self.shown
     }

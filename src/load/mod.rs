@@ -1,7 +1,7 @@
-//! From a path to what was written: the manifest, its fragments, prompt files, partials and packs.
+//! Reads a manifest with its includes, prompt files, partials and packs.
 //!
-//! Nothing here stops at a fault: all that can be read is read, and the rest is in the report. What is not here: what
-//! the entries mean (catalog/), and when to load again (reload/).
+//! A load does not stop at an error: it reads all that it can, and reports the rest. What is not here: what the entries
+//! mean (catalog/), and when to load again (reload/).
 
 mod environment;
 mod include;
@@ -15,69 +15,57 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::compile::{Findings, Pack};
-use crate::manifest::{Http, Prompt, Resource, Server, Skills, Test, Tool};
-use crate::notation::NamedMap;
-use crate::yaml::{Location, Spanned};
+use crate::manifest::{Fragment, Manifest};
+use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
-pub use location::{LocationError, ManifestLocation};
+pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
 
-/// Everything that one load has found.
+/// The result of a load.
 pub struct LoadedPacks {
-    /// Faults, trees, and the files that were read.
+    /// The diagnostics, the documents and the files that were read.
     pub findings: Findings,
-    /// The packs, the served one first; empty where not even its manifest could be read.
+    /// The packs, the served one first; empty if its manifest cannot be read.
     pub packs: Vec<LoadedPack>,
 }
 
-/// One pack as it was written.
+/// One pack.
 pub struct LoadedPack {
-    /// What its entries share.
+    /// The context of its entries.
     pub pack: Pack,
-    /// What its names begin with.
+    /// The prefix of its names.
     pub prefix: String,
     /// The root of its manifest.
     pub at: Location,
-    /// What the server is called and says of itself.
-    pub server: Option<Spanned<Server>>,
-    /// How it listens.
-    pub http: Option<Spanned<Http>>,
-    /// Its skills.
-    pub skills: Option<Spanned<Skills>>,
-    /// Its entries, file by file: the manifest's own, then what it includes, in the order written.
+    /// Its manifest, apart from its entries.
+    pub manifest: Manifest,
+    /// Its entries by file: those of the manifest, then those of includes, in the order written.
     pub entry_files: Vec<EntryFile>,
-    /// The number of the pack that takes it in, where one does.
+    /// The number of the pack that imports it, if any.
     pub importer: Option<usize>,
     /// Required variables that are not set.
     pub unset_variables: Vec<String>,
 }
 
 /// The entries of one file.
-#[derive(Default)]
 pub struct EntryFile {
     /// The folder of the file, relative to the pack's.
     pub base: std::path::PathBuf,
-    /// Its prompts.
-    pub prompts: NamedMap<Spanned<Prompt>>,
-    /// Its resources.
-    pub resources: NamedMap<Spanned<Resource>>,
-    /// Its tools.
-    pub tools: NamedMap<Spanned<Tool>>,
-    /// Its tests.
-    pub tests: NamedMap<Spanned<Test>>,
+    /// Its prompts, resources, tools and tests.
+    pub entries: Fragment,
 }
 
-/// Where the variables that a manifest may ask for come from.
+/// The source of environment variables.
 #[derive(Debug, Clone)]
 pub enum EnvSource {
-    /// Those of this process, as they are when they are asked for.
+    /// The current variables of this process.
     Process,
     /// These and no others.
     Fixed(BTreeMap<String, String>),
 }
 
 impl EnvSource {
-    /// The value of a variable; one that is no UTF-8 counts as not set.
+    /// The value of a variable; one that is not UTF-8 counts as not set.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
             EnvSource::Process => std::env::var(name).ok(),
@@ -98,7 +86,7 @@ impl FromIterator<(String, String)> for EnvSource {
     }
 }
 
-/// Loads what stands at `place`, with the variables of `environment`.
+/// Loads the manifest at `place`, with the variables of `environment`.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
     let mut findings = Findings::default();
     let packs = pack::load_packs(place, environment, &mut findings);

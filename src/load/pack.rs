@@ -1,4 +1,4 @@
-//! Packs: the served folder, and the folders that it takes in.
+//! Loads the served pack and the packs that it imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,36 +10,36 @@ use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
-use crate::manifest::{Manifest, PackRef};
+use crate::manifest::{Fragment, Manifest, PackRef};
 use crate::notation::NamedMap;
 use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document, parse};
 
-/// How deep packs may take in packs.
+/// The maximum nesting of packs.
 const MAX_PACK_DEPTH: usize = 16;
 
-/// A pack that is about to be read.
+/// A pack to load.
 struct PackRequest<'a> {
     folder: Folder,
     manifest_names: Vec<&'a str>,
     shown: String,
     prefix: String,
     grants: Grants,
-    /// The variables that it may read, and those of them that are secrets whatever it says.
+    /// The variables that it may read, and those that are secrets of its importer.
     env: &'a EnvSource,
     secrets: &'a [String],
     search_path: Option<String>,
-    /// The variables of the process, for what to say of those that are not handed over.
+    /// The variables of the process, to report those that are not passed.
     process_env: &'a EnvSource,
-    /// The number of the pack that takes it in, where one does.
+    /// The number of the pack that imports it, if any.
     importer: Option<usize>,
-    /// What took it in, where something did.
+    /// The place of the import.
     referenced_at: Option<Span>,
-    /// The folders that are being read around it, outermost first.
+    /// The folders of its importers, outermost first.
     outer_folders: Vec<PathBuf>,
 }
 
-/// Loads the served pack and all that it takes in.
+/// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
     environment: &EnvSource,
@@ -51,7 +51,7 @@ pub(super) fn load_packs(
     let folder = match place.open() {
         Ok(folder) => folder,
         Err(error) => {
-            findings.report.error(Code::Unreadable, None, format!("the folder of the manifest: {error}"));
+            findings.report.error(Code::Unreadable, None, format!("cannot open the folder of the manifest: {error}"));
             return Vec::new();
         }
     };
@@ -91,9 +91,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
         pack,
         prefix: request.prefix.clone(),
         at,
-        server: manifest.server,
-        http: manifest.http,
-        skills: manifest.skills,
+        manifest,
         entry_files: files,
         importer: request.importer,
         unset_variables: unset,
@@ -102,7 +100,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
     Some(at)
 }
 
-/// Reads the manifest of a pack under the first of its names that is there.
+/// Reads the manifest of a pack under the first name that exists.
 fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Option<FileId> {
     let mut missing = None;
     for name in &request.manifest_names {
@@ -117,8 +115,8 @@ fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Opt
             }
         }
     }
-    let words =
-        format!("there is no {} in `{}`", request.manifest_names.join(" or "), request.shown.trim_end_matches('/'));
+    let names = request.manifest_names.join("` or `");
+    let words = format!("no `{names}` in `{}`", request.shown.trim_end_matches('/'));
     findings.report.error(Code::NotFound, request.referenced_at, words);
     None
 }
@@ -128,20 +126,10 @@ fn check_version(manifest: &Manifest, file: FileId, findings: &mut Findings) {
         None => {
             findings
                 .report
-                .error(Code::MissingKey, Span::start_of(file), "a manifest begins with `folio: 1`")
+                .error(Code::MissingKey, Span::start_of(file), "missing key `folio`")
                 .help("add `folio: 1`, the version of this language");
         }
-        Some(version) if version.value != 1 => {
-            findings
-                .report
-                .error(
-                    Code::Version,
-                    version.location.span(),
-                    format!("this folio reads version 1, not {}", version.value),
-                )
-                .help("a newer folio may read it");
-        }
-        Some(_) => {}
+        Some(version) => include::check_version(version, findings),
     }
 }
 
@@ -166,13 +154,14 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
 }
 
 fn take_entries(manifest: &mut Manifest) -> EntryFile {
-    EntryFile {
-        base: PathBuf::new(),
+    let entries = Fragment {
+        folio: None,
         prompts: std::mem::take(&mut manifest.prompts),
         resources: std::mem::take(&mut manifest.resources),
         tools: std::mem::take(&mut manifest.tools),
         tests: std::mem::take(&mut manifest.tests),
-    }
+    };
+    EntryFile { base: PathBuf::new(), entries }
 }
 
 fn load_includes(
@@ -189,7 +178,7 @@ fn load_includes(
     files.iter().filter(|file| !own(&file.value)).filter_map(|file| include::load_file(file, &mut compiler)).collect()
 }
 
-/// Reads the partials, which every template of the pack may then use.
+/// Reads the partials of the pack.
 fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) {
     if manifest.partials.is_none() {
         return;
@@ -204,27 +193,23 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
         if let Some(first) = partials.get(&name) {
             let first = Span::start_of(*first);
             compiler
-                .error(
-                    Code::Duplicate,
-                    Span::start_of(text.location.file()),
-                    format!("a second partial is named `{name}`"),
-                )
-                .note(first, "the first");
+                .error(Code::Duplicate, Span::start_of(text.location.file()), format!("duplicate partial `{name}`"))
+                .note(first, "first defined here");
             continue;
         }
         partials.insert(name.clone(), text.location.file());
         texts.push((name, text.value));
     }
-    let (engine, faults) = Engine::new(texts);
-    for fault in dedup_cycles(faults) {
-        let span = match &fault.span {
+    let (engine, errors) = Engine::new(texts);
+    for error in dedup_cycles(errors) {
+        let span = match &error.span {
             TemplatePlace::Partial { name, range, .. } => {
                 partials.get(name).map(|file| Span::new(*file, range.start, range.end))
             }
             TemplatePlace::Template(_) => None,
         };
-        let diagnostic = findings.report.error(fault.code, span, fault.message);
-        if let Some(help) = fault.help {
+        let diagnostic = findings.report.error(error.code, span, error.message);
+        if let Some(help) = error.help {
             diagnostic.help(help);
         }
     }
@@ -232,18 +217,18 @@ fn load_partials(manifest: &Manifest, pack: &mut Pack, findings: &mut Findings) 
     pack.partials = partials;
 }
 
-/// A circle is found from each of its partials, and is one mistake.
-fn dedup_cycles(mut faults: Vec<TemplateError>) -> Vec<TemplateError> {
-    let mut circles: Vec<String> = Vec::new();
-    faults.retain(|fault| {
-        let TemplatePlace::Partial { name, .. } = &fault.span else { return true };
-        let known = fault.code == Code::Cycle && circles.iter().any(|words| words.contains(&format!("`{name}`")));
-        if fault.code == Code::Cycle && !known {
-            circles.push(fault.message.clone());
+/// Keeps one error for each cycle, which is found from each of its partials.
+fn dedup_cycles(mut errors: Vec<TemplateError>) -> Vec<TemplateError> {
+    let mut cycles: Vec<String> = Vec::new();
+    errors.retain(|error| {
+        let TemplatePlace::Partial { name, .. } = &error.span else { return true };
+        let known = error.code == Code::Cycle && cycles.iter().any(|words| words.contains(&format!("`{name}`")));
+        if error.code == Code::Cycle && !known {
+            cycles.push(error.message.clone());
         }
         !known
     });
-    faults
+    errors
 }
 
 fn load_nested(
@@ -255,18 +240,22 @@ fn load_nested(
 ) {
     for (key, reference) in inner {
         let Some(importer) = packs.get(outer) else { return };
-        let Some((path, folder)) = open_nested(reference, &importer.pack, findings) else { continue };
+        let Some((path, folder)) = open_nested((key, reference), &importer.pack, findings) else { continue };
         let mut around = request.outer_folders.clone();
         around.push(request.folder.path().to_owned());
-        if around.iter().any(|outer| outer == folder.path()) || around.len() > MAX_PACK_DEPTH {
-            findings.report.error(Code::Cycle, path.location.span(), "this pack takes in itself, directly or around");
+        if around.iter().any(|outer| outer == folder.path()) {
+            findings.report.error(Code::Cycle, path.location.span(), "cyclic pack: it imports itself");
             continue;
         }
-        let exported = request.process_env;
+        if around.len() > MAX_PACK_DEPTH {
+            let words = format!("packs nested deeper than {MAX_PACK_DEPTH} levels");
+            findings.report.error(Code::Cycle, path.location.span(), words);
+            continue;
+        }
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
         let wanted: BTreeSet<String> =
             reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
-        let request = PackRequest {
+        let nested = PackRequest {
             shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
             prefix: join_prefixes(
@@ -284,24 +273,24 @@ fn load_nested(
             folder,
         };
         let at = packs.len();
-        let manifest = load_pack(request, findings, packs);
+        let manifest = load_pack(nested, findings, packs);
         if let (Some(pack), Some(manifest)) = (packs.get(at), manifest) {
             environment::warn_undeclared(&reference.env, &pack.pack.env, manifest, findings);
-            environment::note_not_passed(reference, (key, &pack.pack.env), exported, findings);
+            environment::note_not_passed((key, reference), &pack.pack.env, request.process_env, findings);
         }
     }
 }
 
 fn open_nested(
-    reference: &Spanned<PackRef>,
+    (key, reference): (&Spanned<String>, &Spanned<PackRef>),
     importer: &Pack,
     findings: &mut Findings,
 ) -> Option<(Spanned<String>, Folder)> {
     let mut compiler = Compiler::new(findings, importer, Path::new(""));
     let Some(path) = &reference.path else {
         compiler
-            .error(Code::MissingKey, reference.location, "a pack needs a `path`")
-            .help("the folder that holds its folio.yaml");
+            .error(Code::MissingKey, reference.location, format!("missing key `path` in the pack `{}`", key.value))
+            .help("write the folder that contains its folio.yaml");
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;

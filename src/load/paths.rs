@@ -1,4 +1,4 @@
-//! Paths and globs of `include` and `partials`: the files that they mean, in order.
+//! Resolves the paths and globs of `include` and `partials`, in order.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use crate::files::Globs;
 use crate::manifest::OneOrManyPaths;
 use crate::yaml::Spanned;
 
-/// How many files one glob may name.
+/// How many files one glob may match.
 const MAX_GLOB_FILES: usize = 200_000;
 
-/// The files that paths and globs name, relative to the pack's folder, each once, with the path that named it.
+/// The files that paths and globs match, relative to the folder of the pack, each once, with the place of its path.
 pub(super) fn resolve_files(paths: Option<&OneOrManyPaths>, compiler: &mut Compiler<'_>) -> Vec<Spanned<PathBuf>> {
     let mut found: Vec<Spanned<PathBuf>> = Vec::new();
     let mut known: HashSet<PathBuf> = HashSet::new();
@@ -47,7 +47,7 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
     watch_folders(&globs, compiler);
     match folder.walk(&globs, MAX_GLOB_FILES) {
         Ok(entries) if entries.is_empty() => {
-            compiler.warning(Code::Glob, written.location, format!("`{}` matches no file", written.value));
+            compiler.warning(Code::Glob, written.location, format!("glob `{}` matches no files", written.value));
             Vec::new()
         }
         Ok(entries) => entries.into_iter().map(|entry| PathBuf::from(entry.path)).collect(),
@@ -58,14 +58,14 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
     }
 }
 
-/// Watches the folders in which a file could appear that the globs match.
+/// Watches the folders in which matching files may appear.
 pub(super) fn watch_folders(globs: &Globs, compiler: &mut Compiler<'_>) {
     for folder in compiler.pack.folder.folders_to_watch(globs).unwrap_or_default() {
         compiler.findings.dependencies.add_folder(folder);
     }
 }
 
-/// The name that a file's stem gives to a prompt or a partial.
+/// The name of a prompt or a partial from its file name.
 pub(super) fn file_stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }

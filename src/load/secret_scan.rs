@@ -1,4 +1,4 @@
-//! Secrets in clear: what looks like one in any file that was read.
+//! Warns of tokens and keys in plain text.
 
 use std::cell::LazyCell;
 
@@ -7,14 +7,14 @@ use regex::Regex;
 use crate::compile::Findings;
 use crate::diagnostic::{Code, FileId, Span};
 
-/// How tokens of well-known services begin, and how long they are.
+/// The tokens of well-known services.
 const TOKEN_PATTERNS: &str = concat!(
     r"ghp_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{22,}|gho_[A-Za-z0-9]{36}|glpat-[A-Za-z0-9_-]{20,}",
     r"|sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|AKIA[0-9A-Z]{16}|xox[baprs]-[A-Za-z0-9-]{20,}|AIza[0-9A-Za-z_-]{35}",
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
 );
 
-/// Literals of which one stands in every such token: most files hold none, and need no expression.
+/// Every such token contains one of these literals; most files contain none.
 const TOKEN_LITERALS: &[&str] = &["ghp_", "github_pat_", "gho_", "glpat-", "sk-", "AKIA", "xox", "AIza", "PRIVATE KEY"];
 
 /// Warns of every text that looks like a secret.
@@ -33,7 +33,7 @@ pub(super) fn warn_secrets_in_clear(findings: &mut Findings) {
     for span in found {
         findings
             .report
-            .warning(Code::Secret, span, "this looks like a secret in clear")
+            .warning(Code::Secret, span, "possible secret in plain text")
             .help("declare a variable under `env` with `secret: true`, and write `{{env.NAME}}`");
     }
 }

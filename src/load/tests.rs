@@ -24,7 +24,7 @@ fn with_head(rest: &str) -> String {
 /// The names of the prompts of all packs, in the order in which they are listed.
 fn prompt_names(loaded: &LoadedPacks) -> Vec<String> {
     let files = loaded.packs.iter().flat_map(|pack| &pack.entry_files);
-    files.flat_map(|file| file.prompts.keys()).map(|name| name.value.clone()).collect()
+    files.flat_map(|file| file.entries.prompts.keys()).map(|name| name.value.clone()).collect()
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn empty_and_unexpanded_variables_count_as_unset() {
     assert_eq!(value("D"), None);
     assert!(!variables.contains_key("X"));
     assert_eq!(found.packs[0].unset_variables, ["E"]);
-    let codes: Vec<Code> = found.findings.report.diagnostics().iter().map(|fault| fault.code).collect();
+    let codes: Vec<Code> = found.findings.report.diagnostics().iter().map(|diagnostic| diagnostic.code).collect();
     assert_eq!(codes, [Code::UnsetVariable, Code::UnsetVariable]);
 }
 
@@ -131,7 +131,7 @@ fn prompt_file_without_front_matter_is_all_text() {
         &[],
     );
     assert_eq!(render_lines(&found.findings.report), "");
-    let files: Vec<_> = found.packs[0].entry_files.iter().flat_map(|file| file.prompts.values()).collect();
+    let files: Vec<_> = found.packs[0].entry_files.iter().flat_map(|file| file.entries.prompts.values()).collect();
     let text = |nth: usize| match &files[nth].text.as_ref().unwrap().value {
         crate::notation::TextOrFile::Text(text) => text.clone(),
         crate::notation::TextOrFile::File(_) => panic!("a file"),

@@ -1,4 +1,4 @@
-//! `arguments`: JSON Schemas with `required`, `complete` and `allowDash`.
+//! `arguments`: JSON Schemas with `required`, `complete`, `allowDash` and `within`.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -15,160 +15,161 @@ pub type Arguments = NamedMap<Spanned<Argument>>;
 /// The keys of an argument that are not JSON Schema.
 pub const ARGUMENT_KEYWORDS: &[&str] = &["required", "complete", "allowDash", "within"];
 
-/// An argument: a JSON Schema (2020-12), with `required`, `complete` and `allowDash` beside it. No `type` means text.
+/// An argument: a JSON Schema (2020-12), with the extra keys `required`, `complete`, `allowDash` and `within`. The
+/// default `type` is `string`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {
-    /// What it is, for people and models.
+    /// A description for users and models.
     pub description: Option<String>,
-    /// Its name for people.
+    /// A name for users.
     pub title: Option<String>,
-    /// Whether a call without it is refused.
+    /// Whether a call without it is refused: `required: true`.
     pub required: Option<bool>,
-    /// Its value where none is given.
+    /// Its value when a call gives none.
     pub default: Option<Value>,
-    /// Its type; text until told otherwise.
+    /// Its type. The default is `string`.
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
     pub kind: Option<Value>,
-    /// The values that it may have; they also complete it.
+    /// The allowed values, such as `[low, high]`. They are also offered as completions.
     #[serde(rename = "enum")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub choices: Option<Value>,
-    /// The one value that it may have.
+    /// The only allowed value.
     #[serde(rename = "const")]
     pub constant: Option<Value>,
-    /// Where the values that complete it come from. Without it, what an `enum` or a boolean may be completes it, and
-    /// so do the files that the path of a resource can name: `uri: "page://{name}"` with `file: "docs/{{name}}.md"`.
+    /// The source of its completions, such as `[low, high]` or `{ glob: "docs/*.md" }`. Without it, completions are the
+    /// values of an `enum` or a boolean, and the files that the path of a resource can name:
+    /// `uri: "page://{name}"` with `file: "docs/{{name}}.md"`.
     pub complete: Option<Spanned<Complete>>,
-    /// Whether its value may begin with `-` where it begins an argv element.
+    /// Whether its value may begin with `-` at the beginning of an element of `exec`.
     pub allow_dash: Option<bool>,
-    /// Only paths inside what is named: `roots`, the folders that the client works on. What is given is an absolute path
-    /// or a `file:` URI without `..`, or a list of these; what templates and programs see is the absolute path to which
-    /// it leads, with every link followed.
+    /// Only allows paths inside `roots`, the folders that the client works on. The value is an absolute path or a `file:`
+    /// URI without `..`, or a list of these. Templates and programs see the absolute path, with all links resolved.
     pub within: Option<Spanned<Within>>,
-    /// A regular expression that a text must match.
+    /// A regular expression that a string must match.
     #[schemars(with = "Option<String>")]
     pub pattern: Option<Value>,
-    /// A format that a text must have, such as `date`, `email`, `uri`.
+    /// The format of a string, such as `date`, `email`, `uri`.
     #[schemars(with = "Option<String>")]
     pub format: Option<Value>,
-    /// The least length of a text.
+    /// The minimum length of a string.
     #[schemars(with = "Option<u64>")]
     pub min_length: Option<Value>,
-    /// The greatest length of a text.
+    /// The maximum length of a string.
     #[schemars(with = "Option<u64>")]
     pub max_length: Option<Value>,
-    /// The least number.
+    /// The minimum of a number.
     #[schemars(with = "Option<f64>")]
     pub minimum: Option<Value>,
-    /// The greatest number.
+    /// The maximum of a number.
     #[schemars(with = "Option<f64>")]
     pub maximum: Option<Value>,
-    /// What a number must be greater than.
+    /// The exclusive minimum of a number.
     #[schemars(with = "Option<f64>")]
     pub exclusive_minimum: Option<Value>,
-    /// What a number must be less than.
+    /// The exclusive maximum of a number.
     #[schemars(with = "Option<f64>")]
     pub exclusive_maximum: Option<Value>,
-    /// What a number must be a multiple of.
+    /// The number that the value must be a multiple of.
     #[schemars(with = "Option<f64>")]
     pub multiple_of: Option<Value>,
-    /// The schema of a list's items.
+    /// The schema of the items of a list.
     #[schemars(with = "Option<Value>")]
     pub items: Option<Value>,
-    /// The least number of items.
+    /// The minimum number of items.
     #[schemars(with = "Option<u64>")]
     pub min_items: Option<Value>,
-    /// The greatest number of items.
+    /// The maximum number of items.
     #[schemars(with = "Option<u64>")]
     pub max_items: Option<Value>,
-    /// Whether all items must differ.
+    /// Whether all items must be different.
     #[schemars(with = "Option<bool>")]
     pub unique_items: Option<Value>,
     /// The schemas of an object's properties.
     #[schemars(with = "Option<IndexMap<String, Value>>")]
     pub properties: Option<Value>,
-    /// The schema of properties that are not named.
+    /// The schema of properties that are not listed.
     pub additional_properties: Option<Value>,
-    /// Examples, for people and models.
+    /// Examples for users and models.
     #[schemars(with = "Option<Vec<Value>>")]
     pub examples: Option<Value>,
-    /// Whether it is out of use.
+    /// Whether it is deprecated.
     #[schemars(with = "Option<bool>")]
     pub deprecated: Option<Value>,
-    /// Never shown in an error.
+    /// Whether its value is never shown in an error.
     #[schemars(with = "Option<bool>")]
     pub write_only: Option<Value>,
-    /// A schema elsewhere: `#/…` or a file of the pack.
+    /// A reference to a schema: `#/…`, or a file of the pack.
     #[serde(rename = "$ref")]
     #[schemars(with = "Option<String>")]
     pub reference: Option<Value>,
     /// Schemas for `$ref`.
     #[serde(rename = "$defs")]
     pub definitions: Option<Value>,
-    /// A note among authors.
+    /// A comment for other authors.
     #[serde(rename = "$comment")]
     pub comment: Option<Value>,
-    /// MCP's own: the HTTP header that carries the value (2026-07-28).
+    /// The name of the HTTP header that carries the value (MCP 2026-07-28).
     #[serde(rename = "x-mcp-header")]
     #[schemars(with = "Option<String>")]
     pub header: Option<Value>,
-    /// At least one of these schemas holds.
+    /// The value must match at least one of these schemas.
     pub any_of: Option<Value>,
-    /// Exactly one of these schemas holds.
+    /// The value must match exactly one of these schemas.
     pub one_of: Option<Value>,
-    /// All of these schemas hold.
+    /// The value must match all of these schemas.
     pub all_of: Option<Value>,
-    /// This schema does not hold.
+    /// The value must not match this schema.
     pub not: Option<Value>,
-    /// Where this schema holds, `then` must; else `else`.
+    /// If the value matches this schema it must match `then`, else `else`.
     #[serde(rename = "if")]
     pub condition: Option<Value>,
-    /// What must hold where `if` does.
+    /// The schema of values that match `if`.
     pub then: Option<Value>,
-    /// What must hold where `if` does not.
+    /// The schema of values that do not match `if`.
     #[serde(rename = "else")]
     pub otherwise: Option<Value>,
-    /// The schemas of the first elements, one each.
+    /// The schemas of the first items, in order.
     pub prefix_items: Option<Value>,
-    /// At least one element is like this.
+    /// At least one item must match this schema.
     pub contains: Option<Value>,
-    /// How many elements at least are as `contains` says.
+    /// The minimum number of items that match `contains`.
     pub min_contains: Option<Value>,
-    /// How many elements at most are as `contains` says.
+    /// The maximum number of items that match `contains`.
     pub max_contains: Option<Value>,
-    /// The schemas of fields, by regular expressions of their names.
+    /// The schemas of properties, by regular expressions of their names.
     pub pattern_properties: Option<Value>,
-    /// What the names of fields must be.
+    /// The schema of the names of properties.
     pub property_names: Option<Value>,
-    /// How many fields there are at least.
+    /// The minimum number of properties.
     pub min_properties: Option<Value>,
-    /// How many fields there are at most.
+    /// The maximum number of properties.
     pub max_properties: Option<Value>,
-    /// Fields that must be there when another is.
+    /// Properties that are required when another is present.
     pub dependent_required: Option<Value>,
-    /// What must hold when a field is there.
+    /// Schemas that apply when a property is present.
     pub dependent_schemas: Option<Value>,
-    /// The schema of elements that nothing else describes.
+    /// The schema of items that no other keyword covers.
     pub unevaluated_items: Option<Value>,
-    /// The schema of fields that nothing else describes.
+    /// The schema of properties that no other keyword covers.
     pub unevaluated_properties: Option<Value>,
-    /// How the text encodes bytes, such as `base64`.
+    /// The encoding of bytes in the string, such as `base64`.
     pub content_encoding: Option<Value>,
-    /// What the text is, such as `application/json`.
+    /// The media type of the string, such as `application/json`.
     pub content_media_type: Option<Value>,
-    /// The schema of what the text holds.
+    /// The schema of the content of the string.
     pub content_schema: Option<Value>,
-    /// The value is told, and not to be given.
+    /// Whether the value is only returned, never given.
     pub read_only: Option<Value>,
 }
 
-/// What a path must be inside of.
+/// The folders that a path must be inside of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Within {
-    /// The folders that the client works on.
+    /// The folders that the client works on (MCP roots).
     Roots,
 }
 
@@ -186,41 +187,41 @@ pub enum TypeName {
 }
 
 kind_enum! {
-    /// A list of values, or where they come from. What the argument would not take is left out.
+    /// A list of completions, or their source. Values that the argument does not allow are left out.
     pub enum Complete {
         "list" => List(Vec<Spanned<Scalar>>),
         "map" => From(Box<CompleteBody>),
     }
 }
 
-/// Where the values come from: exactly one of `glob`, `resource`, `run`.
+/// The source of completions: exactly one of `glob`, `resource`, `run`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompleteBody {
     /// The paths of files, relative to this file: `{ glob: "docs/*.md" }` offers `docs/a.md`.
     pub glob: Option<Spanned<String>>,
-    /// The folder in which `glob` looks, and from which its paths are told: `{ glob: "*.md", base: docs }` offers
-    /// `a.md`. It is a path of the pack, relative to this file.
+    /// The folder that `glob` searches and that its paths are relative to: `{ glob: "*.md", base: docs }` offers
+    /// `a.md`. A path of the pack, relative to this file.
     pub base: Option<Spanned<String>>,
-    /// Whether the paths of `glob` are told without their extension: `{ glob: "*.md", base: docs, stem: true }`
+    /// Whether the paths of `glob` are offered without their extension: `{ glob: "*.md", base: docs, stem: true }`
     /// offers `a`.
     pub stem: Option<bool>,
-    /// What a resource of this manifest answers: `{ resource: docs }` offers, for an argument that goes into
-    /// `docs://{{path page}}`, exactly those pages that `docs` lists. The resource has a `root`, a `file` with
-    /// variables in its path, or a `complete` of its own.
+    /// The values of a variable in the URI of a resource: `{ resource: docs }` offers, for an argument used in
+    /// `docs://{{path page}}`, the pages that `docs` lists. The resource must have a `root`, a `file` with variables in its
+    /// path, or a `complete` of its own.
     pub resource: Option<Spanned<String>>,
-    /// The variable of that resource's URI, where it has several; that with the argument's own name, or else the
-    /// only one, until told otherwise: `{ resource: source, variable: path }`.
+    /// The variable of that resource's URI: `{ resource: source, variable: path }`. The default is the one named like the
+    /// argument, or else the only one.
     pub variable: Option<Spanned<String>>,
-    /// Whether the whole URI is offered instead of the variable's value, for an argument that is a URI:
+    /// Whether the whole URI is offered instead of the value of the variable, for an argument that is a URI:
     /// `{ resource: docs, uri: true }` offers `docs://a.md`.
     pub uri: Option<bool>,
-    /// What an action puts out: a list, or one value a line.
+    /// An action whose output is a list, or one value per line: `{ exec: [git, branch] }`.
     pub run: Option<Spanned<Run>>,
-    /// A JMESPath to the values in what it put out.
+    /// A JMESPath to the values in the output, such as `items[].name`.
     pub select: Option<Spanned<String>>,
-    /// How long it may take.
+    /// The time limit of the action, such as `5s`.
     pub timeout: Option<Duration>,
-    /// How much it may put out.
+    /// The output limit of the action, such as `64KiB`.
     pub max_output: Option<Size>,
 }

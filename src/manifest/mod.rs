@@ -1,8 +1,8 @@
-//! What was written: the manifest, key for key. No I/O and no rules.
+//! The types of the manifest, key for key, without I/O and without rules.
 //!
-//! The doc comments here are documentation for authors: they become the JSON Schema and the editor's hover texts.
-//! Fields are optional wherever a missing one has to be reported with its place; what must be there is said by
-//! catalog/. What is not here: single values (notation/) and actions (action/).
+//! The doc comments here are documentation for authors: they become the JSON Schema and the hover texts of editors.
+//! Required fields are optional here, so that catalog/ can report a missing one at its place. What is not here: single
+//! values (notation/) and actions (action/).
 
 mod argument;
 mod http;
@@ -24,10 +24,12 @@ use crate::yaml::Spanned;
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
 pub use http::Http;
 pub use prompt::{Message, Prompt};
+pub use reference::reference;
 pub use resource::Resource;
+pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
-pub use tool::{RateLimit, ResultBlock, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
+pub use tool::{RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -36,22 +38,23 @@ pub struct Manifest {
     /// The version of this language: 1.
     #[schemars(with = "u32", range(min = 1, max = 1), extend("x-required" = true))]
     pub folio: Option<Spanned<i64>>,
-    /// What the server is called and says of itself.
+    /// The name and the description of the server.
     #[schemars(with = "Server", extend("x-required" = true))]
     pub server: Option<Spanned<Server>>,
-    /// Every environment variable that the manifest may read, as `{{env.NAME}}`.
+    /// The environment variables that the manifest may read, as `{{env.NAME}}`: `{ TOKEN: { secret: true } }`.
     #[schemars(with = "IndexMap<String, EnvVariable>")]
     pub env: NamedMap<Spanned<EnvEntry>>,
-    /// More of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob. A glob passes over README.md.
+    /// More files of this manifest: fragments (`.yaml`) and prompt files (`.md`), by path or glob: `["prompts/*.md"]`. A glob
+    /// skips README.md.
     #[schemars(with = "OneOrManyPaths")]
     pub include: Option<OneOrManyPaths>,
-    /// Files of partials, by path or glob; each is named by its stem: `{{> house-style}}`.
+    /// Files of partials, by path or glob. A partial is named after its file: `{{> house-style}}` for `house-style.md`.
     #[schemars(with = "OneOrManyPaths")]
     pub partials: Option<OneOrManyPaths>,
-    /// Other folders with a manifest, and what they may do here.
+    /// Other folders with a manifest, and what they are allowed to do: `{ git: { path: packs/git, allow: [exec] } }`.
     #[schemars(with = "IndexMap<String, PackRef>")]
     pub packs: NamedMap<Spanned<PackRef>>,
-    /// Shared bases of HTTP requests: `http: { use: NAME, url: /path }`.
+    /// Shared settings of HTTP requests: `http: { use: NAME, url: /path }`.
     #[schemars(with = "IndexMap<String, Connection>")]
     pub connections: NamedMap<Spanned<Connection>>,
     /// Prompts, by name.
@@ -65,28 +68,18 @@ pub struct Manifest {
     pub tools: NamedMap<Spanned<Tool>>,
     /// A folder of agent skills.
     pub skills: Option<Spanned<Skills>>,
-    /// How it listens when it is served over HTTP; flags override it.
+    /// How the server listens over HTTP. Command-line flags override it.
     pub http: Option<Spanned<Http>>,
     /// Tests of the entries, by name.
     #[schemars(with = "IndexMap<String, Test>")]
     pub tests: NamedMap<Spanned<Test>>,
 }
 
-/// The JSON Schema of the manifest, as editors take it: draft 2020-12, pretty, with a final newline.
-pub fn schema() -> String {
-    schema::manifest_schema()
-}
-
-/// The reference of the language, as Markdown with a final newline.
-pub fn reference() -> String {
-    reference::render(&serde_json::from_str(&schema()).unwrap_or_default())
-}
-
-/// A fragment: more entries of the manifest that includes it.
+/// A fragment: entries of the manifest that includes it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fragment {
-    /// The version of this language, which may be left out in a fragment.
+    /// The version of this language: 1. Optional in a fragment.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1))]
     pub folio: Option<Spanned<i64>>,
     /// Prompts, by name.
@@ -112,7 +105,7 @@ kind_enum! {
 }
 
 impl OneOrManyPaths {
-    /// The paths, however they were written.
+    /// The paths.
     pub fn items(&self) -> &[Spanned<String>] {
         match self {
             OneOrManyPaths::One(one) => std::slice::from_ref(one),
@@ -121,38 +114,38 @@ impl OneOrManyPaths {
     }
 }
 
-/// Another folder with a manifest, whose entries become entries here.
+/// Another folder with a manifest, whose entries are added to this one.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PackRef {
     /// The folder, relative to this file.
     #[schemars(with = "String", extend("x-required" = true))]
     pub path: Option<Spanned<String>>,
-    /// What its names begin with, joined by `-`; its key until told otherwise, `""` for nothing.
+    /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
-    /// What it may do: without a grant it may not act, and loads its texts.
+    /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act.
     pub allow: Option<Vec<Spanned<Grant>>>,
-    /// The variables that it may read: templates by name, `{ TOKEN: "{{env.MY_TOKEN}}" }`.
+    /// The variables that it may read, templates by name: `{ TOKEN: "{{env.MY_TOKEN}}" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub env: NamedMap<Spanned<Scalar>>,
 }
 
-/// A right to act.
+/// A permission to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Grant {
-    /// Programs.
+    /// Runs programs.
     Exec,
-    /// Scripts.
+    /// Runs scripts.
     Script,
-    /// HTTP requests.
+    /// Sends HTTP requests.
     Http,
-    /// Questions to the client.
+    /// Asks the client questions.
     Ask,
 }
 
 impl Grant {
-    /// As it is written.
+    /// Its name in the manifest.
     pub fn as_str(self) -> &'static str {
         match self {
             Grant::Exec => "exec",
@@ -167,11 +160,10 @@ impl Grant {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skills {
-    /// The folder; each folder in it with a SKILL.md is a skill, which is served by the skills extension of MCP and, file
-    /// by file, as resources under `skill://`. One that breaks a rule of the Agent Skills format is left out. Hidden
-    /// folders and files count as any other: `skills/.curated/review/SKILL.md` is `skill://.curated/review/SKILL.md`.
-    /// What is no part of a skill: links, `.git` and its like, `node_modules`, `.env`, `.netrc`, `.npmrc`, `.DS_Store`
-    /// and swap files.
+    /// The folder. Each folder in it with a SKILL.md is a skill, served by the skills extension of MCP and, file by file, as
+    /// resources under `skill://`. A skill that violates the Agent Skills format is left out. Hidden folders and files are
+    /// included: `skills/.curated/review/SKILL.md` is `skill://.curated/review/SKILL.md`. Excluded are links, `.git` and
+    /// similar folders, `node_modules`, `.env`, `.netrc`, `.npmrc`, `.DS_Store` and swap files.
     #[schemars(with = "String", extend("x-required" = true))]
     pub dir: Option<Spanned<String>>,
 }

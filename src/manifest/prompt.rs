@@ -14,26 +14,26 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prompt {
-    /// Its name for people; knows `env` and `server`.
+    /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
-    /// What it is for; knows `env` and `server`.
+    /// What it is for. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// What it takes.
+    /// Its arguments, by name: `{ who: { required: true } }`.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Arguments,
-    /// One message of the user: a template, or `{ file: … }` for the file that holds one.
+    /// The text of one user message: a template, or `{ file: … }` for a file that contains it.
     pub text: Option<Spanned<TextOrFile>>,
-    /// Several messages.
+    /// Several messages: `[{ user: … }, { assistant: … }]`.
     pub messages: Option<Spanned<Vec<Spanned<Message>>>>,
-    /// An action whose outcome the text needs.
+    /// An action whose outcome the text uses: `{ exec: [git, diff] }`.
     pub run: Option<Spanned<Run>>,
-    /// How long the action may take; 30 s until told otherwise.
+    /// The time limit of the action. The default is 30s.
     pub timeout: Option<Duration>,
-    /// How much it may put out; 1 MiB until told otherwise.
+    /// The output limit of the action. The default is 1MiB.
     pub max_output: Option<Size>,
-    /// Pictures of it.
+    /// Icons for clients to show.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata for the client, passed on as it is.
+    /// Metadata for the client, passed through unchanged.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
@@ -42,11 +42,11 @@ pub struct Prompt {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Message {
-    /// What the person says: a text (a template), or a block.
+    /// A message of the user: a template, or a content block.
     pub user: Option<Spanned<Block>>,
-    /// What the model says: a text (a template), or a block.
+    /// A message of the model: a template, or a content block.
     pub assistant: Option<Spanned<Block>>,
-    /// Taken only to say what to do instead.
+    /// Parsed only for a helpful error.
     #[schemars(skip)]
     pub system: Option<Spanned<Value>>,
 }

@@ -1,4 +1,4 @@
-//! The reference of the language as Markdown, from the schema and the tables of actions, helpers and codes.
+//! Renders the reference of the language as Markdown, from the schema and the tables of actions, helpers and codes.
 
 use std::fmt::Write as _;
 
@@ -8,67 +8,68 @@ use crate::action::ACTIONS;
 use crate::diagnostic::Code;
 use crate::template::helpers;
 
-const MAX_INITIALIZE_BYTES: &str = "\
+const INTRODUCTION: &str = "\
 # Reference of the manifest language
 
-Everything that a `folio.yaml` may say. This page is made from the types that read a manifest, and a test holds it to \
-them; [folio.schema.json](folio.schema.json) says the same to editors.
+Every key of a `folio.yaml`. This page is generated from the types that parse a manifest, and a test keeps it in step \
+with them; [folio.schema.json](folio.schema.json) is the same for editors.
 
-A manifest is a [Manifest](#manifest). A file that it includes holds the maps of a [Fragment](#fragment) (`.yaml`), or \
-the keys of a [Prompt](#prompt) between two lines of `---` with the prompt's text below them (`.md`). Keys that begin \
-with `x-` are the author's own, wherever they stand.
+A manifest is a [Manifest](#manifest). A file that it includes is a [Fragment](#fragment) (`.yaml`), or has the keys of \
+a [Prompt](#prompt) between two lines of `---` and the text of the prompt below them (`.md`). Keys that begin with `x-` \
+are ignored everywhere.
 
-- [Scope](#scope): what `{{…}}` may name
-- [Actions](#actions): what `run` may hold
-- [Helpers](#helpers): what else `{{…}}` may hold
-- [Diagnostics](#diagnostics): what `folio check` may say
+- [Scope](#scope): the names in `{{…}}`
+- [Actions](#actions): the keys of `run`
+- [Helpers](#helpers): the helpers of `{{…}}`
+- [Diagnostics](#diagnostics): the codes of `folio check`
 - [Tables](#tables): every key
 ";
 
-/// What templates see; held by the checks of templates themselves.
+/// The names in scope; the template checks enforce them.
 const SCOPE_SECTION: &str = "
 ## Scope
 
-Templates are texts, messages and blocks, and every text inside `run` and `result`. A `title`, a `description` and \
-`instructions` are filled in at load, and know `env` (no secrets) and `server` alone. Names, schemas and the text of a \
-script are none.
+Templates are texts, messages and blocks, and every string inside `run` and `result`. A `title`, a `description` and \
+`instructions` are rendered at load, with `env` (no secrets) and `server` only. Names, schemas and the text of a script \
+are not templates.
 
 | in scope | where |
 |---|---|
-| the arguments, by name and as `arguments.NAME` | everywhere that there are arguments; an absent one is null |
-| `env.NAME` | where it is declared under `env` |
+| the arguments, by name and as `arguments.NAME` | wherever there are arguments; an absent one is null |
+| `env.NAME` | if it is declared under `env` |
 | `server.name`, `server.title`, `server.version` | everywhere |
 | `steps.ID`, with the fields of the step's [action](#actions) | in later steps, `when`, `result` and the text of a prompt |
-| `result` | in `result`: what `select` found, else the outcome; in the text of a prompt: the outcome of its action |
+| `result` | in `result`: the value of `select`, else the outcome; in the text of a prompt: the outcome of its action |
 | `this` | in `each`: the item |
 
-A text that is exactly one `{{…}}` keeps the value's type where the result is JSON.
+A string that is exactly one `{{…}}` keeps the type of the value in JSON.
 ";
 
 /// The severities, above the codes.
 const DIAGNOSTICS_SECTION: &str = "
 ## Diagnostics
 
-An error means that the manifest cannot be served; a warning that it can, and probably not as meant; a note is something \
-to know, such as a variable that is not set here. `folio check --strict` fails for warnings, and never for notes.
+An error means that the manifest cannot be served; a warning that it can, but probably not as intended; a note is \
+information, such as a variable that is not set. `folio check --strict` fails on warnings, and never on notes.
 
-| code | means |
+| code | meaning |
 |---|---|
 ";
 
-/// How values are written that JSON has no type for.
+/// The notation of values that JSON has no type for.
 const VALUES_NOTE: &str = "\
-**Durations** are written `250ms`, `10s`, `5m` or `1h`; **sizes** `64KiB` or `1MiB`. A text in which `{{…}}` may stand \
-is called a template; a **scalar** is a text, a number, `true` or `false`, taken as the text that was written.
+**Durations** are written `250ms`, `10s`, `5m` or `1h`; **sizes** `64KiB` or `1MiB`. A **template** is a string that may \
+contain `{{…}}`; a **scalar** is a string, a number, `true` or `false`, used as it is written.
 ";
 
-/// What these are called, by how their patterns end.
+/// The names of quantities, by the ends of their patterns.
 const QUANTITY_PATTERNS: [(&str, &str); 2] = [("|m|h)$", "duration"), ("|MiB|GiB)$", "size")];
 
-/// The whole page.
-pub(super) fn render(schema: &Value) -> String {
+/// The reference of the manifest language, as Markdown with a final newline.
+pub fn reference() -> String {
+    let schema: Value = serde_json::from_str(&super::schema()).unwrap_or_default();
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    let mut page = [MAX_INITIALIZE_BYTES, SCOPE_SECTION].concat();
+    let mut page = [INTRODUCTION, SCOPE_SECTION].concat();
     write_actions(&mut page);
     write_helpers(&mut page);
     write_codes(&mut page);
@@ -82,19 +83,15 @@ pub(super) fn render(schema: &Value) -> String {
 }
 
 fn write_actions(page: &mut String) {
-    page.push_str("\n## Actions\n\n`run` holds one of these, or a list of steps.\n\n| action | does | fields of its outcome |\n|---|---|---|\n");
+    page.push_str("\n## Actions\n\n`run` is one of these, or a list of steps.\n\n| action | description | fields of its outcome |\n|---|---|---|\n");
     for row in ACTIONS {
-        let fields: Vec<String> = row.outcome_fields().iter().map(|field| format!("`{field}`")).collect();
-        let fields = match row.key {
-            "ask" => "the keys of its questions".to_owned(),
-            _ => fields.join(" "),
-        };
+        let fields = (row.outcome_fields)();
         let _ = writeln!(page, "| `{}` | {} | {fields} |", row.key, table_cell(row.description));
     }
 }
 
 fn write_helpers(page: &mut String) {
-    page.push_str("\n## Helpers\n\n| helper | written | does |\n|---|---|---|\n");
+    page.push_str("\n## Helpers\n\n| helper | usage | description |\n|---|---|---|\n");
     for helper in helpers() {
         let _ = writeln!(
             page,
@@ -144,7 +141,7 @@ fn description(schema: &Value) -> Option<&str> {
     schema.get("description").and_then(Value::as_str)
 }
 
-/// The words that stand for a schema.
+/// Describes the type of a schema.
 struct TypeFormatter<'a> {
     definitions: &'a Map<String, Value>,
 }
@@ -182,7 +179,7 @@ impl TypeFormatter<'_> {
         }
         match schema.get("type") {
             Some(Value::String(kind)) => self.describe_simple(kind, schema),
-            // What YAML writes without quotes, whatever it would be in JSON.
+            // A scalar: a string, a number or a boolean.
             Some(Value::Array(kinds)) if kinds.len() == 3 => "scalar".to_owned(),
             Some(Value::Array(kinds)) => {
                 let kinds = kinds.iter().filter_map(Value::as_str);
@@ -194,7 +191,7 @@ impl TypeFormatter<'_> {
 
     fn describe_simple(&self, kind: &str, schema: &Value) -> String {
         match kind {
-            "string" => "text".to_owned(),
+            "string" => "string".to_owned(),
             "boolean" => "true or false".to_owned(),
             "array" => match schema.get("items").map(|items| self.describe(items)) {
                 Some(items) if items.contains(" or ") => format!("list of ({items})"),
@@ -210,7 +207,7 @@ impl TypeFormatter<'_> {
         }
     }
 
-    /// A link to what has keys of its own; what has none is said in place.
+    /// A link to a type with keys of its own; other types are described in place.
     fn describe_reference(&self, name: &str) -> String {
         match self.definitions.get(name) {
             Some(definition) if definition.get("properties").is_some() => {

@@ -1,4 +1,4 @@
-//! The JSON Schema of the manifest, from the types.
+//! Generates the JSON Schema of the manifest from its types.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Fragment, Manifest};
 
-/// The schema's text.
-pub(super) fn manifest_schema() -> String {
+/// The JSON Schema of the manifest, for editors: draft 2020-12, pretty, with a final newline.
+pub fn schema() -> String {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = root_schema(&mut generator);
     RecursiveTransform(simplify).transform(&mut schema);

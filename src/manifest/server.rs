@@ -7,73 +7,72 @@ use serde_json::{Map, Value};
 use crate::notation::{CacheScope, Icon, Scalar, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
-/// What the server is called and says of itself.
+/// The name and the description of the server.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
     /// Its name for clients: 1 to 64 of `a-z 0-9 -`.
     #[schemars(with = "String", regex(pattern = r"^[a-z0-9-]{1,64}$"), extend("x-required" = true))]
     pub name: Option<Spanned<String>>,
-    /// Its name for people; knows `env` and `server`.
+    /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
-    /// Its version; quote it, as `"1.10"` is a number else.
+    /// Its version. Quote it, as `"1.10"`: without quotes it is a number.
     pub version: Option<Scalar>,
-    /// What it is, in a sentence; knows `env` and `server`.
+    /// A description in one sentence. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// What a model should know before it uses the server; knows `env` and `server`.
+    /// Instructions for a model that uses the server. Templates may use `env` and `server`.
     pub instructions: Option<Spanned<TextOrFile>>,
-    /// Pictures of it.
+    /// Icons for clients to show.
     pub icons: Option<Vec<Icon>>,
-    /// Where to read about it.
+    /// The URL of its website.
     pub website_url: Option<Spanned<String>>,
-    /// How many entries a page of a list holds; 1000 until told otherwise.
+    /// The number of entries on a page of a list. The default is 1000.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub page_size: Option<Spanned<u32>>,
-    /// For how many milliseconds clients may keep lists and what they read.
+    /// How many milliseconds clients may cache lists and resources.
     pub ttl_ms: Option<u64>,
-    /// Who may keep them.
+    /// Who may cache them.
     pub cache_scope: Option<CacheScope>,
-    /// Extensions of the protocol, by their identifiers, passed on as they are.
+    /// Extensions of the protocol by identifier, passed through unchanged.
     pub extensions: Option<Spanned<Map<String, Value>>>,
-    /// Experimental capabilities, passed on as they are.
+    /// Experimental capabilities, passed through unchanged.
     pub experimental: Option<Spanned<Map<String, Value>>>,
-    /// What of a caller's trace goes along to programs and HTTP requests beside `traceparent`: `tracestate`, `baggage`,
-    /// both or none. They hold whatever the caller says, so none until told otherwise.
+    /// The trace headers of the client that are passed to programs and HTTP requests in addition to `traceparent`:
+    /// `tracestate`, `baggage` or both. Clients control their content, so the default is none.
     pub trace: Option<Vec<TraceKey>>,
-    /// What the server may use, whoever calls it.
+    /// Limits of the whole server.
     pub limits: Option<Spanned<ServerLimits>>,
 }
 
-/// What a caller may say of its trace beside `traceparent`.
+/// A trace header in addition to `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TraceKey {
-    /// What tracing systems keep of the trace.
+    /// Vendor data of tracing systems.
     Tracestate,
-    /// Whatever travels with the trace.
+    /// User-defined properties of the trace.
     Baggage,
 }
 
-/// What the whole server may use at once. A call that would need more waits for its turn, or is refused with words
-/// that say when to try again.
+/// Limits of the whole server. A call over a limit waits, or is refused with an error that says when to try again.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServerLimits {
-    /// How many programs may run at once, whatever starts them: tools, prompts, resources and completions. A call
-    /// waits for a free place as part of its `timeout`. The default is 64.
+    /// How many programs may run at once, for tools, prompts, resources and completions together. Waiting counts towards
+    /// the `timeout` of a call. The default is 64.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub programs: Option<Spanned<u32>>,
-    /// How many bytes of requests and answers may be on their way at once: 64MiB at least, so that the largest answer finds
-    /// room. The default is 256MiB.
+    /// How many bytes of requests and responses may be in flight at once. The minimum is 64MiB, the size of the largest
+    /// response; the default is 256MiB.
     pub bytes_in_flight: Option<Spanned<Size>>,
-    /// How many calls that act on the world one client may make in a second. What it does not use is saved for up to
+    /// How many calls that run programs or send requests one client may make per second. Unused calls are saved for up to
     /// ten seconds. The default is 200.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub calls_per_second: Option<Spanned<u32>>,
 }
 
 kind_enum! {
-    /// A variable; a bare value is taken only to say how a default is written.
+    /// A declaration of a variable. A bare value is parsed only for a helpful error.
     pub enum EnvEntry {
         "scalar" => Bare(Scalar),
         "map" => Keys(EnvVariable),
@@ -85,12 +84,12 @@ kind_enum! {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct EnvVariable {
-    /// What it is for.
+    /// A description.
     pub description: Option<String>,
-    /// Whether the server refuses to start without it.
+    /// Whether the server refuses to start if it is not set.
     pub required: Option<bool>,
-    /// Whether its value must never be shown.
+    /// Whether its value is a secret, which is never shown.
     pub secret: Option<bool>,
-    /// Its value where it is not set.
+    /// Its value if it is not set: `{ default: info }`.
     pub default: Option<Spanned<Scalar>>,
 }

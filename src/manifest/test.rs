@@ -1,4 +1,4 @@
-//! `tests`: checked as everything else is, and not yet run.
+//! `tests`: checked, but not run yet.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -8,62 +8,62 @@ use serde_json::Value;
 use crate::notation::{Json, NamedMap};
 use crate::yaml::Spanned;
 
-/// A test: exactly one of `prompt`, `tool`, `resource`, and what is expected of it.
+/// A test: exactly one of `prompt`, `tool`, `resource`, and the expected answer.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Test {
-    /// The prompt that is tested.
+    /// The prompt to test.
     pub prompt: Option<Spanned<String>>,
-    /// The tool that is tested.
+    /// The tool to test.
     pub tool: Option<Spanned<String>>,
-    /// The resource that is tested, by its name.
+    /// The resource to test, by name.
     pub resource: Option<Spanned<String>>,
-    /// The URI that is read.
+    /// The URI to read.
     pub uri: Option<Spanned<String>>,
-    /// What it is given.
+    /// The arguments.
     #[schemars(with = "IndexMap<String, Json>")]
     pub arguments: NamedMap<Spanned<Json>>,
-    /// What stands in for the outside: by step, or by the action's name where there is one.
+    /// Mocked outcomes, by step id, or by the name of a single action: `{ exec: { stdout: ok } }`.
     #[schemars(with = "IndexMap<String, Json>")]
     pub mock: NamedMap<Spanned<Json>>,
-    /// Whether the test may act on the world.
+    /// Whether the test may run programs and send requests.
     pub live: Option<bool>,
-    /// What is expected.
+    /// The expected answer.
     #[schemars(with = "Expect", extend("x-required" = true))]
     pub expect: Option<Spanned<Expect>>,
 }
 
-/// What is expected of an answer.
+/// The expected answer.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expect {
-    /// A text that it contains.
+    /// A string that the answer contains.
     pub contains: Option<Value>,
-    /// The text that it is.
+    /// The exact text of the answer.
     pub equals: Option<Value>,
-    /// A regular expression that it matches.
+    /// A regular expression that the answer matches.
     pub matches: Option<Spanned<String>>,
-    /// A value that its JSON holds.
+    /// A value that the JSON of the answer contains.
     pub json: Option<Value>,
-    /// Whether it is an error of the tool.
+    /// Whether the tool reports an error.
     pub is_error: Option<bool>,
-    /// A text that the error contains.
+    /// A string that the error contains.
     pub error: Option<Value>,
-    /// The messages of a prompt.
+    /// The messages of the prompt.
     pub messages: Option<Value>,
-    /// Whether it is what it was the last time.
+    /// Whether the answer equals the recorded one.
     pub snapshot: Option<bool>,
-    /// What was sent out: `argv url method headers json`.
+    /// The program or request that was sent: `argv url method headers json`.
     pub sent: Option<SentRequest>,
 }
 
-/// What was sent out, as far as it matters.
+/// The parts of a program or a request that are checked.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SentRequest {
-    /// The elements of a program.
+    /// The program and its arguments.
     pub argv: Option<Value>,
-    /// The URL of a request.
+    /// The URL of the request.
     pub url: Option<Value>,
     /// Its method.
     pub method: Option<Value>,

@@ -10,78 +10,78 @@ use crate::action::Run;
 use crate::notation::{Block, Duration, Icon, Json, Size, TextOrFile, kind_enum};
 use crate::yaml::Spanned;
 
-/// A tool: what it takes, what it does, and what it gives.
+/// A tool: its arguments, its action and its result.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tool {
-    /// Its name for people; knows `env` and `server`.
+    /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
-    /// What it does, for models; knows `env` and `server`.
+    /// What it does, for models. Templates may use `env` and `server`.
     pub description: Option<Spanned<String>>,
-    /// Hints about what it does.
+    /// Hints about its behaviour: `{ readOnlyHint: true }`.
     pub annotations: Option<ToolAnnotations>,
-    /// What it takes; or `inputSchema`.
+    /// Its arguments, by name: `{ path: { required: true } }`. Excludes `inputSchema`.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Option<Spanned<Arguments>>,
-    /// What it takes as a whole JSON Schema, or `{ file: … }`; or `arguments`.
+    /// The JSON Schema of its arguments, or `{ file: … }`. Excludes `arguments`.
     pub input_schema: Option<Spanned<Json>>,
-    /// What it gives as a JSON Schema, or `{ file: … }`. What is sent is checked against it.
+    /// The JSON Schema of its result, or `{ file: … }`. Results are checked against it.
     pub output_schema: Option<Spanned<Json>>,
-    /// What it does: one action, or a list of steps.
+    /// One action, or a list of steps: `{ exec: [git, status] }`.
     pub run: Option<Spanned<Run>>,
-    /// What is made of the outcome.
+    /// How the result is made from the outcome.
     pub result: Option<Spanned<ResultSpec>>,
-    /// How long it may take; 30 s until told otherwise.
+    /// The time limit of a call. The default is 30s.
     pub timeout: Option<Duration>,
-    /// How much one action may put out; 1 MiB until told otherwise.
+    /// The output limit of one action. The default is 1MiB.
     pub max_output: Option<Size>,
-    /// How often it may be called, by all clients together.
+    /// The rate limit of all clients together: `{ calls: 10, per: 1m }`.
     pub rate_limit: Option<Spanned<RateLimit>>,
-    /// How many calls of it may run at once.
+    /// The maximum number of concurrent calls.
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub concurrency: Option<Spanned<u32>>,
-    /// What the client must be capable of, as MCP writes it: `{ sampling: { tools: {} } }`, `{ tasks: {} }`,
-    /// `{ extensions: { com.example/maps: {} } }`. It is refused to any other.
+    /// The client capabilities that it requires, as in MCP: `{ sampling: { tools: {} } }`, `{ tasks: {} }`,
+    /// `{ extensions: { com.example/maps: {} } }`. Calls of other clients are refused.
     pub requires: Option<Spanned<Map<String, Value>>>,
-    /// Whether it runs as a task.
+    /// Whether it runs as a task: `optional`, `required` or `{ support: required, after: STEP }`.
     pub task: Option<Spanned<Task>>,
-    /// Pictures of it.
+    /// Icons for clients to show.
     pub icons: Option<Vec<Icon>>,
-    /// Metadata for the client, passed on as it is.
+    /// Metadata for the client, passed through unchanged.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// Hints about what a tool does.
+/// Hints about the behaviour of a tool.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolAnnotations {
-    /// Its name for people, for clients that know no `title` beside it.
+    /// A name for users, for clients that only read `title` here.
     pub title: Option<String>,
-    /// It changes nothing.
+    /// Whether it changes nothing.
     pub read_only_hint: Option<bool>,
-    /// It may destroy something.
+    /// Whether it may delete or overwrite something.
     pub destructive_hint: Option<bool>,
-    /// To do it twice is to do it once.
+    /// Whether repeating a call has no further effect.
     pub idempotent_hint: Option<bool>,
-    /// It deals with the world outside.
+    /// Whether it interacts with external systems.
     pub open_world_hint: Option<bool>,
 }
 
-/// How often something may be done.
+/// A rate limit: `{ calls: 10, per: 1m }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimit {
-    /// How often.
+    /// The number of calls.
     #[schemars(with = "u32", range(min = 1, max = 100000), extend("x-required" = true))]
     pub calls: Option<Spanned<u32>>,
-    /// In how long a time.
+    /// The time span.
     #[schemars(with = "Duration", extend("x-required" = true))]
     pub per: Option<Spanned<Duration>>,
 }
 
 kind_enum! {
-    /// Whether a tool runs as a task, or from which step on.
+    /// Whether a tool runs as a task, and from which step on.
     pub enum Task {
         "text" => Support(TaskSupport),
         "map" => Keys(TaskKeys),
@@ -92,38 +92,35 @@ kind_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskSupport {
-    /// Where the client wishes.
+    /// If the client asks for it.
     Optional,
     /// Always.
     Required,
 }
 
-/// How a tool runs as a task.
+/// The settings of a task.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskKeys {
-    /// Whether it does.
+    /// Whether the tool runs as a task.
     #[schemars(with = "TaskSupport", extend("x-required" = true))]
     pub support: Option<TaskSupport>,
     /// The step after which the task begins.
     pub after: Option<Spanned<String>>,
-    /// How long its outcome is kept.
+    /// How long the result is kept, such as `1h`.
     pub ttl: Option<Duration>,
 }
 
-/// What is made of an outcome: at most one of `text`, `content`, `structuredContent`.
+/// How a result is made from an outcome: at most one of `text`, `content`, `structuredContent`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResultSpec {
-    /// A JMESPath into the outcome's JSON: what it finds is `{{result}}`.
+    /// A JMESPath into the JSON of the outcome, such as `items[].name`. Templates use its value as `{{result}}`.
     pub select: Option<Spanned<String>>,
-    /// A text, a template, or `{ file: … }` for the file that holds one.
+    /// A text: a template, or `{ file: … }` for a file that contains it.
     pub text: Option<Spanned<TextOrFile>>,
-    /// Blocks of content.
-    pub content: Option<Spanned<Vec<Spanned<ResultBlock>>>>,
-    /// A JSON value whose strings are templates; one that is exactly one `{{…}}` keeps the value's type.
+    /// Content blocks: `[{ text: … }, { image: … }]`.
+    pub content: Option<Spanned<Vec<Spanned<Block>>>>,
+    /// A JSON value whose strings are templates. A string that is exactly one `{{…}}` keeps the type of the value.
     pub structured_content: Option<Spanned<Json>>,
 }
-
-/// A block of content of a result.
-pub type ResultBlock = Block;

@@ -86,6 +86,13 @@ impl OneOrMany {
 #[serde(transparent)]
 pub struct Scalar(pub String);
 
+impl Spanned<Scalar> {
+    /// The text, with its place.
+    pub fn to_text(&self) -> Spanned<String> {
+        Spanned::new(self.value.0.clone(), self.location)
+    }
+}
+
 impl JsonSchema for Scalar {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Scalar".into()

@@ -1,4 +1,4 @@
-//! Escapes: in URLs, in JSON and its kin, in HTML; and one in another, as JSON in JSON or in a URL.
+//! Decodes URL, JSON and HTML escapes, nested in one another.
 
 /// How deep escapes may stand in one another.
 const MAX_ESCAPE_DEPTH: usize = 4;

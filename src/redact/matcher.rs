@@ -1,4 +1,4 @@
-//! The search for all forms at once, in one pass: nearly every place is passed by after a look at three bytes.
+//! Searches for all patterns in one pass: most positions are skipped after a look at three bytes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Whole messages: what no field can escape.
+//! Redacts whole JSON-RPC messages, field by field.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -10,28 +10,28 @@ use serde_json::{Map, Value};
 
 use super::{InputEnd, Redactor};
 
-/// Shorter texts are not read as base64: the forms of a secret in base64 are known without that.
+/// The minimum length of a text that is decoded as base64; the patterns find shorter ones.
 const MIN_BASE64_BYTES: usize = 16;
 
-/// What the other side has said, or has to say again as it was: it cannot tell anybody anything new.
+/// Keys whose values the peer sent, or must send back unchanged.
 const ECHOED_KEYS: &[&str] =
     &["progressToken", "requestId", "requestState", "taskId", "io.modelcontextprotocol/subscriptionId"];
 
-/// Where values stand that are no part of the protocol.
+/// Keys of values outside of the protocol.
 const USER_DATA_KEYS: &[&str] = &["structuredContent", "data"];
 
-/// Where the protocol has bytes.
+/// Keys of base64 in the protocol.
 const BASE64_KEYS: &[&str] = &["blob", "data"];
 
-/// Where the protocol has numbers, which are folio's and the author's own.
+/// Keys of numbers in the protocol.
 const NUMBER_KEYS: &[&str] = &["code", "priority", "progress", "size", "total", "ttl", "ttlMs", "pollInterval"];
 
-/// The words of the protocol: without them it would be none, and they tell nobody anything.
+/// The words of the protocol, which are never redacted.
 static PROTOCOL_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("protocol_words.txt").split_whitespace().collect());
 
 impl Redactor {
-    /// Hides the secrets in a message, or in a list of messages, in JSON.
+    /// Redacts a JSON-RPC message, or a list of them.
     pub fn redact_message(&self, message: Vec<u8>) -> Vec<u8> {
         if self.is_empty() || !self.has_secret(&message) {
             return message;
@@ -48,14 +48,14 @@ impl Redactor {
         serde_json::to_vec(&value).unwrap_or_default()
     }
 
-    /// Hides the secrets in a value that one entry takes from another.
+    /// Redacts a value that one entry gets from another.
     pub fn redact_value(&self, value: &mut Value) {
         if !self.is_empty() {
             ValueRedactor { redactor: self, key: "", is_user_data: true }.redact(value);
         }
     }
 
-    /// The id is the caller's own word for what it asked.
+    /// Redacts a message, except its id, which the caller chose.
     fn redact_envelope(&self, message: &mut Value) {
         let id = message.get_mut("id").map(Value::take);
         ValueRedactor { redactor: self, key: "", is_user_data: false }.redact(message);
@@ -71,7 +71,7 @@ impl Redactor {
         }
     }
 
-    /// The text again, when it is base64 of bytes that hold a secret.
+    /// The redacted text, if it is base64 of bytes with a secret.
     fn redacted_base64(&self, text: &str) -> Option<String> {
         let mut bytes = decode_base64(text.as_bytes()).filter(|bytes| self.has_secret(bytes))?;
         self.redact_bytes(&mut bytes, InputEnd::Complete);
@@ -79,13 +79,13 @@ impl Redactor {
     }
 }
 
-/// Where a value stands in a message.
+/// Redacts a value in a message.
 #[derive(Clone, Copy)]
 struct ValueRedactor<'a> {
     redactor: &'a Redactor,
-    /// The key of it, or of the list that it is in.
+    /// The key of the value, or of its list.
     key: &'a str,
-    /// Whether nothing there is the protocol's.
+    /// Whether it is outside of the protocol.
     is_user_data: bool,
 }
 
@@ -137,14 +137,14 @@ impl ValueRedactor<'_> {
     }
 }
 
-/// What a text is base64 of.
+/// Decodes base64.
 fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
     const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
     const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
-    // Most texts are told by their first letters to be something else.
+    // The first characters of most texts are not base64.
     let fine = |byte: &u8| super::pattern::base64_sextet(*byte).is_some();
     if !text.get(..MIN_BASE64_BYTES)?.iter().all(fine) {
         return None;

@@ -1,15 +1,14 @@
-//! Secrets, kept out of whatever leaves.
+//! Removes secret values from everything that folio sends, prints or logs.
 //!
-//! A [`Redactor`] knows the values of one load. It finds each in any mixture of the ways in which folio and what it
-//! talks to write text: as it is, in either case, percent-encoded, escaped as in JSON or HTML, however often; in
-//! hexadecimal; and in base64 at each of its three alignments. It is asked twice:
-//! - where bytes come in, before anything can cut them apart: [`Redactor::redact_bytes`], and [`Redactor::redact_value`] for what
-//!   one entry takes from another;
-//! - where bytes leave: [`Redactor::redact_message`] looks at a whole message, whatever is in it, and [`Redactor::redact_text`] at
-//!   lines for people.
+//! A [`Redactor`] knows the secrets of one load, and finds them in any mixture of encodings: in either case,
+//! percent-encoded, escaped as in JSON or HTML, also repeatedly; in hexadecimal; and in base64 at each alignment. It is used
+//! twice:
+//! - on input, before anything can cut a secret apart: [`Redactor::redact_bytes`], and [`Redactor::redact_value`] between
+//!   entries;
+//! - on output: [`Redactor::redact_message`] for whole messages, and [`Redactor::redact_text`] for lines.
 //!
-//! [`Redactors`] holds those of the load that is served and of the loads before it that are still in use. What is not
-//! here: which values are secret (load/), and where bytes come in and leave (world/, catalog/, transport/, cli/).
+//! [`Redactors`] holds the redactor of the served load and of earlier ones in use. What is not here: which values are
+//! secret (load/), and where bytes enter and leave (world/, catalog/, transport/, cli/).
 
 mod escape;
 mod pattern;
@@ -29,36 +28,36 @@ pub use redactors::Redactors;
 use matcher::SecretMatcher;
 use pattern::SecretPattern;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 pub const SECRET_PLACEHOLDER: &str = "[secret]";
-/// Shorter values cannot be told from innocent text.
+/// The minimum length of a secret: shorter values occur in unrelated text.
 pub const MIN_SECRET_CHARS: usize = 4;
-/// From this length on a value is hardly ever in a text by chance.
+/// The length from which a secret hardly occurs in unrelated text.
 pub const SAFE_SECRET_CHARS: usize = 8;
-/// So much of a secret at the end of what broke off is taken for its beginning.
+/// How much of a secret at an interrupted end is redacted.
 const MIN_PARTIAL_SECRET_BYTES: usize = 4;
 
 /// How bytes end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputEnd {
-    /// Where whoever wrote them ended.
+    /// The writer finished.
     Complete,
-    /// Where whoever wrote them was ended: the last secret may be half written.
+    /// The writer was killed: the last secret may be incomplete.
     Interrupted,
-    /// Where folio cut them: the last secret may go on behind.
+    /// folio truncated them: the last secret may be incomplete.
     Truncated,
 }
 
-/// Finds secrets, and puts something else in their place.
+/// Finds and replaces the secrets of one load.
 #[derive(Debug, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
     matcher: SecretMatcher,
-    /// Names that clients need, though a secret may be part of them.
+    /// Names that stay unchanged even if a secret is part of them.
     public_names: HashSet<String>,
 }
 
-/// Two hide the same when they have the same secrets.
+/// Redactors are equal if they have the same secrets and public names.
 impl PartialEq for Redactor {
     fn eq(&self, other: &Redactor) -> bool {
         self.secrets == other.secrets && self.public_names == other.public_names
@@ -66,7 +65,7 @@ impl PartialEq for Redactor {
 }
 
 impl Redactor {
-    /// Hides these values, and each line of theirs that is long enough to be known again.
+    /// Creates a redactor of these values, and of each of their lines that is long enough.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
         let mut secrets: Vec<String> = secrets.into_iter().flat_map(secret_and_lines).map(str::to_owned).collect();
         secrets.sort();
@@ -76,7 +75,7 @@ impl Redactor {
         Redactor { matcher: SecretMatcher::new(forms), secrets, public_names: HashSet::new() }
     }
 
-    /// Leaves these names as they are where the protocol has names: a client could not use what they name otherwise.
+    /// Leaves these names unchanged where the protocol has names, as clients need them.
     #[must_use]
     pub fn with_public_names(mut self, names: impl IntoIterator<Item = String>) -> Redactor {
         if !self.is_empty() {
@@ -85,12 +84,12 @@ impl Redactor {
         self
     }
 
-    /// Whether there is nothing to hide.
+    /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
 
-    /// Hides the secrets in a text.
+    /// Redacts a text.
     pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let found = self.matcher.find_all(text.as_bytes());
         if found.is_empty() {
@@ -99,14 +98,14 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&replace_ranges(text.as_bytes(), &found)).into_owned())
     }
 
-    /// The same in place.
+    /// Redacts a text in place.
     pub fn redact_in_place(&self, text: &mut String) {
         if let Cow::Owned(hidden) = self.redact_text(text) {
             *text = hidden;
         }
     }
 
-    /// Hides the secrets in bytes that came from outside, and returns how many bytes it took off their end.
+    /// Redacts input, and returns how many bytes it removed from the end.
     pub fn redact_bytes(&self, bytes: &mut Vec<u8>, end: InputEnd) -> usize {
         if self.is_empty() {
             return 0;
@@ -122,7 +121,7 @@ impl Redactor {
             found.retain(|range| range.start < partial_start);
             match end {
                 InputEnd::Truncated => {
-                    // A secret that ends behind here began before, and is hidden whole.
+                    // A secret that began before is redacted whole.
                     let from = found.last().map_or(partial_start, |last| last.end.max(partial_start)).min(bytes.len());
                     dropped = bytes.len() - from;
                     bytes.truncate(from);
@@ -136,7 +135,7 @@ impl Redactor {
         dropped
     }
 
-    /// Whether a word is a part of a secret, in either case.
+    /// Whether a word is part of a secret, in either case.
     pub fn is_part_of_secret(&self, word: &str) -> bool {
         let word = word.to_lowercase();
         word.chars().count() >= MIN_SECRET_CHARS
@@ -148,7 +147,7 @@ impl Redactor {
     }
 }
 
-/// A secret and its lines, for a program may print one without the others. The frame of a key is no secret.
+/// A secret and its lines, except the frame of a key: a program may print a single line.
 fn secret_and_lines(secret: &str) -> impl Iterator<Item = &str> {
     let whole = Some(secret.trim()).filter(|whole| whole.chars().count() >= MIN_SECRET_CHARS);
     let lines = secret
@@ -158,8 +157,7 @@ fn secret_and_lines(secret: &str) -> impl Iterator<Item = &str> {
     whole.into_iter().chain(lines)
 }
 
-/// Bytes with something else in the place of what was found. What is no text keeps its length, for the parts of a
-/// picture or an archive know where the others are.
+/// Replaces ranges. Binary data keeps its length, as images and archives contain offsets.
 fn replace_ranges(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
     let is_text = std::str::from_utf8(bytes).map_or_else(|fault| fault.error_len().is_none(), |_| true);
     let mut out = Vec::with_capacity(bytes.len());
@@ -179,7 +177,7 @@ fn replace_ranges(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
     out
 }
 
-/// The number in JSON of which `range` is a part: in its place has to stand a text, with quotes.
+/// The JSON number that contains `range`, which must be replaced by a string with quotes.
 fn enclosing_json_number(bytes: &[u8], range: &Range<usize>) -> Option<Range<usize>> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
     if !bytes.get(range.clone())?.iter().all(is_number) {

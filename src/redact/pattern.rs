@@ -1,13 +1,13 @@
-//! The forms of a secret, as what has to stand one after the other.
+//! The encodings of a secret, as patterns of bytes.
 
-/// What stands at one place.
+/// Matches one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteMatcher {
     /// This byte.
     Byte(u8),
-    /// This letter of ASCII, in lower case here, in either there.
+    /// This ASCII letter, stored in lower case, in either case.
     Letter(u8),
-    /// A character of base64, of whose six bits these are known.
+    /// A base64 character with these known bits.
     Sextet { value: u8, known: u8 },
 }
 
@@ -24,7 +24,7 @@ impl ByteMatcher {
         matches!(self, ByteMatcher::Byte(byte) if super::escape::is_quote(*byte))
     }
 
-    /// Whether `byte` can stand there.
+    /// Whether `byte` matches.
     pub(super) fn matches(self, byte: u8) -> bool {
         match self {
             ByteMatcher::Byte(own) => own == byte,
@@ -34,7 +34,7 @@ impl ByteMatcher {
     }
 }
 
-/// The six bits of a character of base64, in either of its alphabets.
+/// The six bits of a base64 character, in either alphabet.
 pub(super) fn base64_sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -46,18 +46,18 @@ pub(super) fn base64_sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// One form of one secret.
+/// One encoding of one secret.
 #[derive(Debug)]
 pub(super) struct SecretPattern {
     pub(super) matchers: Vec<ByteMatcher>,
-    /// Of base64, the character before, which the secret shares with what stands before it.
+    /// The base64 character that the secret shares with the preceding bytes.
     pub(super) leading_sextet: Option<ByteMatcher>,
-    /// What may stand between its characters: it may be written in lines, or in groups.
+    /// The bytes that may separate its characters, in lines or groups.
     pub(super) between: &'static [u8],
 }
 
 impl SecretPattern {
-    /// Every form of a secret. What escapes in it is not here: any character may be escaped.
+    /// All encodings of a secret, except escapes, which may apply to any character.
     pub(super) fn all_encodings(secret: &str) -> Vec<SecretPattern> {
         let mut texts = vec![secret.to_owned()];
         if !secret.is_ascii() {
@@ -83,7 +83,7 @@ impl SecretPattern {
         SecretPattern { between: b"\n :-", ..SecretPattern::plain(digits.as_bytes()) }
     }
 
-    /// The characters that hold a bit of the secret, where so many bytes stand `before` it in its group of three.
+    /// The base64 characters of the secret with this many bytes `before` it in its group of three.
     fn base64(bytes: &[u8], before: usize) -> SecretPattern {
         let mut padded = vec![0; before];
         padded.extend_from_slice(bytes);

@@ -1,11 +1,11 @@
-//! The redactors in use: a reload brings another one, and what began before it still ends with the old.
+//! The redactors of the served load and of earlier ones that are still in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use super::Redactor;
 
-/// The redactors of what is served and of what still runs. Clones are handles of the same ones.
+/// The redactors in use. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Redactors {
     inner: Arc<Shared>,
@@ -13,7 +13,7 @@ pub struct Redactors {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Whether there is or was anything to hide: without it nothing else is looked at.
+    /// Whether any redactor has secrets, for a fast path.
     has_secrets: AtomicBool,
     history: RwLock<RedactorHistory>,
 }
@@ -21,21 +21,21 @@ struct Shared {
 #[derive(Debug, Default)]
 struct RedactorHistory {
     current: Arc<Redactor>,
-    /// The one before, whose last answers may be on their way.
+    /// The previous one, whose last answers may be in flight.
     previous: Arc<Redactor>,
-    /// Those before that, each for as long as somebody works with it.
+    /// Earlier ones, each while it is in use.
     older: Vec<Weak<Redactor>>,
 }
 
 impl Redactors {
-    /// Begins with this one.
+    /// Creates it with one redactor.
     pub fn new(first: Arc<Redactor>) -> Redactors {
         let redactors = Redactors::default();
         redactors.replace(first);
         redactors
     }
 
-    /// Hides what `next` knows from now on, and what the one before knows until what began with it has ended.
+    /// Adds `next`. Earlier redactors apply while they are in use.
     pub fn replace(&self, next: Arc<Redactor>) {
         let mut kept = self.inner.history.write().unwrap_or_else(PoisonError::into_inner);
         if *kept.current == *next {
@@ -50,33 +50,32 @@ impl Redactors {
         self.inner.has_secrets.store(any, Ordering::Release);
     }
 
-    /// Whether there is nothing to hide.
+    /// Whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         !self.inner.has_secrets.load(Ordering::Acquire)
     }
 
-    /// Hides the secrets in a text for people.
-    pub fn redact_text(&self, mut text: String) -> String {
-        for redactor in self.active() {
-            redactor.redact_in_place(&mut text);
-        }
-        text
+    /// Redacts a text.
+    pub fn redact_text(&self, text: String) -> String {
+        self.fold(text, |redactor, text| redactor.redact_in_place(text))
     }
 
-    /// Hides the secrets in bytes that are written as they are.
-    pub fn redact_bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for redactor in self.active() {
-            redactor.redact_bytes(&mut bytes, super::InputEnd::Complete);
-        }
-        bytes
+    /// Redacts bytes.
+    pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.fold(bytes, |redactor, bytes| {
+            redactor.redact_bytes(bytes, super::InputEnd::Complete);
+        })
     }
 
-    /// Hides the secrets in a message, or a list of messages, in JSON.
-    pub fn redact_message(&self, mut message: Vec<u8>) -> Vec<u8> {
-        for redactor in self.active() {
-            message = redactor.redact_message(message);
-        }
-        message
+    /// Redacts a JSON-RPC message, or a list of them.
+    pub fn redact_message(&self, message: Vec<u8>) -> Vec<u8> {
+        self.fold(message, |redactor, message| *message = redactor.redact_message(std::mem::take(message)))
+    }
+
+    /// Passes a value through all redactors in use.
+    fn fold<T>(&self, mut value: T, redact: impl Fn(&Redactor, &mut T)) -> T {
+        self.active().iter().for_each(|redactor| redact(redactor, &mut value));
+        value
     }
 
     fn active(&self) -> Vec<Arc<Redactor>> {

@@ -1,4 +1,4 @@
-//! Runs of base64 in a text, and what they are base64 of: a secret may be written in another way in there.
+//! Runs of base64 in a text, decoded at each alignment: a secret may be encoded in another way inside.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What can be known of files without reading them, enough to tell that one has changed.
+//! Detects changed files by their metadata, without reading them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::WatchSet;
 use super::watch_plan::{WatchPlan, is_hidden};
+use crate::compile::LoadDependencies;
 
-/// The stamps of a whole [`WatchSet`] at one moment.
+/// The stamps of files and folders at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct FileStamps {
     taken_at: SystemTime,
@@ -26,26 +26,36 @@ impl PartialEq for FileStamps {
 }
 
 impl FileStamps {
-    /// No stamps at all: nothing is known.
+    /// No stamps.
     pub(super) fn empty() -> FileStamps {
         FileStamps { taken_at: SystemTime::UNIX_EPOCH, files: BTreeMap::new(), folders: BTreeMap::new() }
     }
 
-    /// Looks at every path of `set`.
-    pub(super) fn read(set: &WatchSet) -> FileStamps {
+    /// Reads the stamps of these paths.
+    pub(super) fn read(dependencies: &LoadDependencies) -> FileStamps {
+        FileStamps::read_paths(dependencies.files.iter(), dependencies.folders.iter())
+    }
+
+    /// Reads the stamps of the same paths again.
+    pub(super) fn reread(&self) -> FileStamps {
+        FileStamps::read_paths(self.files.keys(), self.folders.keys())
+    }
+
+    fn read_paths<'p>(
+        files: impl Iterator<Item = &'p PathBuf>,
+        folders: impl Iterator<Item = &'p PathBuf>,
+    ) -> FileStamps {
         FileStamps {
-            files: set.files.iter().map(|path| (path.clone(), FileStamp::read(path))).collect(),
-            folders: set
-                .folders
-                .iter()
+            files: files.map(|path| (path.clone(), FileStamp::read(path))).collect(),
+            folders: folders
                 .map(|path| (path.clone(), names_fingerprint(path).map_err(|error| error.kind())))
                 .collect(),
             taken_at: SystemTime::now(),
         }
     }
 
-    /// Whether a file changed so shortly before it was stamped that a further change, of the same size and within
-    /// the same tick of the file system's clock, would look the same. Names have no clock.
+    /// Whether a file changed so shortly before its stamp was read that another change of the same size, within the same
+    /// tick of the clock of the file system, would give the same stamp.
     pub(super) fn are_ambiguous(&self) -> bool {
         self.files.values().any(|stamp| match stamp {
             FileStamp::Missing(_) => false,
@@ -53,10 +63,10 @@ impl FileStamps {
         })
     }
 
-    /// Whether nothing moved between a load's beginning and now. What it was known before (`earlier`) to look at is
-    /// compared; on the way to what it only came upon nothing may have been changed since it `began`.
+    /// Whether nothing changed since a load began. Paths with an `earlier` stamp are compared; for the others, nothing on
+    /// the way to them may have changed since the load `began`.
     pub(super) fn unchanged_since(&self, earlier: &FileStamps, began: SystemTime) -> bool {
-        let mut unknown = WatchSet::default();
+        let mut unknown = LoadDependencies::default();
         for (path, stamp) in &self.files {
             match earlier.files.get(path) {
                 Some(before) if before == stamp => {}
@@ -75,7 +85,7 @@ impl FileStamps {
     }
 }
 
-/// What is known of one file, through whatever links lead to it.
+/// The stamp of a file, with symlinks followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileStamp {
     Missing(io::ErrorKind),
@@ -96,7 +106,7 @@ impl FileStamp {
     }
 }
 
-/// The names in a folder, boiled down. Its own time of change would not do: every temporary file moves it.
+/// A hash of the names in a folder. Its modification time changes with every temporary file.
 type NamesFingerprint = Result<u64, io::ErrorKind>;
 
 fn names_fingerprint(path: &Path) -> io::Result<u64> {
@@ -114,25 +124,18 @@ fn names_fingerprint(path: &Path) -> io::Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Which file it is, under whatever name. Nothing where the system has no such notion.
+/// Device and inode of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileIdentity(u64, u64);
 
 impl FileIdentity {
-    #[cfg(unix)]
     fn read(metadata: &Metadata) -> FileIdentity {
         use std::os::unix::fs::MetadataExt;
         FileIdentity(metadata.dev(), metadata.ino())
     }
-
-    #[cfg(not(unix))]
-    fn read(_: &Metadata) -> FileIdentity {
-        FileIdentity(0, 0)
-    }
 }
 
-/// When the file was last changed in any way. Not the time of modification, which anybody may set.
-#[cfg(unix)]
+/// The ctime of a file, which programs cannot set, unlike the mtime.
 fn change_time(metadata: &Metadata) -> SystemTime {
     use std::os::unix::fs::MetadataExt;
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
@@ -140,13 +143,7 @@ fn change_time(metadata: &Metadata) -> SystemTime {
     SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-#[cfg(not(unix))]
-fn change_time(metadata: &Metadata) -> SystemTime {
-    metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// Whether what bears the name, be it a link or a folder, is older than the load that `began`. A name that is gone has
-/// left its trace in the folder.
+/// Whether a directory entry is older than the load that `began`. If it is gone, its folder counts.
 fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
     fs::symlink_metadata(folder.join(name)).or_else(|_| fs::metadata(folder)).is_ok_and(|metadata| {
         let changed = change_time(&metadata);
@@ -154,8 +151,8 @@ fn is_older(folder: &Path, name: &OsStr, began: SystemTime) -> bool {
     })
 }
 
-/// How far the file system's clock may lie behind ours: the kernel's tick, or that of file systems which keep whole
-/// seconds (FAT keeps even ones only).
+/// How far the clock of the file system may lag behind: the tick of the kernel, or that of file systems with whole
+/// seconds (on FAT, even ones).
 fn clock_granularity(time: SystemTime) -> Duration {
     let fraction = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
     if fraction == 0 { Duration::from_secs(2) } else { Duration::from_millis(20) }
@@ -210,8 +207,8 @@ mod tests {
         NAMES.iter().map(|name| fs::read(root.join(name)).ok()).collect()
     }
 
-    fn watch_set(root: &Path) -> WatchSet {
-        WatchSet {
+    fn watch_set(root: &Path) -> LoadDependencies {
+        LoadDependencies {
             files: NAMES.iter().map(|name| root.join(name)).collect(),
             folders: [root.to_path_buf(), root.join("sub")].into(),
         }
@@ -238,7 +235,7 @@ mod tests {
     #[test]
     fn transient_file_leaves_names_unchanged() {
         let temporary = tempfile::tempdir().unwrap();
-        let set = WatchSet { folders: [temporary.path().to_path_buf()].into(), ..WatchSet::default() };
+        let set = LoadDependencies { folders: [temporary.path().to_path_buf()].into(), ..LoadDependencies::default() };
         let stamps = FileStamps::read(&set);
         fs::write(temporary.path().join("4913"), "").unwrap();
         assert_ne!(stamps, FileStamps::read(&set));
@@ -279,8 +276,8 @@ mod tests {
     fn removed_path_counts_as_changed() {
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("gone/a");
-        let folder = WatchSet { folders: [path.clone()].into(), ..WatchSet::default() };
-        let file = WatchSet { files: [path.clone()].into(), ..WatchSet::default() };
+        let folder = LoadDependencies { folders: [path.clone()].into(), ..LoadDependencies::default() };
+        let file = LoadDependencies { files: [path.clone()].into(), ..LoadDependencies::default() };
         let later = SystemTime::now() + Duration::from_secs(5);
         for set in [&folder, &file] {
             assert!(FileStamps::read(set).unchanged_since(&FileStamps::empty(), later));
@@ -291,7 +288,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn swapped_parent_folder_counts_as_changed() {
         use std::os::unix::fs::symlink;
@@ -311,7 +307,7 @@ mod tests {
                 fs::write(root.join(name).join("file"), "").unwrap();
             }
             symlink("a", root.join("link")).unwrap();
-            let set = WatchSet { files: [root.join("link/sub/file")].into(), ..WatchSet::default() };
+            let set = LoadDependencies { files: [root.join("link/sub/file")].into(), ..LoadDependencies::default() };
             let mut began = SystemTime::now();
             while !FileStamps::read(&set).unchanged_since(&FileStamps::empty(), began) {
                 began = SystemTime::now();

@@ -1,9 +1,9 @@
-//! Keeps what is served current: watches, waits for quiet, loads, hands over; or keeps the last good.
+//! Watches the files of a manifest and reloads it, keeping the last good version.
 //!
-//! The system's word of changes only rings a bell. What changed is found by stamps of the files themselves, and a
-//! load whose files moved underneath it is thrown away, so that nothing is ever published that nobody wrote.
-//! What is not here: how a manifest is read (load/), what a catalog is (catalog/), who is told about a new one
-//! (server/). This room is generic over a [`ReloadSource`].
+//! An event of the file system only triggers a check. The check compares stamps of the files, and discards a load whose
+//! files changed meanwhile, so that a mixture of two versions is never published. What is not here: how a manifest is
+//! read (load/), what a catalog is (catalog/) and who is notified of a new one (server/). This room is generic over a
+//! [`ReloadSource`].
 
 mod watcher;
 mod reloader;
@@ -15,8 +15,6 @@ mod file_stamps;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -24,74 +22,63 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::compile::LoadDependencies;
 use watcher::OpenBackend;
 
-/// What is loaded anew after each change. Both functions run on a blocking thread, never two at once; one that
-/// panics is logged, and the watch goes on.
+/// What is loaded again after each change. Both functions run on a blocking thread, never concurrently; a panic is
+/// logged, and the watch continues.
 pub trait ReloadSource: Send + 'static {
-    /// What a load yields: a new catalog, or the report why there is none.
+    /// The result of a load: a new catalog, or a report.
     type Outcome: Send + 'static;
 
-    /// Reads everything anew, touching nothing that is served. A load that fails names what it looked at all the
-    /// same, and the files that were watched before where it did not get as far as them: that is how the mending
-    /// is noticed.
+    /// Reads everything again, without changing what is served. A load that fails returns its dependencies too, with those
+    /// of the last load that it did not reach, so that a fix is noticed.
     fn load(&mut self) -> LoadOutput<Self::Outcome>;
 
-    /// Hands the outcome over: one pointer, or one report. Called only if no file changed while it was read, or if
-    /// they would not stand still within `WatchOptions::at_most`.
+    /// Publishes the outcome. Called only if no file changed while it was read, or after `WatchOptions::max_delay`.
     fn publish(&mut self, outcome: Self::Outcome, round: ReloadInfo);
 }
 
-/// What a load came to, and where to look from now on.
+/// The result of a load, and what to watch.
 #[derive(Debug)]
 pub struct LoadOutput<T> {
-    /// What will be published.
+    /// The result to publish.
     pub outcome: T,
-    /// Everything that it was made of.
-    pub watch: WatchSet,
+    /// The files and folders that it depends on.
+    pub watch: LoadDependencies,
 }
 
-/// How a load came about.
+/// Why and how a load happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReloadInfo {
-    /// Somebody asked for it, by [`WatchHandle::reload_now`] or SIGHUP: they await an answer even if nothing changed.
+    /// It was requested by [`WatchHandle::reload_now`] or SIGHUP, and is logged even if nothing changed.
     pub requested: bool,
     /// How long the load took.
     pub elapsed: Duration,
 }
 
-/// Everything that was looked at: absolute paths, written as they were opened, through whatever links. Paths that
-/// do not exist belong here too: their coming is noticed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WatchSet {
-    /// Watched for their content.
-    pub files: BTreeSet<PathBuf>,
-    /// Watched for the names of what is directly in them, hidden ones aside.
-    pub folders: BTreeSet<PathBuf>,
-}
-
-/// The load that was done before there was a watch.
+/// The load before the watch.
 #[derive(Debug, Clone)]
 pub struct InitialLoad {
-    /// When it began to read. What changed since is loaded again at once, so that nothing written meanwhile is lost.
+    /// When it began to read. Files that changed since are loaded again at once.
     pub started_at: SystemTime,
-    /// What it looked at.
-    pub watch: WatchSet,
+    /// The files and folders that it depends on.
+    pub watch: LoadDependencies,
 }
 
-/// How to watch.
+/// The options of a watch.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
-    /// Look at the files this often, rather than be told by the system.
+    /// Poll the files at this interval, instead of file notifications.
     pub poll_interval: Option<Duration>,
-    /// How long nothing may have moved before a load.
+    /// How long no change may happen before a load.
     pub quiet_period: Duration,
-    /// How long a load may be put off while files keep moving.
+    /// How long a load may be delayed while files keep changing.
     pub max_delay: Duration,
-    /// Whether SIGHUP asks for a load. Where it does not, it ends the process as usual.
+    /// Whether SIGHUP requests a load.
     pub reload_on_sighup: bool,
-    /// How long others go first before the watch begins. Nothing is lost by it: what changed meanwhile since the
-    /// [`InitialLoad`] load is loaded when it begins, and who asked meanwhile is answered then.
+    /// How long to wait before the watch starts. Changes since the [`InitialLoad`] and requests meanwhile are handled when
+    /// it starts.
     pub start_delay: Duration,
 }
 
@@ -107,16 +94,16 @@ impl Default for WatchOptions {
     }
 }
 
-/// How often a watch has done what.
+/// Counters of a watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReloadCounts {
-    /// How often the files were compared with what is served, whatever came of it.
+    /// How often the files were checked for changes.
     pub checks: u64,
     /// How often a load was published.
     pub published: u64,
 }
 
-/// A watch under way. It goes on, even when this is dropped, until its token is cancelled.
+/// A running watch. It continues until its token is cancelled, even if this is dropped.
 #[derive(Debug)]
 pub struct WatchHandle {
     reload_requests: Arc<Notify>,
@@ -125,31 +112,31 @@ pub struct WatchHandle {
 }
 
 impl WatchHandle {
-    /// Asks for a load now, whether or not a file has changed. Several requests during one load are one.
+    /// Requests a load now, even if no file has changed. Several requests during one load count as one.
     pub fn reload_now(&self) {
         self.reload_requests.notify_one();
     }
 
-    /// Counts what has been done; it wakes those who wait for more.
+    /// Returns the counters, and wakes on changes.
     pub fn counts(&self) -> watch::Receiver<ReloadCounts> {
         self.counts.clone()
     }
 
     /// Waits until the watch has stopped, after its token was cancelled.
     pub async fn join(self) {
-        // Failing means that the runtime is going down, and the task with it.
+        // It fails if the runtime shuts down, and the task with it.
         let _ = self.task.await;
     }
 }
 
-/// Begins to watch what `first` looked at, and loads anew with `load` whenever it changes. To be called within a
-/// tokio runtime; returns at once. Where the system cannot tell about changes, says so in one line and polls.
+/// Watches the dependencies of `first`, and reloads with `load` when they change. To be called within a tokio runtime;
+/// returns at once. Without file notifications it logs a warning and polls.
 pub fn watch<L: ReloadSource>(
     load: L,
     first: InitialLoad,
     options: WatchOptions,
     shutdown: CancellationToken,
 ) -> WatchHandle {
-    let listen: OpenBackend = Box::new(watcher::open_backend);
-    watch_task::spawn_watch_task(load, first, watch_task::WatchTaskParts { options, shutdown, open_backend: listen })
+    let open_backend: OpenBackend = Box::new(watcher::open_backend);
+    watch_task::WatchTask::new(options, shutdown).spawn(load, first, open_backend)
 }

@@ -1,74 +1,67 @@
-//! Listening where the system does not tell: looking at the files again and again.
+//! Polls files for changes, where the system reports none.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::WatchSet;
 use super::file_stamps::FileStamps;
 use super::watcher::Wakeup;
 
-/// A thread that looks at the files of the last base that it was given; it ends when this is dropped.
+/// A thread that compares files with its last baseline; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Poller {
-    baselines: Sender<Baseline>,
+    baselines: Sender<FileStamps>,
 }
 
-#[derive(Debug)]
-struct Baseline {
-    set: WatchSet,
-    stamps: FileStamps,
-}
-
-/// How often to look.
+/// The pace of polling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PollPace {
-    /// While nothing happens.
+    /// The interval while nothing changes.
     pub(super) idle: Duration,
-    /// After a change, to notice the next before the bell is taken for quiet.
+    /// The interval after a change, short enough to notice the next within the quiet period.
     pub(super) after_change: Duration,
 }
 
 impl Poller {
-    /// Starts the thread; it does nothing before its first base.
-    pub(super) fn start(pace: PollPace, ring: Arc<Wakeup>) -> Poller {
-        let (bases, incoming) = channel();
+    /// Starts the thread, which waits for its first baseline.
+    pub(super) fn start(pace: PollPace, wakeup: Arc<Wakeup>) -> Poller {
+        let (baselines, incoming) = channel();
         let spawned =
-            thread::Builder::new().name("folio poll".to_owned()).spawn(move || run_poller(&incoming, pace, &ring));
+            thread::Builder::new().name("folio poll".to_owned()).spawn(move || run_poller(&incoming, pace, &wakeup));
         if let Err(error) = spawned {
-            tracing::error!("cannot watch for changes: {error}");
+            tracing::error!("cannot start polling for changes: {error}");
         }
-        Poller { baselines: bases }
+        Poller { baselines }
     }
 
-    /// Compares with `stamps` of `set` from now on.
-    pub(super) fn set_baseline(&self, set: &WatchSet, stamps: &FileStamps) {
-        // Without a thread there is nobody to tell, which was said when it could not be started.
-        let _ = self.baselines.send(Baseline { set: set.clone(), stamps: stamps.clone() });
+    /// Compares with these stamps from now on.
+    pub(super) fn set_baseline(&self, stamps: &FileStamps) {
+        // It fails if the thread could not be started, which was logged.
+        let _ = self.baselines.send(stamps.clone());
     }
 }
 
-fn run_poller(incoming: &Receiver<Baseline>, pace: PollPace, ring: &Wakeup) {
+fn run_poller(incoming: &Receiver<FileStamps>, pace: PollPace, wakeup: &Wakeup) {
     let Ok(mut base) = incoming.recv() else { return };
-    // No event will tell of a change that the stamps could not show, so such stamps are looked at once more.
-    let mut recheck = base.stamps.are_ambiguous();
+    // A change that ambiguous stamps do not show is found by one more check.
+    let mut recheck = base.are_ambiguous();
     let mut pause = pace.idle;
     loop {
         match incoming.recv_timeout(pause) {
             Ok(newer) => {
                 base = newer;
-                recheck = base.stamps.are_ambiguous();
+                recheck = base.are_ambiguous();
                 pause = pace.idle;
             }
             Err(RecvTimeoutError::Timeout) => {
-                let now = FileStamps::read(&base.set);
-                let moved = recheck || now != base.stamps;
+                let now = base.reread();
+                let moved = recheck || now != base;
                 if moved {
-                    ring.wake();
+                    wakeup.wake();
                 }
                 pause = if moved { pace.after_change.min(pace.idle) } else { pace.idle };
-                base.stamps = now;
+                base = now;
                 recheck = false;
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -81,21 +74,22 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
+    use crate::compile::LoadDependencies;
 
     #[tokio::test]
     async fn ambiguous_stamps_trigger_a_check() {
         let temporary = tempfile::tempdir().unwrap();
         let file = temporary.path().join("a");
-        let set = WatchSet { files: [file.clone()].into(), ..WatchSet::default() };
+        let set = LoadDependencies { files: [file.clone()].into(), ..LoadDependencies::default() };
         let fresh = || {
             std::fs::write(&file, "").unwrap();
             Some(FileStamps::read(&set)).filter(FileStamps::are_ambiguous)
         };
         let stamps = std::iter::repeat_with(fresh).flatten().next().unwrap();
-        let ring = Arc::<Wakeup>::default();
+        let wakeup = Arc::<Wakeup>::default();
         let pace = PollPace { idle: Duration::from_millis(1), after_change: Duration::from_millis(1) };
-        let poller = Poller::start(pace, Arc::clone(&ring));
-        poller.set_baseline(&set, &stamps);
-        tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
+        let poller = Poller::start(pace, Arc::clone(&wakeup));
+        poller.set_baseline(&stamps);
+        tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! One round: arm, stamp, load, compare, publish.
+//! One reload: watch, compare, load, publish.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,77 +8,78 @@ use tokio_util::sync::CancellationToken;
 
 use super::file_stamps::FileStamps;
 use super::watcher::FolderWatcher;
-use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource, WatchSet};
+use super::{InitialLoad, LoadOutput, ReloadInfo, ReloadSource};
+use crate::compile::LoadDependencies;
 
-/// What is served, as far as this room knows it: what it was made of.
+/// Reloads when files changed since the last load.
 pub(super) struct Reloader<L> {
     load: L,
     watcher: FolderWatcher,
     shutdown: CancellationToken,
-    watch_set: WatchSet,
+    dependencies: LoadDependencies,
     stamps: FileStamps,
-    /// A load is due whatever the stamps say: what was read last did not stand still.
+    /// Whether files changed during the last load, so that a load is due whatever the stamps.
     reload_due: bool,
 }
 
-/// Why and how a round is done.
+/// Why a check is done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trigger {
-    /// Load even if nothing changed.
+    /// Whether to load even if nothing changed.
     pub(super) requested: bool,
-    /// Publish even if it would not stand still.
+    /// Whether to publish even if files changed meanwhile.
     pub(super) deadline_reached: bool,
 }
 
-/// What a round came to.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReloadOutcome {
-    /// Nothing changed, nothing was loaded.
+    /// Nothing changed.
     Unchanged,
-    /// Something new is served, or reported.
+    /// A load was published.
     Published,
-    /// Files changed while they were read; what was read is thrown away.
+    /// Files changed during the load, which was discarded.
     Raced,
-    /// The load panicked; the last good stays.
+    /// The load panicked; the last good version stays.
     Panicked,
 }
 
 impl<L: ReloadSource> Reloader<L> {
-    /// Takes over from the first load, and rings if anything changed since that began.
+    /// Continues from the first load, and wakes if anything changed since it began.
     pub(super) fn start(
         load: L,
         first: InitialLoad,
-        mut bell: FolderWatcher,
+        mut watcher: FolderWatcher,
         shutdown: CancellationToken,
     ) -> Reloader<L> {
-        bell.watch(&first.watch);
+        watcher.watch(&first.watch);
         let stamps = FileStamps::read(&first.watch);
-        bell.set_baseline(&first.watch, &stamps);
-        let owed = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
-        if owed {
-            bell.wake();
+        watcher.set_baseline(&stamps);
+        let reload_due = !stamps.unchanged_since(&FileStamps::empty(), first.started_at);
+        if reload_due {
+            watcher.wake();
         }
-        Reloader { load, watcher: bell, shutdown, watch_set: first.watch, stamps, reload_due: owed }
+        Reloader { load, watcher, shutdown, dependencies: first.watch, stamps, reload_due }
     }
 
     /// Loads and publishes if anything changed.
-    pub(super) fn check(&mut self, knock: Trigger) -> ReloadOutcome {
-        self.watcher.watch(&self.watch_set);
-        let before = FileStamps::read(&self.watch_set);
-        let verdict = if knock.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
-            self.reload(knock, before)
+    pub(super) fn check(&mut self, trigger: Trigger) -> ReloadOutcome {
+        self.watcher.watch(&self.dependencies);
+        let before = self.stamps.reread();
+        let outcome = if trigger.requested || self.reload_due || self.stamps.are_ambiguous() || before != self.stamps {
+            self.reload(trigger, before)
         } else {
             self.stamps = before;
             ReloadOutcome::Unchanged
         };
-        self.watcher.set_baseline(&self.watch_set, &self.stamps);
-        verdict
+        self.watcher.set_baseline(&self.stamps);
+        outcome
     }
 
-    fn reload(&mut self, knock: Trigger, before: FileStamps) -> ReloadOutcome {
+    fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
         let (began, clock) = (SystemTime::now(), Instant::now());
         let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load()));
-        let round = ReloadInfo { requested: knock.requested, elapsed: clock.elapsed() };
+        let round = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,
             Err(panic) => {
@@ -88,10 +89,10 @@ impl<L: ReloadSource> Reloader<L> {
             }
         };
         self.watcher.watch(&watch);
-        self.watch_set = watch;
-        self.stamps = FileStamps::read(&self.watch_set);
+        self.dependencies = watch;
+        self.stamps = FileStamps::read(&self.dependencies);
         self.reload_due = !self.stamps.unchanged_since(&before, began);
-        if self.reload_due && !knock.deadline_reached {
+        if self.reload_due && !trigger.deadline_reached {
             return ReloadOutcome::Raced;
         }
         if self.reload_due {
@@ -113,6 +114,6 @@ impl<L: ReloadSource> Reloader<L> {
 
 fn log_panic(panic: &(dyn Any + Send)) -> ReloadOutcome {
     let words = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!("a reload failed, the last good version stays: {}", words.unwrap_or("it panicked"));
+    tracing::error!("reload panicked, keeping the last good version: {}", words.unwrap_or("no message"));
     ReloadOutcome::Panicked
 }

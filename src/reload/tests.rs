@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
@@ -54,7 +54,7 @@ impl ReloadSource for FolderSourceLoad {
     type Outcome = Texts;
 
     fn load(&mut self) -> LoadOutput<Texts> {
-        let mut loaded = LoadOutput { outcome: Texts::new(), watch: WatchSet::default() };
+        let mut loaded = LoadOutput { outcome: Texts::new(), watch: LoadDependencies::default() };
         loaded.watch.files.insert(self.root.join("folio.yaml"));
         self.read(&self.root.clone(), &mut loaded);
         loaded
@@ -125,16 +125,15 @@ impl WatchTest {
         reader.amidst = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
         let shutdown = CancellationToken::new();
         let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));
-        let means =
-            watch_task::WatchTaskParts { options: self.options, shutdown: shutdown.clone(), open_backend: listen };
-        let watching = watch_task::spawn_watch_task(reader, first, means);
+        let task = watch_task::WatchTask::new(self.options, shutdown.clone());
+        let watching = task.spawn(reader, first, listen);
         RunningWatch { _temporary: self.temporary, root: self.root, seen: receiver, rounds, watching, shutdown }
     }
 
     /// As `start`, once the files are beyond doubt; done when the watch stands, with nothing rung.
     async fn start_settled(self) -> RunningWatch {
         let files = ["folio.yaml", "prompts/a.md"].map(|name| self.root.join(name));
-        let set = WatchSet { files: files.into(), ..WatchSet::default() };
+        let set = LoadDependencies { files: files.into(), ..LoadDependencies::default() };
         while file_stamps::FileStamps::read(&set).are_ambiguous() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -224,7 +223,6 @@ async fn ancestor_folder_may_be_swapped() {
     played.wait_for_text("still heard", "folio.yaml", "still heard").await;
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapped_ancestor_symlink_is_noticed() {
     let mut scene = WatchTest::new();
@@ -253,7 +251,7 @@ async fn change_between_initial_load_and_watch_is_noticed() {
     let file = scene.root.join("folio.yaml");
     let first = InitialLoad {
         started_at: SystemTime::now(),
-        watch: WatchSet { files: [file.clone()].into(), ..WatchSet::default() },
+        watch: LoadDependencies { files: [file.clone()].into(), ..LoadDependencies::default() },
     };
     fs::write(&file, "two").unwrap();
     let (seen, mut receiver) = watch::channel(Vec::new());
@@ -280,7 +278,6 @@ async fn edit_during_start_delay_is_noticed() {
     played.wait_for_text("under the watch", "folio.yaml", "three").await;
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sighup_during_start_delay_is_answered() {
     let mut scene = WatchTest::new();
@@ -435,7 +432,6 @@ async fn requested_reload_is_published_without_change() {
     assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sighup_requests_a_reload() {
     let mut scene = WatchTest::new();

@@ -1,4 +1,4 @@
-//! Which folders have to be listened to for a set of paths, and which names in them matter.
+//! Computes the folders to watch for a set of paths, and the names in them that matter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -8,19 +8,19 @@ use std::path::{Component, Path, PathBuf};
 use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Event, EventKind};
 
-use super::WatchSet;
+use crate::compile::LoadDependencies;
 
-/// Links that lead to links: as many as Linux follows.
+/// How many symlinks are followed: as many as on Linux.
 const MAX_SYMLINKS: usize = 40;
 
-/// Folders, free of links, and what matters in each. A file's own watch would die with the first editor that saves
-/// by renaming, so only folders are ever listened to.
+/// The folders to watch, without symlinks, and the names that matter in each. Files are watched through their folders:
+/// a watch on a file would end with the first editor that saves by renaming.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WatchPlan {
     folders: BTreeMap<PathBuf, FolderWatch>,
 }
 
-/// What matters in one folder.
+/// The names that matter in one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct FolderWatch {
     names: BTreeSet<OsString>,
@@ -29,8 +29,8 @@ struct FolderWatch {
 }
 
 impl WatchPlan {
-    /// Follows every path of `set` from the root, through its links and as far as it exists.
-    pub(super) fn new(set: &WatchSet) -> WatchPlan {
+    /// Resolves every path from the root, through its symlinks, as far as it exists.
+    pub(super) fn new(set: &LoadDependencies) -> WatchPlan {
         let mut survey = PlanBuilder::default();
         for file in &set.files {
             survey.add_file(file);
@@ -41,22 +41,22 @@ impl WatchPlan {
         survey.plan
     }
 
-    /// The folders to listen to, those that cannot be done without first. The others, on the way there, tell of a
-    /// folder that is moved away or replaced far above; where the system listens to whole trees that is too dear.
+    /// The folders to watch, required ones first. The others are ancestors, which report a move or a replacement far above;
+    /// they are only watched on Linux, as other systems watch whole trees.
     pub(super) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
         let needed = |wanted: bool| self.folders.iter().filter(move |(_, place)| place.required == wanted);
         let on_the_way = needed(false).filter(|_| cfg!(target_os = "linux"));
         needed(true).chain(on_the_way).map(|(path, place)| (path.as_path(), place.required))
     }
 
-    /// Every name that is passed on the way to the watched paths, links and what they lead to included.
+    /// Every name on the way to the watched paths, with symlinks and their targets.
     pub(super) fn path_names(&self) -> impl Iterator<Item = (&Path, &OsStr)> {
         self.folders
             .iter()
             .flat_map(|(path, place)| place.names.iter().map(move |name| (path.as_path(), name.as_os_str())))
     }
 
-    /// Whether the event may have changed anything that is watched. Reading does not.
+    /// Whether the event may have changed a watched path.
     pub(super) fn is_relevant(&self, event: &Event) -> bool {
         let content_only = match event.kind {
             EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
@@ -77,7 +77,7 @@ impl WatchPlan {
     }
 }
 
-/// Whether a name is one that no glob matches: editors' swap files, `.git`.
+/// Whether no glob matches the name, as for swap files and `.git`.
 pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
@@ -85,7 +85,7 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
 #[derive(Default)]
 struct PlanBuilder {
     plan: WatchPlan,
-    /// Folders already followed, as written, and what they are without links; `None` if they do not exist.
+    /// Resolved folders, by their path as written; `None` if they do not exist.
     resolved: HashMap<PathBuf, Option<PathBuf>>,
 }
 
@@ -115,7 +115,7 @@ impl PlanBuilder {
         real
     }
 
-    /// Goes from `real`, which is free of links, along `path`, noting every name that is passed.
+    /// Resolves `path` from `real`, which has no symlinks, and records every name on the way.
     fn resolve(&mut self, mut real: PathBuf, path: &Path) -> Option<PathBuf> {
         let mut ahead = reversed_parts(path);
         let mut links = 0;
@@ -175,7 +175,7 @@ enum PathPart {
     Name(OsString),
 }
 
-/// The parts of a path, the first one last.
+/// The parts of a path in reverse order.
 fn reversed_parts(path: &Path) -> Vec<PathPart> {
     let part = |component: Component<'_>| match component {
         Component::CurDir => None,
@@ -197,9 +197,9 @@ mod tests {
 
     use super::*;
 
-    fn watch_set(files: &[&Path], folders: &[&Path]) -> WatchSet {
+    fn watch_set(files: &[&Path], folders: &[&Path]) -> LoadDependencies {
         let owned = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
-        WatchSet { files: owned(files), folders: owned(folders) }
+        LoadDependencies { files: owned(files), folders: owned(folders) }
     }
 
     fn required_folders(plan: &WatchPlan) -> Vec<&Path> {
@@ -225,7 +225,6 @@ mod tests {
         assert!(!plan.matches_path(&root.join("sub"), false));
     }
 
-    #[cfg(unix)]
     #[test]
     fn every_symlink_is_watched_and_cycles_end() {
         let temporary = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The task: waits for the bell and then for quiet, and has rounds done one after the other.
+//! The background task: waits for changes and for quiet, then reloads.
 
 use std::sync::Arc;
 
@@ -11,35 +11,8 @@ use super::reloader::{ReloadOutcome, Reloader, Trigger};
 use super::watcher::{FolderWatcher, OpenBackend, Wakeup};
 use super::{InitialLoad, ReloadCounts, ReloadSource, WatchHandle, WatchOptions};
 
-/// What a watch is given besides its load.
-pub(super) struct WatchTaskParts {
-    pub(super) options: WatchOptions,
-    pub(super) shutdown: CancellationToken,
-    pub(super) open_backend: OpenBackend,
-}
-
-/// Spawns the task.
-pub(super) fn spawn_watch_task<L: ReloadSource>(load: L, first: InitialLoad, means: WatchTaskParts) -> WatchHandle {
-    let WatchTaskParts { options, shutdown, open_backend } = means;
-    let asked = Arc::new(Notify::new());
-    let (sender, tally) = watch::channel(ReloadCounts::default());
-    let hangups = forward_sighup(options.reload_on_sighup, Arc::clone(&asked));
-    let run =
-        WatchTask { wakeup: Arc::default(), reload_requests: Arc::clone(&asked), options, shutdown, counts: sender };
-    let begin = {
-        let (ring, options, shutdown) = (Arc::clone(&run.wakeup), run.options.clone(), run.shutdown.clone());
-        move || Reloader::start(load, first, FolderWatcher::new(ring, &options, open_backend), shutdown)
-    };
-    let task = task::spawn(async move {
-        tokio::select! {
-            () = run.run(begin) => {}
-            () = hangups => {}
-        }
-    });
-    WatchHandle { reload_requests: asked, counts: tally, task }
-}
-
-struct WatchTask {
+/// Waits for changes and for quiet, and has the reloader check for them.
+pub(super) struct WatchTask {
     wakeup: Arc<Wakeup>,
     reload_requests: Arc<Notify>,
     options: WatchOptions,
@@ -47,7 +20,7 @@ struct WatchTask {
     counts: watch::Sender<ReloadCounts>,
 }
 
-/// What ended a wait.
+/// The reason of a wakeup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WakeReason {
     Changed,
@@ -56,17 +29,37 @@ enum WakeReason {
 }
 
 impl WatchTask {
-    async fn run<L: ReloadSource>(&self, begin: impl FnOnce() -> Reloader<L> + Send + 'static) {
+    pub(super) fn new(options: WatchOptions, shutdown: CancellationToken) -> WatchTask {
+        let counts = watch::Sender::new(ReloadCounts::default());
+        WatchTask { wakeup: Arc::default(), reload_requests: Arc::default(), options, shutdown, counts }
+    }
+
+    /// Spawns the task, which continues from the load `first`.
+    pub(super) fn spawn<L: ReloadSource>(self, load: L, first: InitialLoad, open_backend: OpenBackend) -> WatchHandle {
+        let (reload_requests, counts) = (Arc::clone(&self.reload_requests), self.counts.subscribe());
+        let sighups = forward_sighup(self.options.reload_on_sighup, Arc::clone(&reload_requests));
+        let (wakeup, options, shutdown) = (Arc::clone(&self.wakeup), self.options.clone(), self.shutdown.clone());
+        let start = move || Reloader::start(load, first, FolderWatcher::new(wakeup, &options, open_backend), shutdown);
+        let task = task::spawn(async move {
+            tokio::select! {
+                () = self.run(start) => {}
+                () = sighups => {}
+            }
+        });
+        WatchHandle { reload_requests, counts, task }
+    }
+
+    async fn run<L: ReloadSource>(&self, start: impl FnOnce() -> Reloader<L> + Send + 'static) {
         tokio::select! {
             biased;
             () = self.shutdown.cancelled() => return,
             () = sleep(self.options.start_delay) => {}
         }
-        let Some(mut keeper) = self.spawn_blocking(begin).await else { return };
+        let Some(mut reloader) = self.spawn_blocking(start).await else { return };
         loop {
             let wake = self.next_wake().await;
-            keeper = match self.reload_until_stable(wake, keeper).await {
-                Some(keeper) => keeper,
+            reloader = match self.reload_until_stable(wake, reloader).await {
+                Some(reloader) => reloader,
                 None => return,
             };
         }
@@ -81,14 +74,14 @@ impl WatchTask {
         }
     }
 
-    /// Does rounds until one is whole. Gives nothing back on shutdown.
+    /// Checks until no file changes during a load. `None` on shutdown.
     async fn reload_until_stable<L: ReloadSource>(
         &self,
         mut wake: WakeReason,
-        mut keeper: Reloader<L>,
+        mut reloader: Reloader<L>,
     ) -> Option<Reloader<L>> {
         let deadline = Instant::now() + self.options.max_delay;
-        let mut asked = false;
+        let mut requested = false;
         loop {
             if wake == WakeReason::Changed {
                 wake = self.wait_for_quiet(deadline).await;
@@ -96,23 +89,23 @@ impl WatchTask {
             if wake == WakeReason::Shutdown {
                 return None;
             }
-            asked |= wake == WakeReason::Requested;
-            let knock = Trigger { requested: asked, deadline_reached: Instant::now() >= deadline };
-            let round = move || {
-                let verdict = keeper.check(knock);
-                (keeper, verdict)
+            requested |= wake == WakeReason::Requested;
+            let trigger = Trigger { requested, deadline_reached: Instant::now() >= deadline };
+            let check = move || {
+                let outcome = reloader.check(trigger);
+                (reloader, outcome)
             };
-            let (back, verdict) = self.spawn_blocking(round).await?;
-            keeper = back;
-            self.record_outcome(verdict);
-            if verdict != ReloadOutcome::Raced {
-                return Some(keeper);
+            let (back, outcome) = self.spawn_blocking(check).await?;
+            reloader = back;
+            self.record_outcome(outcome);
+            if outcome != ReloadOutcome::Raced {
+                return Some(reloader);
             }
             wake = WakeReason::Changed;
         }
     }
 
-    /// Waits until the bell has been still, or the deadline has come, or somebody will not wait.
+    /// Waits for a quiet period, the deadline, a request or the shutdown.
     async fn wait_for_quiet(&self, deadline: Instant) -> WakeReason {
         loop {
             let now = Instant::now();
@@ -130,14 +123,14 @@ impl WatchTask {
         }
     }
 
-    fn record_outcome(&self, verdict: ReloadOutcome) {
-        self.counts.send_modify(|tally| {
-            tally.checks += 1;
-            tally.published += u64::from(verdict == ReloadOutcome::Published);
+    fn record_outcome(&self, outcome: ReloadOutcome) {
+        self.counts.send_modify(|counts| {
+            counts.checks += 1;
+            counts.published += u64::from(outcome == ReloadOutcome::Published);
         });
     }
 
-    /// Does `work` where it may block. A shutdown does not wait for it: it ends by itself, and is not heard.
+    /// Runs blocking work. A shutdown does not wait for it, and discards its result.
     async fn spawn_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let work = task::spawn_blocking(work);
         tokio::select! {
@@ -148,26 +141,20 @@ impl WatchTask {
     }
 }
 
-/// Asks at every SIGHUP. The handler stands when this returns; the future never ends.
-#[cfg(unix)]
-fn forward_sighup(wanted: bool, asked: Arc<Notify>) -> impl Future<Output = ()> + Send {
+/// Requests a reload at every SIGHUP. The handler is installed when this returns; the future never ends.
+fn forward_sighup(enabled: bool, requests: Arc<Notify>) -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
-    let signals = wanted
+    let signals = enabled
         .then(|| signal(SignalKind::hangup()))
-        .and_then(|signals| signals.inspect_err(|error| tracing::warn!("SIGHUP will not reload: {error}")).ok());
+        .and_then(|signals| signals.inspect_err(|error| tracing::warn!("cannot listen for SIGHUP: {error}")).ok());
     async move {
         if let Some(mut signals) = signals {
             while signals.recv().await.is_some() {
-                asked.notify_one();
+                requests.notify_one();
             }
         }
         std::future::pending().await
     }
-}
-
-#[cfg(not(unix))]
-fn forward_sighup(_wanted: bool, _asked: Arc<Notify>) -> impl Future<Output = ()> + Send {
-    std::future::pending()
 }
 
 #[cfg(test)]
@@ -178,48 +165,38 @@ mod tests {
 
     use super::*;
 
-    fn run() -> WatchTask {
-        WatchTask {
-            wakeup: Arc::default(),
-            reload_requests: Arc::default(),
-            options: WatchOptions::default(),
-            shutdown: CancellationToken::new(),
-            counts: watch::channel(ReloadCounts::default()).0,
-        }
-    }
-
-    async fn wait(run: &WatchTask) -> (WakeReason, Duration) {
+    async fn wait(task: &WatchTask) -> (WakeReason, Duration) {
         let start = Instant::now();
-        let wake = run.wait_for_quiet(start + run.options.max_delay).await;
+        let wake = task.wait_for_quiet(start + task.options.max_delay).await;
         (wake, start.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
     async fn quiet_period_starts_at_the_last_change() {
-        let run = run();
-        let rings = async {
+        let task = WatchTask::new(WatchOptions::default(), CancellationToken::new());
+        let wakes = async {
             for _ in 0..3 {
-                run.wakeup.wake();
+                task.wakeup.wake();
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        let ((wake, took), ()) = tokio::join!(wait(&run), rings);
+        let ((wake, took), ()) = tokio::join!(wait(&task), wakes);
         assert_eq!(wake, WakeReason::Changed);
         assert!((200..210).contains(&took.as_millis()), "{took:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn constant_changes_reload_after_max_delay() {
-        let run = run();
-        let rings = async {
+        let task = WatchTask::new(WatchOptions::default(), CancellationToken::new());
+        let wakes = async {
             loop {
-                run.wakeup.wake();
+                task.wakeup.wake();
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         let (wake, took) = tokio::select! {
-            waited = wait(&run) => waited,
-            () = rings => unreachable!(),
+            waited = wait(&task) => waited,
+            () = wakes => unreachable!(),
         };
         assert_eq!(wake, WakeReason::Changed);
         assert!((1000..1020).contains(&took.as_millis()), "{took:?}");
@@ -227,8 +204,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requested_reload_does_not_wait_for_quiet() {
-        let run = run();
-        run.reload_requests.notify_one();
-        assert_eq!(wait(&run).await, (WakeReason::Requested, Duration::ZERO));
+        let task = WatchTask::new(WatchOptions::default(), CancellationToken::new());
+        task.reload_requests.notify_one();
+        assert_eq!(wait(&task).await, (WakeReason::Requested, Duration::ZERO));
     }
 }

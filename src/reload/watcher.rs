@@ -1,5 +1,4 @@
-//! The bell that word of changes rings, and the ear at the file system's door. Which change it was is nobody's
-//! business: the stamps tell.
+//! Watches folders through the system's file notifications, or by polling.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,30 +9,31 @@ use notify::event::ModifyKind;
 use notify::{ErrorKind, Event, EventKind, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
+use super::WatchOptions;
 use super::file_stamps::FileStamps;
 use super::poller::{PollPace, Poller};
 use super::watch_plan::WatchPlan;
-use super::{WatchOptions, WatchSet};
+use crate::compile::LoadDependencies;
 
-/// How often to look where the system cannot tell, and nobody said.
+/// The default interval of polling.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often a plan is made again because folders came or went while it was carried out.
+/// How often a plan is rebuilt because folders changed while it was applied.
 const MAX_PLAN_ATTEMPTS: usize = 4;
 
-/// Opens the system's watcher, which will ring; a seam for tests.
+/// Opens the watcher of the system; replaced in tests.
 pub(super) type OpenBackend = Box<dyn FnOnce(Arc<Wakeup>) -> notify::Result<Backend> + Send>;
 
-/// The system's watcher.
+/// The watcher of the system.
 pub(super) type Backend = Box<dyn Watcher + Send>;
 
-/// Opens the watcher that this system has.
-pub(super) fn open_backend(ring: Arc<Wakeup>) -> notify::Result<Backend> {
-    let watcher = notify::recommended_watcher(move |event| ring.handle_event(event))?;
+/// Opens the watcher of this system.
+pub(super) fn open_backend(wakeup: Arc<Wakeup>) -> notify::Result<Backend> {
+    let watcher = notify::recommended_watcher(move |event| wakeup.handle_event(event))?;
     Ok(Box::new(watcher))
 }
 
-/// What is rung. Any number of rings before somebody answers are one.
+/// Wakes the watch task. Several wakeups before it runs count as one.
 #[derive(Debug, Default)]
 pub(super) struct Wakeup {
     notify: Notify,
@@ -48,31 +48,31 @@ struct WatchState {
 }
 
 impl Wakeup {
-    /// Rings.
+    /// Wakes the watch task.
     pub(super) fn wake(&self) {
         self.notify.notify_one();
     }
 
-    /// Waits until it rings; at once, if it has rung since the last time.
+    /// Waits for a wakeup; returns at once if there was one since the last call.
     pub(super) async fn notified(&self) {
         self.notify.notified().await;
     }
 
-    /// Rings if the event concerns the plan. A watcher that stumbles may have missed anything.
+    /// Wakes if the event concerns the plan, or if the watcher may have lost events.
     fn handle_event(&self, event: notify::Result<Event>) {
-        let mut hearing = self.lock_state();
+        let mut state = self.lock_state();
         match event {
             Ok(event) if !event.need_rescan() => {
-                if !hearing.plan.is_relevant(&event) {
+                if !state.plan.is_relevant(&event) {
                     return;
                 }
                 if may_end_watches(event.kind) {
-                    hearing.lost_watches.extend(event.paths);
+                    state.lost_watches.extend(event.paths);
                 }
             }
             _ => {
-                let all: Vec<PathBuf> = hearing.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
-                hearing.lost_watches.extend(all);
+                let all: Vec<PathBuf> = state.plan.folders().map(|(folder, _)| folder.to_path_buf()).collect();
+                state.lost_watches.extend(all);
             }
         }
         self.wake();
@@ -83,14 +83,14 @@ impl Wakeup {
     }
 }
 
-/// A folder that goes away takes its watch along, even if another takes its place.
+/// A folder that is removed or moved loses its watch, even if another replaces it.
 fn may_end_watches(kind: EventKind) -> bool {
     matches!(kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_) | ModifyKind::Any) | EventKind::Any)
 }
 
-/// The bell, with whatever rings it.
+/// Watches folders by events or by polling.
 pub(super) struct FolderWatcher {
-    ring: Arc<Wakeup>,
+    wakeup: Arc<Wakeup>,
     source: ChangeSource,
     pace: PollPace,
 }
@@ -101,45 +101,45 @@ enum ChangeSource {
 }
 
 impl FolderWatcher {
-    /// A bell that nothing rings until it is armed.
-    pub(super) fn new(ring: Arc<Wakeup>, options: &WatchOptions, listen: OpenBackend) -> FolderWatcher {
+    /// Creates a watcher of nothing.
+    pub(super) fn new(wakeup: Arc<Wakeup>, options: &WatchOptions, open: OpenBackend) -> FolderWatcher {
         let pace = PollPace {
             idle: options.poll_interval.unwrap_or(DEFAULT_POLL_INTERVAL),
             after_change: options.quiet_period / 2,
         };
-        let polling = |ring: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(ring)));
+        let polling = |wakeup: &Arc<Wakeup>| ChangeSource::Poller(Poller::start(pace, Arc::clone(wakeup)));
         let source = match options.poll_interval {
-            Some(_) => polling(&ring),
-            None => match listen(Arc::clone(&ring)) {
-                Ok(ear) => ChangeSource::Events(EventSource { backend: ear, watched: BTreeSet::new() }),
+            Some(_) => polling(&wakeup),
+            None => match open(Arc::clone(&wakeup)) {
+                Ok(backend) => ChangeSource::Events(EventSource { backend, watched: BTreeSet::new() }),
                 Err(error) => {
                     warn_polling(&error, pace);
-                    polling(&ring)
+                    polling(&wakeup)
                 }
             },
         };
-        FolderWatcher { ring, source, pace }
+        FolderWatcher { wakeup, source, pace }
     }
 
-    /// Rings.
+    /// Wakes the watch task.
     pub(super) fn wake(&self) {
-        self.ring.wake();
+        self.wakeup.wake();
     }
 
-    /// Listens to whatever may change anything of `set`, and to nothing else. To be done before stamps are taken:
-    /// what changes afterwards rings.
-    pub(super) fn watch(&mut self, set: &WatchSet) {
+    /// Watches the folders that these dependencies need, and no others. To be called before stamps are read, so that
+    /// later changes wake the task.
+    pub(super) fn watch(&mut self, set: &LoadDependencies) {
         let ChangeSource::Events(events) = &mut self.source else { return };
-        if let Err(error) = events.watch(set, &self.ring) {
+        if let Err(error) = events.watch(set, &self.wakeup) {
             warn_polling(&error, self.pace);
-            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.ring)));
+            self.source = ChangeSource::Poller(Poller::start(self.pace, Arc::clone(&self.wakeup)));
         }
     }
 
-    /// Tells which stamps are those of what is served.
-    pub(super) fn set_baseline(&self, set: &WatchSet, stamps: &FileStamps) {
+    /// Sets the stamps that a poller compares with.
+    pub(super) fn set_baseline(&self, stamps: &FileStamps) {
         if let ChangeSource::Poller(poller) = &self.source {
-            poller.set_baseline(set, stamps);
+            poller.set_baseline(stamps);
         }
     }
 }
@@ -150,7 +150,7 @@ fn warn_polling(error: &notify::Error, pace: PollPace) {
         ErrorKind::Io(error) => error.to_string(),
         kind => format!("{kind:?}"),
     };
-    tracing::warn!("cannot be told of changes, looking every {} ms instead: {reason}", pace.idle.as_millis());
+    tracing::warn!("file watching unavailable, polling every {} ms: {reason}", pace.idle.as_millis());
 }
 
 struct EventSource {
@@ -159,26 +159,26 @@ struct EventSource {
 }
 
 impl EventSource {
-    fn watch(&mut self, set: &WatchSet, ring: &Wakeup) -> notify::Result<()> {
+    fn watch(&mut self, set: &LoadDependencies, wakeup: &Wakeup) -> notify::Result<()> {
         let mut plan = WatchPlan::new(set);
         for _ in 0..MAX_PLAN_ATTEMPTS {
-            self.apply_plan(&plan, ring)?;
+            self.apply_plan(&plan, wakeup)?;
             let again = WatchPlan::new(set);
             if again == plan {
                 return Ok(());
             }
             plan = again;
         }
-        // Folders come and go faster than they can be listened to: look again when it is quieter.
-        ring.wake();
+        // Folders change faster than they can be watched: check again after a quiet period.
+        wakeup.wake();
         Ok(())
     }
 
-    fn apply_plan(&mut self, plan: &WatchPlan, ring: &Wakeup) -> notify::Result<()> {
+    fn apply_plan(&mut self, plan: &WatchPlan, wakeup: &Wakeup) -> notify::Result<()> {
         let lost = {
-            let mut hearing = ring.lock_state();
-            hearing.plan = plan.clone();
-            std::mem::take(&mut hearing.lost_watches)
+            let mut state = wakeup.lock_state();
+            state.plan = plan.clone();
+            std::mem::take(&mut state.lost_watches)
         };
         self.unwatch_stale(plan, &lost);
         for (folder, needed) in plan.folders() {
@@ -189,16 +189,15 @@ impl EventSource {
         Ok(())
     }
 
-    /// Drops the watches that are no longer wanted, and those that are no longer sure: one of a folder that was moved
-    /// lives on where that is now.
+    /// Drops the watches that are no longer needed, and those of folders that were removed or moved.
     fn unwatch_stale(&mut self, plan: &WatchPlan, lost: &BTreeSet<PathBuf>) {
         let wanted: BTreeSet<&Path> = plan.folders().map(|(folder, _)| folder).collect();
-        let ear = &mut self.backend;
+        let backend = &mut self.backend;
         self.watched.retain(|folder| {
             let keep = wanted.contains(folder.as_path()) && !folder.ancestors().any(|above| lost.contains(above));
             if !keep {
-                // It may be gone already, with its folder.
-                let _ = ear.unwatch(folder);
+                // The watch may have ended with its folder.
+                let _ = backend.unwatch(folder);
             }
             keep
         });
@@ -210,7 +209,7 @@ impl EventSource {
                 self.watched.insert(folder.to_path_buf());
                 Ok(())
             }
-            // It went away since the plan was made; the next plan knows.
+            // The folder was removed since the plan was built.
             Err(_) if !needed || !folder.exists() => Ok(()),
             Err(error) => Err(error),
         }
@@ -257,20 +256,20 @@ mod tests {
     async fn folder_created_while_watching_starts_is_watched() {
         let temporary = tempfile::tempdir().unwrap();
         let awaited = temporary.path().canonicalize().unwrap().join("new/sub");
-        let set = WatchSet { files: [awaited.join("a")].into(), ..WatchSet::default() };
-        let ring = Arc::<Wakeup>::default();
+        let set = LoadDependencies { files: [awaited.join("a")].into(), ..LoadDependencies::default() };
+        let wakeup = Arc::<Wakeup>::default();
         let overtaken = awaited.clone();
-        let listen: OpenBackend =
-            Box::new(|ring| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(ring)? })));
-        let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), listen);
-        bell.watch(&set);
+        let open: OpenBackend =
+            Box::new(|wakeup| Ok(Box::new(RacingBackend { awaited: overtaken, inner: open_backend(wakeup)? })));
+        let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), open);
+        watcher.watch(&set);
         tokio::select! {
             biased;
-            () = ring.notified() => panic!("the plan was not made again"),
+            () = wakeup.notified() => panic!("the plan was not made again"),
             () = std::future::ready(()) => {}
         }
         fs::write(awaited.join("a"), "").unwrap();
-        tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
     }
 
     #[tokio::test]
@@ -278,16 +277,16 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().canonicalize().unwrap().join("folder");
         fs::create_dir(&folder).unwrap();
-        let set = WatchSet { folders: [folder.clone()].into(), ..WatchSet::default() };
+        let set = LoadDependencies { folders: [folder.clone()].into(), ..LoadDependencies::default() };
         for lost in [Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), Err(notify::Error::generic("lost"))] {
-            let ring = Arc::<Wakeup>::default();
+            let wakeup = Arc::<Wakeup>::default();
             // A ring of its own, which nobody hears: all events are lost, but for the word that they are.
             let deaf: OpenBackend = Box::new(|_| open_backend(Arc::default()));
-            let mut bell = FolderWatcher::new(Arc::clone(&ring), &WatchOptions::default(), deaf);
-            bell.watch(&set);
-            ring.handle_event(lost);
-            tokio::time::timeout(Duration::from_secs(10), ring.notified()).await.unwrap();
-            let lost = ring.lock_state().lost_watches.clone();
+            let mut watcher = FolderWatcher::new(Arc::clone(&wakeup), &WatchOptions::default(), deaf);
+            watcher.watch(&set);
+            wakeup.handle_event(lost);
+            tokio::time::timeout(Duration::from_secs(10), wakeup.notified()).await.unwrap();
+            let lost = wakeup.lock_state().lost_watches.clone();
             assert!(lost.contains(&folder), "{lost:?}");
         }
     }

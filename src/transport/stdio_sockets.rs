@@ -3,21 +3,16 @@
 //! rmcp reopens pipes to make them non-blocking. Hosts that run on Node pass sockets, which can be made non-blocking as
 //! they are: the other ends belong to the host alone.
 
-#[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
 
-#[cfg(unix)]
 use rustix::fs::{FileType, fstat};
-#[cfg(unix)]
 use tokio::net::UnixStream;
 
 /// Returns both, where both are sockets.
-#[cfg(unix)]
 pub(super) fn stdio_sockets() -> Option<(UnixStream, UnixStream)> {
     Some((unix_socket(std::io::stdin().as_fd())?, unix_socket(std::io::stdout().as_fd())?))
 }
 
-#[cfg(unix)]
 fn unix_socket(fd: BorrowedFd<'_>) -> Option<UnixStream> {
     if FileType::from_raw_mode(fstat(fd).ok()?.st_mode) != FileType::Socket {
         return None;
@@ -29,13 +24,7 @@ fn unix_socket(fd: BorrowedFd<'_>) -> Option<UnixStream> {
     UnixStream::from_std(stream).ok()
 }
 
-/// Sockets are no files elsewhere.
-#[cfg(not(unix))]
-pub(super) fn stdio_sockets() -> Option<(tokio::io::Stdin, tokio::io::Stdout)> {
-    None
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

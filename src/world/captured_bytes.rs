@@ -1,50 +1,49 @@
-//! Bytes that were read up to a limit, and how they are shown.
+//! Output truncated at a limit, and its display.
 
 use std::borrow::Cow;
 
-/// What was read, and how much more there was.
+/// Output up to a limit, and how much is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedBytes {
-    /// What was kept. Where it was cut, it ends with a whole character.
+    /// The kept bytes. Truncated ones end with a whole character.
     pub bytes: Vec<u8>,
-    /// How many bytes are missing at the end. Of an endless HTTP answer, at least so many.
+    /// How many bytes are missing at the end; of an endless HTTP response, at least.
     pub missing_bytes: u64,
 }
 
 impl CapturedBytes {
-    /// Holds `bytes`, of which `missing` more were not kept.
+    /// Creates it from the kept bytes and the number of missing ones.
     pub fn new(bytes: Vec<u8>, missing: u64) -> CapturedBytes {
         let mut captured = CapturedBytes { bytes, missing_bytes: missing };
         captured.trim_partial_char();
         captured
     }
 
-    /// Says whether something is missing.
+    /// Whether bytes are missing.
     pub fn is_truncated(&self) -> bool {
         self.missing_bytes > 0
     }
 
-    /// Returns the text, or `None` where it is no UTF-8.
+    /// Returns the text, or `None` if it is not UTF-8.
     pub fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.bytes).ok()
     }
 
-    /// Returns the text for somebody to read: what is no UTF-8 is replaced and marked in a last line, and so is
-    /// what is missing.
+    /// Returns the text for display. Invalid UTF-8 is replaced; a last line says so, and how much is missing.
     pub fn to_display_text(&self) -> String {
         let shown = String::from_utf8_lossy(&self.bytes);
         let replaced = matches!(shown, Cow::Owned(_));
         let mut text = shown.into_owned();
         if replaced {
-            push_line(&mut text, "[not UTF-8: other bytes are shown as \u{fffd}]");
+            push_line(&mut text, "[invalid UTF-8 replaced by \u{fffd}]");
         }
         if self.is_truncated() {
-            push_line(&mut text, &format!("[cut: {} bytes more]", self.missing_bytes));
+            push_line(&mut text, &format!("[truncated: {} more bytes]", self.missing_bytes));
         }
         text
     }
 
-    /// Takes half a character off the end, where that is where it was cut.
+    /// Removes an incomplete character from the end of truncated output.
     fn trim_partial_char(&mut self) {
         if self.missing_bytes == 0 {
             return;
@@ -52,7 +51,7 @@ impl CapturedBytes {
         let tail = self.bytes.len().saturating_sub(3);
         let start = (tail..self.bytes.len()).find(|&at| self.bytes.get(at).is_some_and(|byte| *byte >= 0xC0));
         let Some((start, half)) = start.and_then(|start| Some((start, self.bytes.get(start..)?))) else { return };
-        // `error_len` is absent where more bytes might have made a character.
+        // `error_len` is `None` if more bytes could have completed a character.
         let incomplete = std::str::from_utf8(half).is_err_and(|fault| fault.error_len().is_none());
         if incomplete {
             let start = start + std::str::from_utf8(half).map_or_else(|fault| fault.valid_up_to(), str::len);
@@ -69,10 +68,10 @@ fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-/// How many characters of what a program printed an error shows.
+/// How many characters of output an error shows.
 const MAX_TAIL_CHARS: usize = 2000;
 
-/// The last of what a program printed, for people.
+/// The end of the output of a program, for display.
 pub fn tail(printed: &str) -> String {
     let text = strip_escapes(printed);
     let text = text.trim();
@@ -81,9 +80,9 @@ pub fn tail(printed: &str) -> String {
     format!("{cut}{}", text.get(start..).unwrap_or_default())
 }
 
-/// Takes terminal escapes and control characters other than newline and tab out of what a program printed.
+/// Removes terminal escapes and control characters other than newline and tab.
 ///
-/// A string of an escape that is never closed ends with its line, so that it cannot swallow what follows.
+/// An unterminated control string ends with its line, so that it cannot hide what follows.
 pub fn strip_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -96,7 +95,7 @@ pub fn strip_escapes(text: &str) -> String {
     plain
 }
 
-/// Skips the control character that `text` begins with, and the sequence that it introduces.
+/// Skips the control character at the beginning of `text`, and its sequence.
 fn skip_control(text: &str) -> &str {
     let mut characters = text.chars();
     match characters.next() {
@@ -127,7 +126,7 @@ fn skip_final_byte(text: &str) -> &str {
     text.strip_prefix(|character| matches!(character, '0'..='~')).unwrap_or(text)
 }
 
-/// OSC, DCS and their kin: up to BEL or ST, or else to the end of the line.
+/// OSC, DCS and similar: up to BEL or ST, or else to the end of the line.
 fn skip_control_string(text: &str) -> &str {
     let Some(at) = text.find(['\u{7}', '\u{1b}', '\u{9c}', '\n']) else { return "" };
     let from = text.get(at..).unwrap_or_default();
@@ -145,7 +144,7 @@ mod tests {
     fn truncation_keeps_whole_characters() {
         let captured = CapturedBytes::new("aé€😀".as_bytes()[..8].to_vec(), 10);
         assert_eq!(captured, CapturedBytes { bytes: "aé€".into(), missing_bytes: 12 });
-        assert_eq!(captured.to_display_text(), "aé€\n[cut: 12 bytes more]");
+        assert_eq!(captured.to_display_text(), "aé€\n[truncated: 12 more bytes]");
     }
 
     #[test]
@@ -159,7 +158,7 @@ mod tests {
     fn invalid_utf8_is_marked() {
         assert_eq!(
             CapturedBytes::new(vec![b'a', 0xFF, b'b'], 0).to_display_text(),
-            "a\u{fffd}b\n[not UTF-8: other bytes are shown as \u{fffd}]"
+            "a\u{fffd}b\n[invalid UTF-8 replaced by \u{fffd}]"
         );
     }
 

@@ -1,18 +1,18 @@
-//! Why something in the world did not come to an answer.
+//! Why a program or a request failed.
 
 use std::io;
 use std::time::Duration;
 
 use super::captured_bytes::CapturedBytes;
 
-/// What kept a program or a request from ending as such. A non-zero exit and an HTTP 500 are answers, not errors.
+/// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
 ///
-/// No message holds a value of the environment, a header, a query or an absolute path.
+/// Messages contain no value of the environment, header, query or absolute path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorldError {
-    /// No such program.
-    #[error("program `{program}` was not found")]
+    /// The program does not exist.
+    #[error("program `{program}` not found")]
     ProgramNotFound {
         /// As written.
         program: String,
@@ -23,127 +23,135 @@ pub enum WorldError {
         /// As written.
         program: String,
     },
-    /// The folder to run in is none.
-    #[error("the working folder of `{program}` cannot be entered")]
+    /// The working folder is not a folder.
+    #[error("cannot change to the working folder of `{program}`")]
     InvalidWorkingDir {
         /// As written.
         program: String,
     },
-    /// The system did not start it.
+    /// The system could not start it.
     #[error("program `{program}` could not be started: {}", .source.kind())]
     SpawnFailed {
         /// As written.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// It was killed with its supervisor: whatever ran is gone.
+    /// It was killed with its supervisor.
     #[error("program `{program}` was killed: its supervisor {reason}")]
     Unsupervised {
         /// As written.
         program: String,
-        /// What became of that.
+        /// What happened to the supervisor.
         reason: &'static str,
     },
-    /// The time was up; whatever ran is gone.
-    #[error("it did not end within {after:?}")]
+    /// It timed out, and was killed.
+    #[error("timed out after {after:?}")]
     TimedOut {
-        /// The time it had.
+        /// The time limit.
         after: Duration,
-        /// What a program had written to stderr, of which [`tail`](super::tail) is for people; of a request, nothing.
+        /// The stderr of a program; empty for a request. Show its [`tail`](super::tail).
         stderr: CapturedBytes,
     },
-    /// It was not its turn in time: as many programs are alive as may be.
+    /// It timed out while it waited for a free place.
     #[error(
-        "too many programs: {limit} run already, and it was not its turn within {after:?}; try again later, or raise `server.limits.programs`"
+        "program limit reached: {limit} running (waited {after:?}); try again later, or raise `server.limits.programs`"
     )]
     ProgramLimit {
-        /// How many may be alive.
+        /// How many programs may run at once.
         limit: usize,
-        /// The time that it had.
+        /// The time limit.
         after: Duration,
     },
-    /// The caller cancelled; whatever ran is gone.
-    #[error("it was cancelled")]
+    /// The caller cancelled it.
+    #[error("cancelled")]
     Cancelled,
-    /// The URL cannot be requested.
-    #[error("the URL cannot be requested: {reason}")]
+    /// The URL is invalid.
+    #[error("invalid URL: {reason}")]
     InvalidUrl {
-        /// Why, without the URL itself.
+        /// The reason, without the URL.
         reason: &'static str,
     },
-    /// The method is no token.
-    #[error("the HTTP method is malformed")]
+    /// No HTTP client could be built; the log has the reason.
+    #[error("no HTTP client available on this system")]
+    NoHttpClient,
+    /// The method is malformed.
+    #[error("invalid HTTP method")]
     InvalidMethod,
     /// A header's name or value is malformed.
-    #[error("header `{name}` is malformed")]
+    #[error("invalid header `{name}`")]
     InvalidHeader {
         /// The header's name.
         name: String,
     },
     /// An entry of the allowed hosts is neither `host` nor `host:port`.
-    #[error("`{entry}` is neither a host nor `host:port`")]
+    #[error("invalid host `{entry}`: expected `host` or `host:port`")]
     InvalidHost {
         /// As written.
         entry: String,
     },
-    /// The name has no address.
-    #[error("`{host}` could not be resolved")]
+    /// The host name has no address.
+    #[error("could not resolve host `{host}`")]
     Dns {
         /// The host.
         host: String,
     },
-    /// The host has no address that is public, and is not allowed by name.
-    #[error("`{host}` has a private address, and is not among the hosts that are allowed to")]
+    /// The host has no public address, and is not allowed.
+    #[error("host `{host}` has a private address and is not listed in `allow`")]
     PrivateAddress {
         /// The host.
         host: String,
     },
-    /// No connection.
-    #[error("`{host}` could not be reached: {kind}")]
+    /// The connection failed.
+    #[error("could not connect to `{host}`: {kind}")]
     Connect {
         /// The host.
         host: String,
-        /// What the system said.
+        /// The error of the system.
         kind: io::ErrorKind,
     },
-    /// No trust.
-    #[error("no secure connection to `{host}`: {reason}")]
+    /// TLS failed.
+    #[error("TLS connection to `{host}` failed: {reason}")]
     Tls {
         /// The host.
         host: String,
-        /// What TLS said.
+        /// The TLS error.
         reason: String,
     },
-    /// The connection broke, or what came was no HTTP.
-    #[error("the answer of `{host}` broke off or is malformed")]
+    /// The connection broke, or the response is not HTTP.
+    #[error("invalid or incomplete response from `{host}`")]
     InvalidResponse {
         /// The host.
         host: String,
     },
-    /// Redirects without end.
-    #[error("more than {limit} redirects")]
+    /// There are too many redirects.
+    #[error("too many redirects: more than {limit}")]
     TooManyRedirects {
         /// How many are followed.
         limit: usize,
     },
-    /// A redirect would carry credentials from https to http.
-    #[error("a redirect to `{host}` would leave https with credentials")]
+    /// A redirect would send credentials from https to http.
+    #[error("redirect from https to http at `{host}` would send credentials")]
     HttpsDowngrade {
-        /// The host it leads to.
+        /// The host of the redirect.
         host: String,
     },
-    /// A redirect would carry a body that holds a secret to another origin.
-    #[error("a redirect to `{host}` would carry credentials to another host")]
+    /// A redirect would send a body with a secret to another origin.
+    #[error("redirect to another origin at `{host}` would send credentials")]
     CrossOriginCredentials {
-        /// The host it leads to.
+        /// The host of the redirect.
         host: String,
     },
 }
 
 impl WorldError {
-    /// The host that it names.
+    /// A timeout without output.
+    pub fn timed_out(after: Duration) -> WorldError {
+        WorldError::TimedOut { after, stderr: CapturedBytes::default() }
+    }
+
+    /// The host in the error.
     pub(super) fn host_mut(&mut self) -> Option<&mut String> {
         match self {
             WorldError::Dns { host }
@@ -157,8 +165,7 @@ impl WorldError {
         }
     }
 
-    /// Says whether it is certain that nothing was sent, so that even a request that changes something may be
-    /// repeated.
+    /// Whether it is certain that nothing was sent, so that any request may be retried.
     pub fn is_unsent(&self) -> bool {
         matches!(self, WorldError::Dns { .. } | WorldError::Connect { .. } | WorldError::PrivateAddress { .. })
     }

@@ -1,4 +1,4 @@
-//! Which addresses may be dialled.
+//! Decides which hosts and addresses may be connected to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use super::error::WorldError;
 
-/// The hosts that may have a private address: those that stand literally in the manifest.
+/// The hosts that may have private addresses: those that are written in the manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPolicy {
     allowed: Vec<(Host, Option<u16>)>,
@@ -22,10 +22,10 @@ impl HostPolicy {
         Ok(policy)
     }
 
-    /// Allows one more host, as [`HostPolicy::new`] does.
+    /// Allows one more entry, as in [`HostPolicy::new`].
     pub fn allow(&mut self, entry: &str) -> Result<(), WorldError> {
         let invalid = || WorldError::InvalidHost { entry: entry.to_owned() };
-        // Each scheme hides its own port; both together show it.
+        // `Url` drops the default port of its scheme, so both schemes are parsed.
         let plain = Url::parse(&format!("http://{entry}")).map_err(|_| invalid())?;
         let secure = Url::parse(&format!("https://{entry}")).map_err(|_| invalid())?;
         let alone = entry.find(['/', '\\', '?', '#', '@', '*']).is_none();
@@ -34,14 +34,14 @@ impl HostPolicy {
         Ok(())
     }
 
-    /// Allows the host and port of `url`, for one that stands literally in the manifest.
+    /// Allows the host and port of a URL that is written in the manifest.
     pub fn allow_url(&mut self, url: &Url) {
         if let Some(host) = normalized_host(url) {
             self.allowed.push((host, url.port_or_known_default()));
         }
     }
 
-    /// Says whether the host of `url` may have a private address.
+    /// Whether the host of `url` may have a private address.
     pub fn allows(&self, url: &Url) -> bool {
         let port = url.port_or_known_default();
         normalized_host(url).is_some_and(|host| {
@@ -49,13 +49,13 @@ impl HostPolicy {
         })
     }
 
-    /// Refuses a URL whose host is a private address itself; names are judged by what they resolve to.
+    /// Refuses a URL whose host is a private address. Host names are checked when they are resolved.
     pub(super) fn check_url(&self, url: &Url) -> Result<(), WorldError> {
         let address = match normalized_host(url) {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
             Some(Host::Domain(_)) => return Ok(()),
-            None => return Err(WorldError::InvalidUrl { reason: "it has no host" }),
+            None => return Err(WorldError::InvalidUrl { reason: "missing host" }),
         };
         if is_public(address) || self.allows(url) {
             return Ok(());
@@ -64,7 +64,7 @@ impl HostPolicy {
     }
 }
 
-/// Returns the host as it is compared: without the dot that a full name may end with.
+/// The host without the final dot of a fully qualified name.
 fn normalized_host(url: &Url) -> Option<Host> {
     Some(match url.host()? {
         Host::Domain(name) => Host::Domain(name.trim_end_matches('.').to_owned()),
@@ -73,7 +73,7 @@ fn normalized_host(url: &Url) -> Option<Host> {
     })
 }
 
-/// Says whether `address` is one of the public internet: not private, loopback, link-local, shared, reserved,
+/// Whether `address` is public: not private, loopback, link-local, shared, reserved,
 /// multicast or for documentation, and not an IPv6 form of an IPv4 address that is.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -103,12 +103,12 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let embedded = |high: u16, low: u16| is_public_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {
-        // Mapped, and the well-known prefix of NAT64: as public as what it embeds.
+        // IPv4-mapped, and the well-known prefix of NAT64: as public as the embedded address.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         // Teredo, benchmarking and other assignments; documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [0x2002, high, low, ..] => embedded(high, low),
-        // Only this eighth is global unicast.
+        // Only 2000::/3 is global unicast.
         [first, ..] => first >> 13 == 1,
     }
 }

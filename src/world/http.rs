@@ -1,4 +1,4 @@
-//! One request, over its redirects, until its answer is read.
+//! Sends one request, follows its redirects and reads the response.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::http_client::{HttpClients, classify_error};
 use super::redirect::RedirectHop;
 
 const MAX_REDIRECTS: usize = 10;
-/// So much of an answer is read beyond its limit, to say how much is missing.
+/// How many bytes over the limit are read to count those that are missing.
 const MAX_COUNTED_BYTES: u64 = 16 << 20;
 
 /// A header, and whether its value is a credential.
@@ -24,24 +24,24 @@ pub struct HttpHeader {
     pub name: String,
     /// The value.
     pub value: String,
-    /// A credential does not follow a redirect to another origin. `Authorization` and `Cookie` always are.
+    /// Whether it is a credential, which redirects do not send to another origin. `Authorization` and `Cookie` always are.
     pub secret: bool,
 }
 
 impl HttpHeader {
-    /// Makes a header that is no credential.
+    /// Creates a header that is not a credential.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
         HttpHeader { name: name.into(), value: value.into(), secret: false }
     }
 
-    /// Makes a header whose value is a credential.
+    /// Creates a header whose value is a credential.
     pub fn new_secret(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
         HttpHeader { secret: true, ..HttpHeader::new(name, value) }
     }
 }
 
 impl std::fmt::Debug for HttpHeader {
-    /// Shows the name alone: a value may be a secret, whatever the flag says.
+    /// Shows only the name: any value may be a secret.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: …", self.name)
     }
@@ -54,24 +54,24 @@ pub struct HttpRequest {
     pub method: String,
     /// An `http` or `https` URL.
     pub url: Url,
-    /// The headers; the same name may come again.
+    /// The headers; names may repeat.
     pub headers: Vec<HttpHeader>,
     /// The body.
     pub body: Option<Vec<u8>>,
-    /// Whether the body holds a credential, so that no redirect may carry it to another origin.
+    /// Whether the body contains a credential, which redirects must not send to another origin.
     pub secret_body: bool,
-    /// How long it may take, with redirects and the answer's body.
+    /// The time limit, including redirects and the body of the response.
     pub timeout: Duration,
-    /// How many bytes of the answer's body are kept, unpacked.
+    /// How many bytes of the decoded response body are kept.
     pub max_output: u64,
-    /// Hosts that may have a private address.
+    /// The hosts that may have private addresses.
     pub host_policy: HostPolicy,
-    /// Ends it early.
+    /// Cancels it.
     pub cancel: CancellationToken,
 }
 
 impl HttpRequest {
-    /// Makes a request without headers and body, with 30 s and 1 MiB, to public hosts.
+    /// Creates a request without headers and body, limited to 30 s and 1 MiB, to public hosts.
     pub fn new(method: impl Into<String>, url: Url) -> HttpRequest {
         HttpRequest {
             method: method.into(),
@@ -87,21 +87,21 @@ impl HttpRequest {
     }
 }
 
-/// An answer, of whatever status.
+/// A response of any status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpResponse {
     /// The status.
     pub status: u16,
-    /// The headers by lower-case name, in the order they came; the same name may come again.
+    /// The headers by lower-case name, in order; names may repeat.
     pub headers: Vec<(String, String)>,
-    /// The body, unpacked.
+    /// The decoded body.
     pub body: CapturedBytes,
-    /// Where it came from, after redirects.
+    /// The URL after redirects.
     pub url: Url,
 }
 
 impl HttpResponse {
-    /// Returns the values of the header `name`, joined by commas as HTTP has it.
+    /// The values of the header `name`, joined by commas.
     pub fn header(&self, name: &str) -> Option<String> {
         let values: Vec<&str> =
             self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| &**value).collect();
@@ -109,13 +109,13 @@ impl HttpResponse {
     }
 }
 
-/// Sends `request` and reads the answer.
+/// Sends `request` and reads the response.
 pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let (cancel, after) = (request.cancel.clone(), request.timeout);
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
-        () = tokio::time::sleep(after) => Err(WorldError::TimedOut { after, stderr: CapturedBytes::default() }),
+        () = tokio::time::sleep(after) => Err(WorldError::timed_out(after)),
         answer = follow_redirects(clients, request) => answer,
     }
 }
@@ -143,7 +143,7 @@ async fn send_once(
     if let Some(body) = &hop.body {
         request = request.body(body.clone());
     }
-    request.send().await.map_err(|fault| classify_error(&fault, &hop.host()))
+    request.send().await.map_err(|error| classify_error(&error, &hop.host()))
 }
 
 fn redirect_location(answer: &reqwest::Response) -> Option<String> {
@@ -171,7 +171,7 @@ async fn read_response(
     let headers = headers.collect();
     let length = content_length(&answer);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|fault| classify_error(&fault, &hop.host()))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &hop.host()))? {
         let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -188,7 +188,7 @@ async fn read_response(
     Ok(HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url })
 }
 
-/// Returns how long the body is, where that is said: of a packed one it is not.
+/// The length of the body, unless it is compressed.
 fn content_length(answer: &reqwest::Response) -> Option<u64> {
     answer.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The HTTP clients, and what their faults mean.
+//! Builds the HTTP clients, and classifies their errors.
 
 use std::error::Error;
 use std::io;
@@ -12,8 +12,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use super::error::WorldError;
 use super::host_policy::is_public;
 
-/// Two clients, each made when it is first needed: of one that dials public addresses only, no connection can be
-/// handed to a request that may dial all, nor the other way round.
+/// Two clients, built on first use: one for public addresses only, and one for all. They share no connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
     public: OnceLock<Option<reqwest::Client>>,
@@ -21,15 +20,14 @@ pub(super) struct HttpClients {
 }
 
 impl HttpClients {
-    /// Returns the client for a host that may have private addresses or, `public_only`, may not.
+    /// The client for public addresses only, or for all.
     pub(super) fn get(&self, public_only: bool) -> Result<&reqwest::Client, WorldError> {
         let client = if public_only { &self.public } else { &self.unrestricted };
-        let reason = "this system has no HTTP client";
-        client.get_or_init(|| build_client(public_only)).as_ref().ok_or(WorldError::InvalidUrl { reason })
+        client.get_or_init(|| build_client(public_only)).as_ref().ok_or(WorldError::NoHttpClient)
     }
 }
 
-/// Redirects are followed by hand and proxies are left alone: either would dial what nobody has checked.
+/// Redirects and proxies are off in the client: both would connect to unchecked addresses.
 fn build_client(public_only: bool) -> Option<reqwest::Client> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls_config()?)
@@ -40,25 +38,24 @@ fn build_client(public_only: bool) -> Option<reqwest::Client> {
         .pool_max_idle_per_host(8)
         .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")))
         .build()
-        .inspect_err(|fault| tracing::warn!("no HTTP client: {fault}"))
+        .inspect_err(|error| tracing::warn!("cannot build an HTTP client: {error}"))
         .ok()
 }
 
-/// A system without certificate authorities, such as an empty container, still speaks plain HTTP.
+/// Without certificate authorities, as in an empty container, plain HTTP still works.
 fn tls_config() -> Option<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
     match builder().ok()?.with_platform_verifier() {
         Ok(verified) => Some(verified.with_no_client_auth()),
-        Err(fault) => {
-            tracing::warn!("no certificate authorities, so no https: {fault}");
+        Err(error) => {
+            tracing::warn!("no certificate authorities found, https is unavailable: {error}");
             Some(builder().ok()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
         }
     }
 }
 
-/// Resolves names to what may be dialled. The client dials nothing but these addresses, so a name that resolves to
-/// something else a moment later gains nothing.
+/// Resolves names to allowed addresses. The client connects to these only, so DNS rebinding has no effect.
 struct Resolver {
     public_only: bool,
 }
@@ -88,7 +85,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// Says what `error` means, without the URL that reqwest would show.
+/// Classifies an error of reqwest, without its URL.
 pub(super) fn classify_error(error: &reqwest::Error, host: &str) -> WorldError {
     let host = host.to_owned();
     let mut kind = None;
@@ -98,8 +95,8 @@ pub(super) fn classify_error(error: &reqwest::Error, host: &str) -> WorldError {
             Some(DnsError::NoAddress) => return WorldError::Dns { host },
             None => {}
         }
-        if let Some(fault) = cause.downcast_ref::<rustls::Error>() {
-            return WorldError::Tls { host, reason: fault.to_string() };
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
+            return WorldError::Tls { host, reason: tls.to_string() };
         }
         kind = kind.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind));
     }
@@ -109,7 +106,7 @@ pub(super) fn classify_error(error: &reqwest::Error, host: &str) -> WorldError {
     }
 }
 
-/// Walks an error and its sources. An `io::Error` that wraps another shows it by `get_ref` alone.
+/// An error and its sources. An `io::Error` returns a wrapped error by `get_ref` only.
 fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&cause: &&'a (dyn Error + 'static)| {
         let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

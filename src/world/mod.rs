@@ -1,7 +1,7 @@
-//! The one seam between an action and the world: processes and HTTP.
+//! Runs programs and sends HTTP requests: all side effects of actions, behind the trait [`World`].
 //!
-//! [`World`] is what actions see; [`RealWorld`] acts, and a stand-in can be put in its place. What is not here: what is
-//! to be run and what its answer means (action/), and files beneath a folder (files/).
+//! [`RealWorld`] is its implementation; tests have others. What is not here: what is run and what its output means
+//! (action/), and files (files/).
 
 mod captured_bytes;
 mod program_run;
@@ -43,19 +43,19 @@ use http_client::HttpClients;
 use permits::ProgramPermits;
 use supervisor::Supervisor;
 
-/// Everything that an action can do outside of this process.
+/// All side effects of actions.
 pub trait World: Send + Sync {
-    /// Runs a program to its end. When the future resolves or is dropped, no descendant of the program is left.
+    /// Runs a program to its end. When the future resolves or is dropped, all descendants of the program are killed.
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>>;
 
-    /// Sends a request and reads the answer, over redirects.
+    /// Sends a request, follows redirects and reads the response.
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>>;
 
-    /// Lets so many programs be alive at once from now on; further ones wait for their turn.
+    /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, _limit: usize) {}
 }
 
-/// The world as it is.
+/// Runs real programs and sends real requests.
 pub struct RealWorld {
     environment: Vec<(OsString, OsString)>,
     supervisor: Supervisor,
@@ -64,19 +64,18 @@ pub struct RealWorld {
 }
 
 impl RealWorld {
-    /// Takes `PATH`, `HOME`, `LANG` and `TMPDIR` from the environment of this process, once. Nothing else happens
-    /// before the first call: neither TLS nor a process costs a server that uses none.
+    /// Takes `PATH`, `HOME`, `LANG` and `TMPDIR` from the environment of this process, once. TLS and the supervisor are
+    /// only started when they are first needed.
     ///
-    /// From its first program on, a thread of this process starts programs, unless [`RealWorld::with_supervisor`] names a
-    /// program that does. **On Linux this process then becomes the reaper of orphans among its descendants, and that
-    /// thread kills every child of this process that leads, or is in, another session**, except those that there were
-    /// before it: it cannot tell them from what a program has left behind. A host that starts children of its own which
-    /// call `setsid`, or whose own children do, has programs supervised by a process.
+    /// Programs are started by a thread of this process, unless [`RealWorld::with_supervisor`] names a program for it.
+    /// **On Linux this process then becomes a child subreaper, and that thread kills every child of this process that is in
+    /// another session**, except those that existed before: it cannot tell them from leftovers of programs. A host with
+    /// children of its own that call `setsid` should use a supervisor process.
     pub fn new() -> RealWorld {
         RealWorld::with_environment(|name| std::env::var_os(name))
     }
 
-    /// Does as [`RealWorld::new`], with the variables from elsewhere.
+    /// Like [`RealWorld::new`], with other variables.
     pub fn with_environment(variable: impl Fn(&str) -> Option<OsString>) -> RealWorld {
         let environment = program_run::BASE_ENV
             .iter()
@@ -89,17 +88,16 @@ impl RealWorld {
         RealWorld { environment, supervisor, permits, clients: OnceLock::new() }
     }
 
-    /// Has programs started by a process of its own, whose program calls [`run_supervisor`] when it is started with the
-    /// arguments that it is then given: so they end even when this process is killed, and cannot look into it. Without
-    /// it a thread starts them, which takes orphans of this process for theirs: see [`RealWorld::new`]. With it, this process
-    /// does that only when its supervisor was killed or does not answer, and of children that came after it.
+    /// Starts programs from a supervisor process, whose program must call [`run_supervisor`] with its arguments. Programs then
+    /// end even if this process is killed, and cannot read its memory. This process only kills orphans itself, as
+    /// described in [`RealWorld::new`], if its supervisor is killed or does not respond.
     #[must_use]
     pub fn with_supervisor(self, program: PathBuf) -> RealWorld {
         RealWorld { supervisor: Supervisor::new(Some(program)), ..self }
     }
 
-    /// Ends all programs, and waits until they are gone. A supervisor that takes longer than a tenth of a second is killed,
-    /// and this process ends what is left, within a second.
+    /// Kills all programs, and waits for it. A supervisor that takes longer than 100 ms is killed, and this process kills
+    /// what is left, within a second.
     pub fn shut_down(&self) {
         self.supervisor.shut_down();
     }

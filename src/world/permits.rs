@@ -1,13 +1,13 @@
-//! How many programs may be alive at once.
+//! Limits how many programs run at once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bound until a catalog says another.
+/// The default limit.
 const DEFAULT_MAX_PROGRAMS: usize = 64;
 
-/// One bound for all programs of a server. Who waits longest is next, whoever it is.
+/// A fair limit of all programs of a server.
 #[derive(Clone)]
 pub(super) struct ProgramPermits {
     semaphore: Arc<Semaphore>,
@@ -16,7 +16,7 @@ pub(super) struct ProgramPermits {
 
 struct PermitLimit {
     limit: usize,
-    /// How many permits are out that are to be taken back, since the limit has become a lower one.
+    /// How many permits in use to take back, since the limit was lowered.
     excess: usize,
 }
 
@@ -28,12 +28,12 @@ impl Default for ProgramPermits {
 }
 
 impl ProgramPermits {
-    /// Returns how many programs may be alive.
+    /// How many programs may run at once.
     pub(super) fn limit(&self) -> usize {
         self.lock().limit
     }
 
-    /// Lets so many programs be alive from now on. Those that are alive stay so.
+    /// Sets the limit. Running programs are not affected.
     pub(super) fn set_limit(&self, limit: usize) {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         let mut bound = self.lock();
@@ -49,7 +49,7 @@ impl ProgramPermits {
         bound.limit = limit;
     }
 
-    /// Waits for leave to start one program. `None` never comes: the semaphore is not closed.
+    /// Waits for a permit. Never `None`, as the semaphore is not closed.
     pub(super) async fn acquire(&self) -> Option<ProgramPermit> {
         let permit = self.semaphore.clone().acquire_owned().await.ok()?;
         Some(ProgramPermit { permit: Some(permit), permits: self.clone() })
@@ -60,7 +60,7 @@ impl ProgramPermits {
     }
 }
 
-/// Leave for one program, to be kept until nothing of it is left.
+/// The permit of one program, kept until all its descendants are gone.
 pub(super) struct ProgramPermit {
     permit: Option<OwnedSemaphorePermit>,
     permits: ProgramPermits,

@@ -1,4 +1,4 @@
-//! The three pipes of a running program, all moved at once.
+//! Pumps stdin, stdout and stderr of a running program concurrently.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,15 +10,15 @@ use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 use super::captured_bytes::CapturedBytes;
 use crate::world::supervisor;
 
-/// So much is drained at full speed beyond the limit, at least.
+/// The minimum number of bytes over the limit that are drained at full speed.
 const MIN_FAST_DRAIN_BYTES: u64 = 16 << 20;
-/// So many times the limit is drained at full speed.
+/// How many times the limit is drained at full speed.
 const FAST_DRAIN_FACTOR: u64 = 64;
 const SCRATCH_BYTES: usize = 64 << 10;
-/// How long a flood rests after each read: it costs next to no CPU, and what does end is still counted to its end.
+/// The pause between reads of a flood, which then costs little CPU and is still counted.
 const DRAIN_PAUSE: Duration = Duration::from_millis(2);
 
-/// What goes into a program and comes out of it. Its futures may be dropped and made anew: nothing is lost.
+/// The pipes of a program. Dropping a future of `pump` loses nothing.
 pub(super) struct ParentPipes {
     stdin: StdinWriter,
     stdout: OutputReader,
@@ -26,7 +26,7 @@ pub(super) struct ParentPipes {
 }
 
 impl ParentPipes {
-    /// Makes the pipes of a program that reads `stdin`, and returns its ends of them.
+    /// Creates the pipes of a program that reads `stdin`, and returns its ends.
     pub(super) fn new(stdin: Option<Vec<u8>>, limit: u64) -> io::Result<(ParentPipes, supervisor::ChildStdio)> {
         let (feed, fed) = match stdin {
             Some(bytes) => {
@@ -44,18 +44,18 @@ impl ParentPipes {
         Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err }))
     }
 
-    /// Moves everything until all three pipes are at their end.
+    /// Reads and writes until all three pipes are closed.
     pub(super) async fn pump(&mut self) {
         tokio::join!(self.stdin.write_all(), self.stdout.read_to_end(), self.stderr.read_to_end());
     }
 
-    /// Returns what stdout and stderr gave.
+    /// Returns stdout and stderr.
     pub(super) fn into_captured(self) -> (CapturedBytes, CapturedBytes) {
         (self.stdout.into_captured(), self.stderr.into_captured())
     }
 }
 
-/// A pipe to be read here, and its other end.
+/// Creates a pipe to read here, and its other end.
 fn output_pipe() -> io::Result<(Receiver, OwnedFd)> {
     let (theirs, ours) = pipe()?;
     Ok((ours, theirs.into_blocking_fd()?))
@@ -68,7 +68,7 @@ struct StdinWriter {
 }
 
 impl StdinWriter {
-    /// A program need not read what it is given: a closed pipe is no error.
+    /// A closed pipe is not an error: a program need not read stdin.
     async fn write_all(&mut self) {
         while let Some(pipe) = &mut self.pipe {
             let left = self.bytes.get(self.written..).unwrap_or_default();

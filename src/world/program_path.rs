@@ -1,4 +1,4 @@
-//! Where a program is.
+//! Finds programs on `PATH`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Finds the program that `name` means where `PATH` is `path_variable`.
+/// Finds the program `name` on the `PATH` of `path_variable`.
 ///
-/// A name with a slash is itself the path. Folders of `PATH` that are not absolute are passed over: what they mean
-/// would depend on where the program is run.
+/// A name with a slash is a path. Relative folders in `PATH` are skipped, as they depend on the working folder.
 pub fn find_program(name: &OsStr, path_variable: &OsStr) -> Option<PathBuf> {
     path_candidates(name, path_variable).find(|path| is_executable(path))
 }
 
-/// Returns where `name` may be, in the order of `PATH`.
+/// The possible paths of `name`, in the order of `PATH`.
 pub(super) fn path_candidates<'a>(name: &'a OsStr, path_variable: &'a OsStr) -> Box<dyn Iterator<Item = PathBuf> + 'a> {
     if name.is_empty() {
         return Box::new(std::iter::empty());
@@ -31,8 +30,7 @@ pub(super) fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Says whether `path` is a text that does not name the program that is to read it. The system would refuse it, and the
-/// C library would then give it to a shell.
+/// Whether `path` is a text without `#!`, which the system refuses to run, and the C library would run with a shell.
 pub(super) fn lacks_shebang(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning));

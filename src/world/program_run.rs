@@ -1,4 +1,4 @@
-//! One program, from its start until nothing of it is left.
+//! Runs one program until it and all its descendants are gone.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,39 +16,39 @@ use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates};
 use crate::world::supervisor::{Failure, ProcessTree, StartRequest};
 
-/// What every child finds in its environment, with what stands in for an unset one.
+/// The variables that every program gets, with defaults for unset ones.
 pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
     [("PATH", Some("/usr/local/bin:/usr/bin:/bin")), ("HOME", None), ("LANG", None), ("TMPDIR", None)];
 
-/// How long the pipes may outlive the program: `> >(tee log)` is still writing when its shell has ended.
+/// How long to read after the program has exited: in `> >(tee log)` `tee` still writes.
 const PIPE_LINGER_TIMEOUT: Duration = Duration::from_millis(50);
-/// How long is read when nothing is left that could write.
+/// How long to read after all descendants are gone.
 const FINAL_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A program to be run: argv elements, never a shell's line.
+/// A program to run, with a list of arguments.
 #[derive(Debug, Clone)]
 pub struct ProgramCommand {
-    /// A name, sought on `PATH` of the child's environment, or a path, relative to `cwd`.
+    /// A name, found on the `PATH` of the program, or a path relative to `cwd`.
     pub program: String,
-    /// The elements after the program.
+    /// The arguments.
     pub args: Vec<OsString>,
-    /// The folder it runs in.
+    /// The working folder.
     pub cwd: PathBuf,
-    /// Its environment besides `PATH`, `HOME`, `LANG` and `TMPDIR`; a later one stands before an earlier.
+    /// Environment variables in addition to `PATH`, `HOME`, `LANG` and `TMPDIR`; later ones win.
     pub env: Vec<(String, String)>,
-    /// What it reads; without it, stdin is empty.
+    /// The stdin; empty by default.
     pub stdin: Option<Vec<u8>>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
-    /// How many bytes of stdout are kept, and of stderr. What comes after is read and counted: at full speed up to 64
-    /// times the limit (16 MiB at least), then slowly, so that a flood costs no CPU until its time is up.
+    /// How many bytes of stdout and of stderr are kept. More is read and counted: at full speed up to 64 times the limit
+    /// (at least 16 MiB), then slowly, so that a flood costs no CPU.
     pub max_output: u64,
-    /// Ends it early.
+    /// Cancels it.
     pub cancel: CancellationToken,
 }
 
 impl ProgramCommand {
-    /// Makes a command without arguments, with 30 s and 1 MiB.
+    /// Creates a command without arguments, limited to 30 s and 1 MiB.
     pub fn new(program: impl Into<String>, cwd: impl Into<PathBuf>) -> ProgramCommand {
         ProgramCommand {
             program: program.into(),
@@ -69,26 +69,26 @@ impl ProgramCommand {
     }
 }
 
-/// How a program ended, and what it printed.
+/// The output and the exit status of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramOutput {
-    /// What it wrote to stdout.
+    /// The stdout.
     pub stdout: CapturedBytes,
-    /// What it wrote to stderr.
+    /// The stderr.
     pub stderr: CapturedBytes,
-    /// Its exit code, unless a signal ended it.
+    /// The exit code, unless a signal killed it.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that killed it.
     pub signal: Option<i32>,
 }
 
-/// Runs `command`. Whatever it started is gone when this returns; dropped, it is killed.
+/// Runs `command`. All its descendants are killed when this returns or is dropped.
 pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -> Result<ProgramOutput, WorldError> {
     if command.cancel.is_cancelled() {
         return Err(WorldError::Cancelled);
     }
     let program = locate_program(&command, &command.env_value(&real.environment, "PATH"))?;
-    // The time until it is its turn is part of its time.
+    // Waiting for a permit counts towards the timeout.
     let mut deadline = std::pin::pin!(tokio::time::sleep(command.timeout));
     let permit = tokio::select! {
         biased;
@@ -100,7 +100,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         return Err(WorldError::ProgramLimit { limit: real.permits.limit(), after: command.timeout });
     };
     let started = start_program(real, &program, &mut command, permit);
-    let (mut tree, mut pipes) = started.map_err(|fault| start_error(fault, &command))?;
+    let (mut tree, mut pipes) = started.map_err(|error| start_error(error, &command))?;
     let ended = tokio::select! {
         biased;
         () = command.cancel.cancelled() => ExitCause::Cancelled,
@@ -111,7 +111,7 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
         },
     };
     let status = tree.kill().await;
-    // Nothing is left that could write; what the pipes still hold is read.
+    // All writers are gone; read what is left in the pipes.
     let _ = tokio::time::timeout(FINAL_DRAIN_TIMEOUT, pipes.pump()).await;
     let (stdout, stderr) = pipes.into_captured();
     match ended {
@@ -175,12 +175,12 @@ fn start_error(source: io::Error, command: &ProgramCommand) -> WorldError {
 
 fn failed(failure: Failure, command: &ProgramCommand) -> WorldError {
     match failure {
-        Failure::NotStarted(fault) => start_error(fault, command),
+        Failure::NotStarted(error) => start_error(error, command),
         Failure::Unsupervised(reason) => WorldError::Unsupervised { program: command.program.clone(), reason },
     }
 }
 
-/// Waits until a program that was started has ended by itself.
+/// Waits until a program has exited by itself.
 async fn wait_for_exit(tree: &mut ProcessTree, pipes: &mut ParentPipes) -> Result<(), Failure> {
     let mut exited = std::pin::pin!(tree.wait_exited());
     let mut flow = std::pin::pin!(pipes.pump());

@@ -1,4 +1,4 @@
-//! A world whose answers hold no secret: nothing that comes after it can cut one apart.
+//! A [`World`] whose output contains no secrets, so that no later step can cut one apart.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
 use super::{CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
 
-/// Hides secrets in whatever a world answers.
+/// Redacts the output of another world.
 pub struct RedactingWorld {
     redactor: Arc<Redactor>,
     world: Arc<dyn World>,
 }
 
 impl RedactingWorld {
-    /// The world in which `redactor` hides what it knows.
+    /// Wraps a world, unless there is nothing to redact.
     #[must_use]
     pub fn wrap(redactor: &Arc<Redactor>, world: &Arc<dyn World>) -> Arc<dyn World> {
         if redactor.is_empty() {
@@ -54,7 +54,7 @@ impl RedactingWorld {
         if let WorldError::TimedOut { stderr, .. } = &mut error {
             self.redact_captured(stderr, InputEnd::Interrupted);
         }
-        // Of a URL that is a secret, the host is a part.
+        // The host may be a part of a secret URL.
         if let Some(host) = error.host_mut().filter(|host| self.redactor.is_part_of_secret(host)) {
             *host = SECRET_PLACEHOLDER.to_owned();
         }

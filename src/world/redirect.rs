@@ -1,4 +1,4 @@
-//! What becomes of a request when the answer sends it elsewhere.
+//! Follows redirects, and drops credentials for other origins.
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
@@ -7,7 +7,7 @@ use url::Url;
 use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest};
 
-/// A request as it stands after the redirects so far.
+/// A request after the redirects so far.
 pub(super) struct RedirectHop {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -17,7 +17,7 @@ pub(super) struct RedirectHop {
 }
 
 impl RedirectHop {
-    /// Takes what `request` says, and checks it.
+    /// Checks `request`.
     pub(super) fn new(request: &mut HttpRequest) -> Result<RedirectHop, WorldError> {
         check_scheme(&request.url)?;
         Ok(RedirectHop {
@@ -29,20 +29,20 @@ impl RedirectHop {
         })
     }
 
-    /// Returns the host, for messages.
+    /// The host, for messages.
     pub(super) fn host(&self) -> String {
         self.url.host_str().unwrap_or_default().to_owned()
     }
 
-    /// Goes where `location` points.
+    /// Follows a redirect to `location`.
     pub(super) fn follow(&mut self, status: StatusCode, location: &str) -> Result<(), WorldError> {
-        let malformed = WorldError::InvalidUrl { reason: "a redirect leads to what is no URL" };
+        let malformed = WorldError::InvalidUrl { reason: "invalid `Location` header" };
         let mut next = self.url.join(location).map_err(|_| malformed)?;
         check_scheme(&next)?;
         self.change_method(status);
         if next.origin() != self.url.origin() {
             self.drop_credentials(&next)?;
-            // A redirect may not make up credentials either.
+            // A redirect must not add credentials either.
             let _ = next.set_username("");
             let _ = next.set_password(None);
         }
@@ -50,7 +50,7 @@ impl RedirectHop {
         Ok(())
     }
 
-    /// 303 asks for GET; 301 and 302 mean it for POST, as every browser takes them.
+    /// 303 changes to GET; so do 301 and 302 after POST, as in browsers.
     fn change_method(&mut self, status: StatusCode) {
         let get = match status {
             StatusCode::SEE_OTHER => !matches!(self.method, Method::GET | Method::HEAD),
@@ -90,7 +90,7 @@ impl RedirectHop {
 fn check_scheme(url: &Url) -> Result<(), WorldError> {
     match url.scheme() {
         "http" | "https" => Ok(()),
-        _ => Err(WorldError::InvalidUrl { reason: "its scheme is neither http nor https" }),
+        _ => Err(WorldError::InvalidUrl { reason: "unsupported scheme, expected `http` or `https`" }),
     }
 }
 
@@ -106,7 +106,7 @@ fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
     Ok(map)
 }
 
-/// What is marked as secret, and what is one by its nature.
+/// Whether a header is marked as a credential, or always is one.
 fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
     value.is_sensitive() || matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization")
 }

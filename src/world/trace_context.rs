@@ -1,4 +1,4 @@
-//! A world that hands on the trace to which a call belongs (W3C Trace Context and Baggage).
+//! Propagates W3C Trace Context and Baggage to programs and requests.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use futures_util::future::BoxFuture;
 
 use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
 
-/// How long each may be; what is longer is not handed on.
+/// The maximum lengths; longer values are dropped.
 const MAX_TRACESTATE_BYTES: usize = 512;
 const MAX_BAGGAGE_BYTES: usize = 8192;
 
-/// What of a caller's trace is handed on beside `traceparent`: both are the caller's own words, for whoever reads them.
+/// The trace headers to propagate in addition to `traceparent`. Callers control their content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TracePropagation {
     /// Whether `tracestate` is.
@@ -19,7 +19,7 @@ pub struct TracePropagation {
     pub baggage: bool,
 }
 
-/// Where in a trace a call stands, as the caller says. What is malformed is left out.
+/// The trace context of a call. Malformed values are dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceContext {
     traceparent: Option<String>,
@@ -28,26 +28,26 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Takes what a caller says under `traceparent`.
+    /// Creates it from the `traceparent` of the caller.
     pub fn new(parent: Option<&str>) -> TraceContext {
         TraceContext { traceparent: parent.and_then(parse_traceparent), ..TraceContext::default() }
     }
 
-    /// Takes `tracestate` as well. Of a trace without a parent it means nothing.
+    /// Adds `tracestate`, which is dropped without a parent.
     #[must_use]
     pub fn with_tracestate(self, state: Option<&str>) -> TraceContext {
         let state = state.filter(|text| self.traceparent.is_some() && is_key_value_list(text, MAX_TRACESTATE_BYTES));
         TraceContext { tracestate: state.map(str::to_owned), ..self }
     }
 
-    /// Takes `baggage` as well.
+    /// Adds `baggage`.
     #[must_use]
     pub fn with_baggage(self, baggage: Option<&str>) -> TraceContext {
         let baggage = baggage.filter(|text| is_key_value_list(text, MAX_BAGGAGE_BYTES));
         TraceContext { baggage: baggage.map(str::to_owned), ..self }
     }
 
-    /// The world in which all that is done belongs to this trace.
+    /// Wraps a world, whose programs and requests then belong to this trace.
     #[must_use]
     pub fn wrap(self, world: Arc<dyn World>) -> Arc<dyn World> {
         if self == TraceContext::default() { world } else { Arc::new(TracingWorld { trace: self, world }) }
@@ -70,7 +70,7 @@ struct TracingWorld {
 
 impl World for TracingWorld {
     fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        // Before the author's own, which stand.
+        // First, so that variables of the manifest win.
         let variables = self.trace.entries().map(|(_, variable, value)| (variable.to_owned(), value.clone()));
         command.env.splice(0..0, variables);
         self.world.run_program(command)
@@ -86,8 +86,7 @@ impl World for TracingWorld {
     }
 }
 
-/// What `text` says in the words of version 00; nothing where it is malformed. A later version begins alike, and what
-/// it has more is not handed on.
+/// Parses `traceparent` as version 00, `None` if malformed. Additional fields of later versions are dropped.
 fn parse_traceparent(text: &str) -> Option<String> {
     let hex = |part: &str, length: usize| {
         part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -101,7 +100,7 @@ fn parse_traceparent(text: &str) -> Option<String> {
     (version_fits && rest_fits && ids_fit).then(|| format!("00-{trace}-{span}-{flags}"))
 }
 
-/// A list of `key=value`, of letters that a header may hold.
+/// Whether `text` is a list of `key=value` in printable ASCII.
 fn is_key_value_list(text: &str, longest: usize) -> bool {
     let has_key = |member: &str| member.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty());
     let mut members = text.split(',').map(str::trim).filter(|member| !member.is_empty()).peekable();

@@ -38,7 +38,7 @@ fn reload_refuses_variables_that_start_refuses() {
         folder.rename_over("folio.yaml", prompt(NEEDY).replace("  p:", "  q:"));
         server.log.wait_for_failed_reload(mark);
         let said = server.log.lines()[mark..].join("\n");
-        assert!(said.contains("error[unset-variable]: `FOLIO_SUITE_UNSET` is required and not set"), "{said}");
+        assert!(said.contains("error[unset-variable]: required variable `FOLIO_SUITE_UNSET` is not set"), "{said}");
         assert!(said.contains("folio.yaml:6:3"), "{said}");
         assert_eq!(server.sessionless().names("prompts"), ["p"], "the last good version stays");
         let line = edit(&folder, &server, &prompt("").replace("  p:", "  r:"));
@@ -48,7 +48,10 @@ fn reload_refuses_variables_that_start_refuses() {
     folder.write("folio.yaml", prompt(NEEDY));
     let started = run_folio(folder.path(), &["serve"]);
     assert_eq!(started.code, Some(1), "{started:?}");
-    assert!(started.err.contains("error[unset-variable]: `FOLIO_SUITE_UNSET` is required and not set"), "{started:?}");
+    assert!(
+        started.err.contains("error[unset-variable]: required variable `FOLIO_SUITE_UNSET` is not set"),
+        "{started:?}"
+    );
     assert!(started.err.contains("folio.yaml:6:3"), "{started:?}");
 }
 
@@ -59,7 +62,7 @@ fn single_request_refuses_what_serve_refuses() {
     for request in [&["get", "p"][..], &["call", "t"], &["read", "r://r"]] {
         let refused = run_folio(folder.path(), request);
         assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{request:?}: {refused:?}");
-        assert!(refused.err.contains("`FOLIO_SUITE_UNSET` is required and not set"), "{refused:?}");
+        assert!(refused.err.contains("required variable `FOLIO_SUITE_UNSET` is not set"), "{refused:?}");
     }
     // Who looks what there is needs no secrets.
     assert_eq!(run_folio(folder.path(), &["list"]).code, Some(0));

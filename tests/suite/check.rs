@@ -169,12 +169,12 @@ fn interpolated_code_help_shows_equivalent_script() {
 #[test]
 fn code_without_script_form_has_a_help() {
     for (exec, part) in [
-        (r#"[bash, -c, "echo {{x}}", name, a]"#, "behind the code, as \"$1\": `-c 'TEXT' sh \"{{x}}\"`"),
-        (r#"[sudo, bash, -c, "echo {{x}}"]"#, "behind the code, as \"$1\""),
+        (r#"[bash, -c, "echo {{x}}", name, a]"#, "after the code, as \"$1\": `-c 'TEXT' sh \"{{x}}\"`"),
+        (r#"[sudo, bash, -c, "echo {{x}}"]"#, "after the code, as \"$1\""),
         (r#"[python3, -c, "print('a {{x}}')"]"#, "where the value is `os.environ[\"x\"]`"),
         (r#"[ssh, host, ls, "{{x}}"]"#, "`ssh HOST COMMAND \"$(printf %q \"$x\")\"`"),
         (r#"[awk, "/{{x}}/"]"#, "`env: { x: \"{{x}}\" }`, and read `ENVIRON[\"x\"]`"),
-        (r#"[sed, "s/{{x}}/b/"]"#, "a `script` of another language"),
+        (r#"[sed, "s/{{x}}/b/"]"#, "a `script` in another language"),
         (r#"[jq, ".{{x}}"]"#, "`--arg, x, \"{{x}}\"` before the filter"),
         (r#"[env, "{{x}}"]"#, "name the program"),
     ] {
@@ -196,7 +196,7 @@ fn strict_check_passes_without_secrets_and_grants() {
     let folder = TestFolder::new(GRANTS_AND_SECRETS);
     let ran = run_folio(folder.path(), &["check", "--strict"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
-    assert!(ran.out.contains("note[unset-variable]: `FOLIO_TEST_UNSET` is required and not set"), "{}", ran.out);
+    assert!(ran.out.contains("note[unset-variable]: required variable `FOLIO_TEST_UNSET` is not set"), "{}", ran.out);
     assert!(ran.out.contains("note[not-granted]: missing grant `exec`"), "{}", ran.out);
     assert!(ran.out.ends_with("\nno errors, no warnings, 2 notes\n"), "{}", ran.out);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);

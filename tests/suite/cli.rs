@@ -334,7 +334,6 @@ fn serve_refuses_unimplemented_flags() {
 }
 
 /// The system's own words for such a variable hold its value.
-#[cfg(unix)]
 #[test]
 fn non_utf8_state_key_is_refused_without_printing_it() {
     use std::os::unix::ffi::OsStrExt;

@@ -406,7 +406,7 @@ fn a_pack_tells_of_its_own_resources_alone() {
             let refused = tell("p-tell", uri);
             assert_eq!(refused["isError"], true, "{refused}");
             let words = text_of(&refused["content"][0]);
-            assert_eq!(words, format!("`notify` names `{uri}`, which is no resource of this pack"));
+            assert_eq!(words, format!("invalid `notify`: `{uri}` is not a resource of this pack"));
         }
         for uri in ["own://x", "mine://1", "made://up"] {
             assert_ne!(tell("tell", uri)["isError"], true);

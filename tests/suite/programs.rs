@@ -88,7 +88,7 @@ fn program_limit_holds_for_every_caller() {
         (sent.join().unwrap(), most)
     });
     assert!((32..=64).contains(&most), "{most} programs were alive");
-    let too_many = "too many programs: 64 run already";
+    let too_many = "program limit reached: 64 running";
     let refused = sampled.iter().filter(|answer| answer.to_string().contains(too_many)).count();
     assert!(refused > CONCURRENT_CALLS / 4, "{refused} were told why");
     assert!(sampled.iter().all(|answer| answer.get("result").is_some() || answer["error"]["message"].is_string()));
@@ -128,7 +128,7 @@ fn queued_program_starts_when_reload_raises_limit() {
     let said = text_of(&client.call("inner", json!({}))["content"][0]);
     assert_eq!(
         said,
-        "too many programs: 1 run already, and it was not its turn within 1s; try again later, or raise `server.limits.programs`"
+        "program limit reached: 1 running (waited 1s); try again later, or raise `server.limits.programs`"
     );
     let waiting = client.send("tools/call", json!({ "name": "long" }));
     let mark = server.log.line_count();

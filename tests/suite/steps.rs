@@ -304,12 +304,12 @@ fn invalid_step_is_refused_at_load() {
     let folder = TestFolder::with_manifest("");
     for (steps, words) in [
         ("{ id: a, exec: [printf, '{{steps.b.stdout}}'] }, { id: b, exec: [x] }", "steps.b"),
-        ("{ id: a, sleep: 1s }, { id: a, sleep: 1s }", "a second step is named `a`"),
-        ("{ fail: over }, { sleep: 1s }", "can never be taken"),
-        ("{ id: result, sleep: 1s }", "`result` is taken"),
+        ("{ id: a, sleep: 1s }, { id: a, sleep: 1s }", "duplicate step id `a`"),
+        ("{ fail: over }, { sleep: 1s }", "unreachable step"),
+        ("{ id: result, sleep: 1s }", "reserved step id `result`"),
         ("{ tool: t }", "cyclic run"),
         ("{ tool: nobody }", "nobody"),
-        ("{ fail: { message: m, code: -32601 } }", "not a code of your own"),
+        ("{ fail: { message: m, code: -32601 } }", "reserved error code"),
     ] {
         fs::write(folder.join("folio.yaml"), run(steps)).unwrap();
         let ran = run_folio(folder.path(), &["check", "."]);

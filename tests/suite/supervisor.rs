@@ -58,7 +58,7 @@ fn a_program_that_stops_its_supervisor_for_ever_ends_with_it() {
     let stopping = client.send("tools/call", json!({ "name": "act" }));
     let answer = client.wait_for_answer(stopping);
     let said = text_of(&answer["result"]["content"][0]);
-    assert_eq!(said, "program `sh` was killed: its supervisor was stopped again and again", "{answer}");
+    assert_eq!(said, "program `sh` was killed: its supervisor was stopped repeatedly", "{answer}");
     assert_eq!(processes_with_argument(&marker), [] as [i32; 0]);
     assert_eq!(client.call_text("quick", json!({})).trim_end(), "done");
 }

@@ -1,4 +1,4 @@
-//! `elicit`: a question to the person, by a form or on a page.
+//! `elicit`: asks the user, by a form or on a page.
 
 use serde_json::{Map, Value, json};
 
@@ -6,6 +6,7 @@ use super::spec::Elicit;
 use super::{AnswerVerdict, page_url};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::keys::check_exactly_one;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
@@ -13,7 +14,7 @@ use crate::schema::{Schema, SchemaError, lint};
 use crate::template::{Scope, Shape, Template, Text, Url};
 use crate::yaml::{Location, Spanned};
 
-/// A question to the person, ready to be put.
+/// A compiled question to the user.
 pub(super) struct ElicitTemplate {
     message: Template<Text>,
     mode: ElicitMode,
@@ -24,11 +25,11 @@ enum ElicitMode {
     Url(Template<Url>),
 }
 
-/// Words in the name of a field that ask for what a form must never ask for.
+/// Words in the names of fields that ask for a secret.
 const SECRET_FIELD_WORDS: &[&str] = &["password", "passwd", "token", "secret", "apikey", "api_key", "credential"];
-/// The formats that MCP has for a form's texts.
+/// The formats of strings in MCP forms.
 const FORM_FIELD_FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
-/// What MCP's forms know of a field.
+/// The keywords of fields in MCP forms.
 const FORM_FIELD_KEYWORDS: &[&str] = &[
     "type",
     "title",
@@ -51,24 +52,21 @@ const FORM_FIELD_KEYWORDS: &[&str] = &[
 impl ElicitTemplate {
     pub(super) fn compile(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option<ElicitTemplate> {
         let Some(message) = &elicit.message else {
-            compiler.error(Code::MissingKey, elicit.location, "`elicit` needs a `message`");
+            compiler.error(Code::MissingKey, elicit.location, "missing key `message` in `elicit`");
             return None;
         };
         let message: Option<Template<Text>> = compiler.template(message, Exposure::Client);
-        let ways = [elicit.schema.is_some(), elicit.requested_schema.is_some(), elicit.url.is_some()];
-        if ways.into_iter().filter(|way| *way).count() != 1 {
-            compiler.error(
-                Code::Conflict,
-                elicit.location,
-                "`elicit` takes exactly one of `schema`, `requestedSchema`, `url`",
-            );
-            return None;
-        }
-        let way = match &elicit.url {
+        let modes = [
+            ("schema", elicit.schema.is_some()),
+            ("requestedSchema", elicit.requested_schema.is_some()),
+            ("url", elicit.url.is_some()),
+        ];
+        check_exactly_one("elicit", elicit.location, &modes, compiler)?;
+        let mode = match &elicit.url {
             Some(url) => compile_page(url, compiler).map(ElicitMode::Url),
             None => compile_form(elicit, compiler).map(ElicitMode::Form),
         };
-        Some(ElicitTemplate { message: message?, mode: way? })
+        Some(ElicitTemplate { message: message?, mode: mode? })
     }
 
     pub(super) fn required_capability(&self) -> ClientCapability {
@@ -86,7 +84,7 @@ impl ElicitTemplate {
         })
     }
 
-    /// What is made of an `ElicitResult`.
+    /// Checks an `ElicitResult`.
     pub(super) fn check_answer(
         &self,
         answer: &Value,
@@ -98,10 +96,8 @@ impl ElicitTemplate {
             "accept" => self.check_content(answer, scope.budget()),
             "decline" | "cancel" if goes_on => Ok(AnswerVerdict::Accepted(json!({ "action": action }))),
             "decline" => Ok(AnswerVerdict::Declined(format!("the user declined: {}", self.message.render(scope)?.0))),
-            "cancel" => {
-                Ok(AnswerVerdict::Declined(format!("the user answered nothing: {}", self.message.render(scope)?.0)))
-            }
-            _ => Ok(AnswerVerdict::Invalid("its `action` is none of `accept`, `decline`, `cancel`".to_owned())),
+            "cancel" => Ok(AnswerVerdict::Declined(format!("the user cancelled: {}", self.message.render(scope)?.0))),
+            _ => Ok(AnswerVerdict::Invalid("invalid `action`: expected `accept`, `decline` or `cancel`".to_owned())),
         }
     }
 
@@ -111,15 +107,15 @@ impl ElicitTemplate {
             let content = match answer.get("content") {
                 None | Some(Value::Null) => Map::new(),
                 Some(Value::Object(content)) => content.clone(),
-                Some(_) => return Ok(AnswerVerdict::Invalid("its `content` is no object".to_owned())),
+                Some(_) => return Ok(AnswerVerdict::Invalid("invalid `content`: expected an object".to_owned())),
             };
             let asked = schema.json().get("properties").and_then(Value::as_object);
             outcome = content.into_iter().filter(|(name, _)| asked.is_some_and(|a| a.contains_key(name))).collect();
             let whole = Value::Object(outcome);
             let violations = schema.violations(&whole, budget).map_err(ActionError::Exhausted)?;
             if !violations.is_empty() {
-                let words: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
-                return Ok(AnswerVerdict::Invalid(words.join("; ")));
+                let messages: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+                return Ok(AnswerVerdict::Invalid(messages.join("; ")));
             }
             outcome = match whole {
                 Value::Object(fields) => fields,
@@ -131,7 +127,7 @@ impl ElicitTemplate {
     }
 }
 
-/// What templates may expect of the answer.
+/// The shape of the answer.
 pub(super) fn elicit_answer_shape(elicit: &Elicit) -> Shape {
     let field = |name: &str, schema: &Value| {
         let typed = schema.get("type").is_some() || !schema.is_object();
@@ -170,7 +166,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     let properties = placed.value.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     if placed.value.get("type").and_then(Value::as_str) != Some("object") || properties.is_empty() {
         compiler
-            .error(Code::Schema, placed.location, "a `requestedSchema` describes an object with its `properties`")
+            .error(Code::Schema, placed.location, "`requestedSchema` must be the schema of an object with `properties`")
             .help("add `type: object` and `properties`");
         return None;
     }
@@ -185,35 +181,35 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     sound_schema(compiled, |pointer| (at, pointer.to_owned()), before, compiler)
 }
 
-/// The schema, unless it or one of its fields was found wrong.
+/// The schema, unless it or one of its fields has an error.
 fn sound_schema(
     compiled: Result<Schema, Vec<SchemaError>>,
     place: impl Fn(&str) -> (Location, String),
     before: usize,
     compiler: &mut Compiler<'_>,
 ) -> Option<Schema> {
-    let faults = match &compiled {
+    let errors = match &compiled {
         Ok(schema) => {
             let lints = lint(&Value::Object((**schema.json()).clone())).into_iter();
             lints.map(|lint| lint.error).collect()
         }
-        Err(faults) if compiler.findings.report.diagnostics().len() == before => faults.clone(),
+        Err(errors) if compiler.findings.report.diagnostics().len() == before => errors.clone(),
         Err(_) => Vec::new(),
     };
-    for fault in faults {
-        let (at, pointer) = place(&fault.at);
-        compiler.report_schema_error(fault.map_position(|_| pointer), at, Severity::Error);
+    for error in errors {
+        let (at, pointer) = place(&error.at);
+        compiler.report_schema_error(error.map_position(|_| pointer), at, Severity::Error);
     }
-    let fine = compiler.findings.report.diagnostics().len() == before;
-    compiled.ok().filter(|_| fine)
+    let is_valid = compiler.findings.report.diagnostics().len() == before;
+    compiled.ok().filter(|_| is_valid)
 }
 
-/// A pointer into the whole schema, as one into the map of fields.
+/// Turns a pointer into the schema into one into the map of fields.
 fn strip_properties(pointer: &str, at: Location) -> (Location, String) {
     (at, pointer.strip_prefix("/properties").unwrap_or_default().to_owned())
 }
 
-/// The schema of an object with these fields. As in `arguments`, no `type` means text.
+/// The schema of an object with these fields. As in `arguments`, the default type is `string`.
 fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -236,18 +232,18 @@ fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Valu
     schema
 }
 
-/// A field of a form: flat, and never for a secret.
+/// Checks a field of a form: it is flat, and does not ask for a secret.
 fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location), compiler: &mut Compiler<'_>) {
     let lower = name.to_lowercase();
     if SECRET_FIELD_WORDS.iter().any(|secret| lower.contains(secret)) {
         compiler
-            .error(Code::Secret, name_at, format!("a form must not ask for a secret such as `{name}`"))
-            .help("send the person to a page with `url`");
+            .error(Code::Secret, name_at, format!("a form must not ask for a secret: `{name}`"))
+            .help("use `url` to send the user to a page");
     }
     if name == "action" {
         compiler
-            .error(Code::BadName, name_at, "`action` is the answer's own")
-            .help("it is `accept`, `decline` or `cancel`");
+            .error(Code::BadName, name_at, "reserved field name `action`")
+            .help("every answer has an `action`: `accept`, `decline` or `cancel`");
     }
     let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
     let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice_items);
@@ -256,15 +252,15 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
             .error(
                 Code::BadValue,
                 at,
-                format!("a form's field is a text, a number, a boolean or a choice, not `{kind}`"),
+                format!("invalid type `{kind}` of a form field: expected a string, a number, a boolean or a choice"),
             )
-            .help("MCP's forms are flat");
+            .help("forms in MCP are flat");
         return;
     }
     for key in field.as_object().into_iter().flatten().map(|(key, _)| key) {
         if !FORM_FIELD_KEYWORDS.contains(&key.as_str()) && key != "required" && !key.starts_with("x-") {
             let place = compiler.key_location(at, key);
-            compiler.error(Code::UnknownKey, place, format!("a form's field has no `{key}`")).did_you_mean(
+            compiler.error(Code::UnknownKey, place, format!("unknown key `{key}` in a form field")).did_you_mean(
                 key,
                 place.span(),
                 FORM_FIELD_KEYWORDS.iter().copied(),
@@ -276,12 +272,12 @@ fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location
     {
         let place = compiler.findings.documents.value_at(at, "/format");
         compiler
-            .error(Code::BadValue, place, format!("MCP's forms have no format `{format}`"))
+            .error(Code::BadValue, place, format!("unknown format `{format}` of a form field"))
             .help(format!("use one of `{}`, or a `pattern`", FORM_FIELD_FORMATS.join(" ")));
     }
 }
 
-/// The items of a list of choices: an `enum`, or an `anyOf` of titled constants.
+/// Whether items are choices: an `enum`, or an `anyOf` of titled constants.
 fn is_choice_items(items: &Value) -> bool {
     let titled = |choice: &Value| choice.get("const").is_some();
     items.get("enum").is_some_and(Value::is_array)

@@ -1,8 +1,7 @@
 //! `ask`: one round of questions to the client.
 //!
-//! The same round is awaited in place by a client with a session, and answered with its next request by one without:
-//! what differs is in the [`Client`](super::Client) alone. What is not here: how a question is put into the words of
-//! a version of the protocol (server/).
+//! A client with a session answers in place, one without a session with its next request; only the
+//! [`McpClient`] differs. What is not here: how a version of the protocol encodes questions (server/).
 
 mod elicit;
 mod page_url;
@@ -15,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, AskError, Checkpoint, ClientCapability,
-    ClientQuestion, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
+    ClientQuestion, ClientUse, McpClient, OutcomeBody, PendingQuestions, QuestionRound, client,
 };
 use crate::budget::ClientWait;
 use crate::compile::Compiler;
@@ -30,9 +29,9 @@ use sample::SampleTemplate;
 pub use spec::AskSpec;
 use spec::OnDecline;
 
-/// How long answers are waited for until something else is said.
+/// The default time limit of a round.
 const DEFAULT_ASK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// How often a client that is waited for is asked again for an answer that does not fit.
+/// How often a client is asked again after an invalid answer.
 const MAX_ANSWER_RETRIES: usize = 1;
 
 /// One round of questions.
@@ -41,13 +40,13 @@ pub struct AskAction {
     timeout: Duration,
 }
 
-/// One question, ready to be put.
+/// A compiled question.
 struct CompiledQuestion {
     key: String,
     template: QuestionTemplate,
-    /// Left out where the client cannot be asked.
+    /// Whether it is skipped if the client does not support it.
     optional: bool,
-    /// Whether the run goes on when the person says no.
+    /// Whether the run continues if the user declines.
     continues_on_decline: bool,
 }
 
@@ -57,74 +56,84 @@ enum QuestionTemplate {
     Roots,
 }
 
-/// What is made of one answer.
+/// The check of one answer.
 enum AnswerVerdict {
-    /// It fits: the outcome of the question.
+    /// Valid: the outcome of the question.
     Accepted(Value),
-    /// It does not, for this reason.
+    /// Invalid, for this reason.
     Invalid(String),
-    /// The person said no, and the run ends with these words.
+    /// The user declined, and the run ends with this message.
     Declined(String),
 }
 
 impl ActionKind for AskAction {
     type Spec = AskSpec;
-    const BESIDE: &'static [&'static str] = &["timeout"];
+    const SIBLING_KEYS: &'static [&'static str] = &["timeout"];
     const GRANT: Option<&'static str> = Some("ask");
+
+    fn outcome_fields() -> String {
+        "the keys of its questions".to_owned()
+    }
 
     fn outcome_shape_of(spec: &AskSpec) -> Shape {
         Shape::object(spec.0.iter().map(|(key, question)| (key.value.clone(), answer_shape(question))))
     }
 
-    fn compile(written: ActionNode<'_, AskSpec>, compiler: &mut Compiler<'_>) -> Option<AskAction> {
-        if written.spec.value.0.is_empty() {
+    fn compile(node: ActionNode<'_, AskSpec>, compiler: &mut Compiler<'_>) -> Option<AskAction> {
+        if node.spec.value.0.is_empty() {
             compiler
-                .error(Code::MissingKey, written.key, "`ask` needs a question")
+                .error(Code::MissingKey, node.key, "missing question in `ask`")
                 .help("write `ask: { KEY: { elicit: … } }`");
             return None;
         }
-        let questions = written.spec.value.0.iter();
+        let questions = node.spec.value.0.iter();
         let asked: Vec<Option<CompiledQuestion>> =
             questions.map(|(key, question)| compile_question(key, question, compiler)).collect();
-        let timeout = written.siblings.timeout.map_or(DEFAULT_ASK_TIMEOUT, |timeout| timeout.value.to_std());
+        let timeout = node.step.timeout.as_ref().map_or(DEFAULT_ASK_TIMEOUT, |timeout| timeout.value.to_std());
         Some(AskAction { questions: asked.into_iter().collect::<Option<Vec<_>>>()?, timeout })
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let mut answers = doing.resume.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
-        self.skip_unsupported(doing, &mut answers)?;
-        let mut misfit = None;
-        for round in 0.. {
-            let open = self.open_questions(doing.scope, &answers)?;
+    fn client_use(&self) -> ClientUse {
+        ClientUse::Asks
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut answers = context.resume.map(|checkpoint| checkpoint.answers.clone()).unwrap_or_default();
+        self.skip_unsupported(context, &mut answers)?;
+        let mut invalid = None;
+        for attempt in 0.. {
+            let open = self.open_questions(context.scope, &answers)?;
             if open.is_empty() {
                 break;
             }
-            if round > MAX_ANSWER_RETRIES {
-                return Err(ActionError::message(misfit.unwrap_or_else(|| "the client gave no answer".to_owned())));
+            if attempt > MAX_ANSWER_RETRIES {
+                return Err(ActionError::message(invalid.unwrap_or_else(|| "no response from the client".to_owned())));
             }
-            let given = match self.ask_client(open, doing).await? {
-                Ok(given) => given,
-                Err(questions) => {
-                    let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
-                    return Err(ActionError::Asks(Box::new(PendingQuestions { questions, checkpoint })));
-                }
+            let round = QuestionRound { questions: open, timeout: self.timeout };
+            let Some(given) = ask_client(context.run.client, context.run.client_wait, &round).await? else {
+                let checkpoint = Checkpoint { answers, ..Checkpoint::default() };
+                return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
             };
-            misfit = self.accept_answers(given, doing.scope, &mut answers)?;
+            invalid = self.accept_answers(given, context.scope, &mut answers)?;
         }
         Ok(self.outcome(answers))
     }
 }
 
 impl AskAction {
-    /// Answers with nothing what the client cannot be asked and need not be.
-    fn skip_unsupported(&self, doing: &ActionContext<'_>, answers: &mut Map<String, Value>) -> Result<(), ActionError> {
+    /// Answers optional questions that the client does not support with null.
+    fn skip_unsupported(
+        &self,
+        context: &ActionContext<'_>,
+        answers: &mut Map<String, Value>,
+    ) -> Result<(), ActionError> {
         let mut lacking = Vec::new();
         for asked in &self.questions {
             if answers.contains_key(&asked.key) {
                 continue;
             }
             let need = asked.template.required_capability();
-            match (doing.client.can(need), asked.optional) {
+            match (context.run.client.can(need), asked.optional) {
                 (true, _) => continue,
                 (false, true) => {
                     answers.insert(asked.key.clone(), Value::Null);
@@ -137,39 +146,20 @@ impl AskAction {
         if lacking.is_empty() { Ok(()) } else { Err(ActionError::MissingCapabilities(lacking)) }
     }
 
-    /// The questions that have no answer yet.
+    /// Renders the questions without an answer.
     fn open_questions(&self, scope: &Scope, answers: &Map<String, Value>) -> Result<Vec<ClientQuestion>, ActionError> {
         let open = self.questions.iter().filter(|asked| !answers.contains_key(&asked.key));
         open.map(|asked| Ok(ClientQuestion { key: asked.key.clone(), kind: asked.template.render(scope)? })).collect()
     }
 
-    /// Puts the questions. Gives them back where the answers come with another request.
-    async fn ask_client(
-        &self,
-        questions: Vec<ClientQuestion>,
-        doing: &ActionContext<'_>,
-    ) -> Result<Result<Map<String, Value>, Vec<ClientQuestion>>, ActionError> {
-        let round = QuestionRound { questions, timeout: self.timeout };
-        let began = Instant::now();
-        let answered = doing.client.ask(&round).await;
-        doing.waited.add(began.elapsed());
-        match answered {
-            Ok(given) => Ok(Ok(given)),
-            Err(AskError::Deferred) => Ok(Err(round.questions)),
-            Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-            Err(AskError::TimedOut) => Err(ActionError::message(format!("nobody answered within {:?}", self.timeout))),
-            Err(AskError::Refused(words)) => Err(ActionError::message(format!("the client did not answer: {words}"))),
-        }
-    }
-
-    /// Takes the answers that fit. Says what was wrong with one that does not.
+    /// Records the valid answers. Returns the error of an invalid one.
     fn accept_answers(
         &self,
         mut given: Map<String, Value>,
         scope: &Scope,
         answers: &mut Map<String, Value>,
     ) -> Result<Option<String>, ActionError> {
-        let mut misfit = None;
+        let mut invalid = None;
         for asked in &self.questions {
             if answers.contains_key(&asked.key) {
                 continue;
@@ -180,12 +170,12 @@ impl AskAction {
                     answers.insert(asked.key.clone(), outcome);
                 }
                 AnswerVerdict::Invalid(words) => {
-                    misfit = Some(format!("the answer to `{}` does not fit what was asked: {words}", asked.key));
+                    invalid = Some(format!("invalid answer to `{}`: {words}", asked.key));
                 }
                 AnswerVerdict::Declined(words) => return Err(ActionError::message(words)),
             }
         }
-        Ok(misfit)
+        Ok(invalid)
     }
 
     fn outcome(&self, mut answers: Map<String, Value>) -> ActionOutcome {
@@ -222,49 +212,56 @@ impl CompiledQuestion {
             QuestionTemplate::Sample(_) => Ok(sample::check_answer(answer)),
             QuestionTemplate::Roots => Ok(match parse_roots(answer) {
                 Some(roots) => AnswerVerdict::Accepted(Value::Array(roots)),
-                None => AnswerVerdict::Invalid("it is no list of roots with `file:` URIs".to_owned()),
+                None => AnswerVerdict::Invalid("expected a list of roots with `file:` URIs".to_owned()),
             }),
         }
     }
 }
 
-/// Asks a client for its roots, apart from any step: their URIs.
+/// Asks a client for its roots, outside of any step, and returns their URIs.
 ///
 /// # Errors
-/// It cannot be asked, has yet to answer, or answers something else.
-pub async fn ask_roots(client: &dyn McpClient, waited: &ClientWait) -> Result<Vec<String>, ActionError> {
+/// The client does not support roots, answers with a later request, or answers something else.
+pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
     if !client.can(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
     }
     let question = ClientQuestion { key: ROOTS_KEY.to_owned(), kind: client::QuestionKind::Roots };
     let round = QuestionRound { questions: vec![question], timeout: DEFAULT_ASK_TIMEOUT };
-    let began = Instant::now();
-    let answered = client.ask(&round).await;
-    waited.add(began.elapsed());
-    let later = || {
+    let answers = ask_client(client, wait, &round).await?;
+    let Some(answer) = answers.and_then(|mut answers| answers.remove(ROOTS_KEY)) else {
         let checkpoint = Checkpoint { wants_roots: true, ..Checkpoint::default() };
-        ActionError::Asks(Box::new(PendingQuestions { questions: round.questions.clone(), checkpoint }))
+        return Err(ActionError::Asks(Box::new(PendingQuestions { questions: round.questions, checkpoint })));
     };
+    let roots = parse_roots(&answer)
+        .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned()))?;
+    Ok(roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
+}
+
+/// Asks a client, and counts the time that it takes. `None` if the answers come with a later request.
+async fn ask_client(
+    client: &dyn McpClient,
+    wait: &ClientWait,
+    round: &QuestionRound,
+) -> Result<Option<Map<String, Value>>, ActionError> {
+    let began = Instant::now();
+    let answered = client.ask(round).await;
+    wait.add(began.elapsed());
     match answered {
-        Ok(mut answers) => match answers.remove(ROOTS_KEY) {
-            Some(answer) => parse_roots(&answer)
-                .map(|roots| roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
-                .ok_or_else(|| ActionError::message("the client's roots are no list of `file:` URIs".to_owned())),
-            None => Err(later()),
-        },
-        Err(AskError::Deferred) => Err(later()),
+        Ok(answers) => Ok(Some(answers)),
+        Err(AskError::Deferred) => Ok(None),
         Err(AskError::Cancelled) => Err(WorldError::Cancelled.into()),
-        Err(AskError::TimedOut) => Err(ActionError::message("the client did not tell its roots in time".to_owned())),
+        Err(AskError::TimedOut) => Err(ActionError::message(format!("the client timed out after {:?}", round.timeout))),
         Err(AskError::Refused(words)) => {
-            Err(ActionError::message(format!("the client did not tell its roots: {words}")))
+            Err(ActionError::message(format!("the request to the client failed: {words}")))
         }
     }
 }
 
-/// The key under which roots are asked for apart from any step.
+/// The key of the question for roots outside of any step.
 const ROOTS_KEY: &str = "roots";
 
-/// The roots in a `ListRootsResult`; `None` where it is none.
+/// The roots of a `ListRootsResult`, or `None` if it is invalid.
 #[must_use]
 pub fn parse_roots(answer: &Value) -> Option<Vec<Value>> {
     let roots = answer.get("roots")?.as_array()?;
@@ -291,7 +288,7 @@ fn compile_question(
 ) -> Option<CompiledQuestion> {
     if !is_identifier(key) {
         compiler
-            .error(Code::BadName, key.location, format!("`{}` is no name of a question", key.value))
+            .error(Code::BadName, key.location, format!("invalid question key `{}`", key.value))
             .help("use letters, digits and `_`");
     }
     let what = match (&question.elicit, &question.sample, &question.roots) {
@@ -300,13 +297,17 @@ fn compile_question(
         (None, None, Some(_)) => QuestionTemplate::Roots,
         _ => {
             compiler
-                .error(Code::Conflict, key.location, "a question is exactly one of `elicit`, `sample`, `roots`")
+                .error(
+                    Code::Conflict,
+                    key.location,
+                    "expected exactly one of `elicit`, `sample`, `roots` in a question",
+                )
                 .help("put each question under a key of its own");
             return None;
         }
     };
     if question.on_decline.is_some() && question.elicit.is_none() {
-        compiler.warning(Code::Unused, key.location, "`onDecline` does nothing here: only a person declines");
+        compiler.warning(Code::Unused, key.location, "`onDecline` has no effect without `elicit`");
     }
     Some(CompiledQuestion {
         key: key.value.clone(),

@@ -1,4 +1,4 @@
-//! Which pages a person may be sent to.
+//! Checks the URLs of URL-mode elicitation.
 
 use url::{Host, Url};
 
@@ -7,19 +7,19 @@ use crate::diagnostic::Code;
 use crate::template::{RenderError, Scope, Template, Url as UrlSlot, UrlBase};
 use crate::yaml::Spanned;
 
-/// The page of the web, or of this machine, that a URL names, spelled as it was understood.
+/// Parses the URL of a page, of the web or of this machine.
 ///
 /// # Errors
-/// Why nobody is sent there.
+/// The reason why users must not be sent there.
 fn parse_page_url(url: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(url).map_err(|_| "is no absolute URL, where a page must be")?;
+    let url = Url::parse(url).map_err(|_| "is not an absolute URL")?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("holds a user name, which hides where a page is");
+        return Err("must not contain a user name or a password");
     }
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),
-        _ => Err("must begin with `https://`, or with `http://` and this machine's own name, where a page must be"),
+        _ => Err("must begin with `https://`, or with `http://` and a loopback host"),
     }
 }
 
@@ -32,7 +32,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Reports a page whose own text says that nobody may be sent there.
+/// Reports a URL that is invalid whatever its template values.
 pub(super) fn check(
     written: &Spanned<String>,
     template: &Template<UrlSlot>,
@@ -41,20 +41,20 @@ pub(super) fn check(
     let own = match template.url_base() {
         UrlBase::Literal => template.source().split("{{").next().unwrap_or_default(),
         UrlBase::Relative => "",
-        // Judged when it is known.
+        // Checked when it is rendered.
         UrlBase::Env(_) | UrlBase::Value(_) => return Some(()),
     };
     let Err(reason) = parse_page_url(own) else { return Some(()) };
     compiler
         .error(Code::Unsafe, written.location, format!("the `url` {reason}"))
-        .help("such as `https://desk.example/connect`");
+        .help("write a URL such as `https://desk.example/connect`");
     None
 }
 
-/// The page that a template makes.
+/// Renders the URL of a page.
 ///
 /// # Errors
-/// It makes none that a person may be sent to.
+/// Users must not be sent to it.
 pub(super) fn render(template: &Template<UrlSlot>, scope: &Scope) -> Result<String, RenderError> {
     let rendered = template.render(scope)?.text;
     let refused = |reason| {

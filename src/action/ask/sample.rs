@@ -1,4 +1,4 @@
-//! `sample`: a question to the client's model.
+//! `sample`: asks the client's model.
 
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ use super::AnswerVerdict;
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
+use crate::action::keys::check_exactly_one;
 use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
@@ -17,15 +18,15 @@ use crate::notation::{Block, BlockBody, Media};
 use crate::template::{Scope, Shape, Template, Text};
 use crate::yaml::{Location, Spanned};
 
-/// A question to the model, ready to be put.
+/// A compiled question to the model.
 pub(super) struct SampleTemplate {
     messages: Vec<(&'static str, SampleContent)>,
     system_prompt: Option<Template<Text>>,
-    /// The parameters that hold no templates.
+    /// The parameters without templates.
     static_params: Map<String, Value>,
 }
 
-/// What one message says.
+/// The content of a message.
 enum SampleContent {
     Text(Template<Text>),
     File { kind: &'static str, folder: Folder, path: PathBuf, mime_type: Option<String> },
@@ -35,14 +36,13 @@ enum SampleContent {
 impl SampleTemplate {
     pub(super) fn compile(sample: &Spanned<Sample>, compiler: &mut Compiler<'_>) -> Option<SampleTemplate> {
         let system_prompt = compiler.optional_template(sample.system_prompt.as_ref(), Exposure::Client);
-        if sample.prompt.is_some() == sample.messages.is_some() {
-            compiler.error(Code::Conflict, sample.location, "`sample` takes exactly one of `prompt`, `messages`");
-        }
+        let sources = [("prompt", sample.prompt.is_some()), ("messages", sample.messages.is_some())];
+        check_exactly_one("sample", sample.location, &sources, compiler);
         if sample.max_tokens.is_none() {
-            compiler.error(Code::MissingKey, sample.location, "`sample` needs `maxTokens`");
+            compiler.error(Code::MissingKey, sample.location, "missing key `maxTokens` in `sample`");
         }
         if sample.messages.as_ref().is_some_and(|messages| messages.is_empty()) {
-            compiler.error(Code::MissingKey, sample.location, "`sample` needs a message");
+            compiler.error(Code::MissingKey, sample.location, "empty `messages` in `sample`");
         }
         let prompt: Option<Template<Text>> = compiler.optional_template(sample.prompt.as_ref(), Exposure::Client);
         let mut messages: Vec<Option<(&str, SampleContent)>> =
@@ -71,17 +71,17 @@ impl SampleTemplate {
     }
 }
 
-/// What templates may expect of the answer.
+/// The shape of the answer.
 pub(super) fn sample_answer_shape() -> Shape {
     Shape::object([("text", Shape::Text), ("content", Shape::Any), ("model", Shape::Text), ("stopReason", Shape::Text)])
 }
 
-/// What is made of a `CreateMessageResult`.
+/// Checks a `CreateMessageResult`.
 pub(super) fn check_answer(answer: &Value) -> AnswerVerdict {
-    let Some(content) = answer.get("content") else { return AnswerVerdict::Invalid("it has no `content`".to_owned()) };
+    let Some(content) = answer.get("content") else { return AnswerVerdict::Invalid("missing `content`".to_owned()) };
     let blocks: Vec<&Value> = content.as_array().map_or_else(|| vec![content], |blocks| blocks.iter().collect());
     if !blocks.iter().all(|block| block.get("type").is_some_and(Value::is_string)) {
-        return AnswerVerdict::Invalid("its `content` is no content".to_owned());
+        return AnswerVerdict::Invalid("invalid `content`: expected content blocks".to_owned());
     }
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
     AnswerVerdict::Accepted(json!({
@@ -131,7 +131,7 @@ fn compile_message(
         (Some(block), None) => ("user", block),
         (None, Some(block)) => ("assistant", block),
         _ => {
-            compiler.error(Code::Conflict, at, "a message is exactly one of `user`, `assistant`");
+            compiler.error(Code::Conflict, at, "expected exactly one of `user`, `assistant` in a message");
             return None;
         }
     };
@@ -144,7 +144,7 @@ fn compile_message(
     part.map(|part| (role, part))
 }
 
-/// A model is asked with text, pictures and sound.
+/// Compiles content, which is text, an image or audio.
 fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) -> Option<SampleContent> {
     let bare = keys.annotations.is_none() && keys.when.is_none() && keys.each.is_none() && keys.meta.is_none();
     match (&keys.text, &keys.image, &keys.audio) {
@@ -156,8 +156,8 @@ fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) 
         (None, None, Some(audio)) if bare => compile_media(("audio", audio), keys, compiler),
         _ => {
             compiler
-                .error(Code::Conflict, at, "a message to a model is a text, or one of `text`, `image`, `audio` alone")
-                .help("read a resource in an earlier step, and put its text into this one");
+                .error(Code::Conflict, at, "expected a string, or exactly one of `text`, `image`, `audio`")
+                .help("read a resource in an earlier step, and use its text in this one");
             None
         }
     }
@@ -186,7 +186,11 @@ fn compile_media(
             Some(SampleContent::Base64 { kind, data, mime_type: mime_type.unwrap_or_else(|| otherwise.to_owned()) })
         }
         _ => {
-            compiler.error(Code::Conflict, media.location, "this takes exactly one of `file`, `base64`");
+            compiler.error(
+                Code::Conflict,
+                media.location,
+                format!("expected exactly one of `file`, `base64` in `{kind}`"),
+            );
             None
         }
     }

@@ -1,4 +1,4 @@
-//! How questions are written.
+//! The notation of `ask`.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -18,67 +18,68 @@ pub struct AskSpec(#[schemars(with = "IndexMap<String, Question>")] pub NamedMap
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Question {
-    /// Asks the person: a form, or a page to visit.
+    /// Asks the user, by a form or on a page: `{ message: "Which name?", schema: { name: {} } }`.
     pub elicit: Option<Spanned<Elicit>>,
-    /// Asks the client's model.
+    /// Asks the client's model: `{ prompt: "Summarize {{text}}", maxTokens: 500 }`.
     pub sample: Option<Spanned<Sample>>,
-    /// Asks for the folders that the client works on.
+    /// Asks for the folders that the client works on: `{}`.
     pub roots: Option<Spanned<Roots>>,
-    /// Goes on when the person says no.
+    /// Whether the run continues if the user declines: `continue` or `end`, the default.
     pub on_decline: Option<OnDecline>,
-    /// Goes on when the client cannot be asked.
+    /// Whether the run continues if the client does not support the question. Its answer is then null.
     pub optional: Option<bool>,
 }
 
-/// What happens when the person says no.
+/// Whether a run continues if the user declines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDecline {
-    /// The steps go on.
+    /// The run continues.
     Continue,
-    /// The tool ends with a plain sentence.
+    /// The run ends with an error.
     End,
 }
 
-/// A question to the person.
+/// A question to the user: a form or a page.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Elicit {
-    /// What is asked, a template.
+    /// The message to the user, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub message: Option<Spanned<String>>,
-    /// The fields of the form: flat, each a text, a number, a boolean or a choice, like `arguments`.
+    /// The fields of the form, written like `arguments`: `{ name: { required: true } }`. Each is a string, a number, a boolean
+    /// or a choice.
     #[schemars(with = "Option<IndexMap<String, Json>>")]
     pub schema: Option<Spanned<NamedMap<Spanned<Json>>>>,
-    /// The form as raw JSON Schema.
+    /// The form as a JSON Schema of an object.
     pub requested_schema: Option<Spanned<Json>>,
-    /// A page to visit instead of a form, a template: of `https`, or of `http` on this machine.
+    /// A page instead of a form, a template: an `https` URL, or an `http` URL of this machine.
     pub url: Option<Spanned<String>>,
 }
 
-/// A question to the client's model, in MCP's words.
+/// A question to the client's model, as in MCP's `sampling/createMessage`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sample {
-    /// One message of the user, a template.
+    /// One user message, a template.
     pub prompt: Option<Spanned<String>>,
-    /// Several messages, as in a prompt.
+    /// Several messages, as in a prompt: `[{ user: … }, { assistant: … }]`.
     pub messages: Option<Spanned<Vec<SampleMessage>>>,
-    /// How long the answer may be, in tokens.
+    /// The maximum length of the answer, in tokens.
     pub max_tokens: Option<Spanned<u32>>,
-    /// What the model is told first, a template.
+    /// The system prompt, a template.
     pub system_prompt: Option<Spanned<String>>,
-    /// Which model is wished for.
+    /// Preferences for the model: `{ hints: [{ name: claude }] }`.
     pub model_preferences: Option<Value>,
-    /// What context the client should add.
+    /// The context that the client should add, such as `thisServer`.
     pub include_context: Option<String>,
-    /// How freely the model should answer.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// Texts at which the answer ends.
+    /// Strings at which the answer stops.
     pub stop_sequences: Option<Vec<String>>,
     /// Tools that the model may call.
     pub tools: Option<Value>,
-    /// Whether it must call one.
+    /// How the model uses tools: `{ mode: required }`.
     pub tool_choice: Option<Value>,
     /// Metadata for the client.
     pub metadata: Option<Value>,
@@ -88,13 +89,13 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SampleMessage {
-    /// What the person says.
+    /// A message of the user.
     pub user: Option<Spanned<Block>>,
-    /// What the model says.
+    /// A message of the model.
     pub assistant: Option<Spanned<Block>>,
 }
 
-/// The folders that the client works on; nothing to say about them.
+/// The folders that the client works on. It has no keys.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Roots {}

@@ -1,6 +1,6 @@
-//! Programs that read code from their arguments or from stdin: no value may stand in it, or a caller could write code.
+//! Refuses template values inside code that a program would run (`sh -c`, `python -c`, …).
 //!
-//! A script hands values over as environment variables, and `bash -c 'text' name "{{x}}"` as `$1`: both are left alone.
+//! Values as environment variables of a script, or as `$1` in `bash -c 'text' name "{{x}}"`, are safe and allowed.
 
 mod suggestion;
 mod scan;
@@ -18,7 +18,7 @@ use crate::template::{OutputPiece, output_pieces};
 use crate::yaml::{Location, Spanned};
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
 
-/// What code is written in, which says how a script reads a value.
+/// The language of code, which decides how a script reads a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     /// For a shell of this machine.
@@ -38,11 +38,11 @@ pub(super) enum Language {
     Awk,
     Sed,
     Jq,
-    /// One that has no environment to speak of.
+    /// A language without access to the environment.
     Other,
 }
 
-/// How many elements that depend on arguments are gone through in every combination.
+/// How many conditional elements are expanded in all combinations.
 const MAX_CHOICES: usize = 6;
 
 /// One element of argv.
@@ -57,16 +57,16 @@ struct ArgvItem {
 /// A value in an element.
 #[derive(Clone)]
 struct TemplateValue {
-    /// Where it stands in the word.
+    /// Its position in the word.
     position: usize,
-    /// Where it stands in the element as it was written.
+    /// Its range in the element as written.
     range: Range<usize>,
     /// The path to it; empty for one that is computed.
     path: Vec<String>,
 }
 
 impl TemplateValue {
-    /// The argument that it is, where it is one.
+    /// The name of the argument, if it is one.
     fn argument(&self) -> Option<&str> {
         match self.path.as_slice() {
             [name] => Some(name),
@@ -76,7 +76,7 @@ impl TemplateValue {
     }
 }
 
-/// Reports every value that stands in code, chooses an option of a program that takes code, or chooses a program.
+/// Reports every value inside code, and every value that chooses a program, or an option of one that runs code.
 pub(super) fn check_argv(
     elements: &[Spanned<Element>],
     stdin: Option<&Spanned<TextOrFile>>,
@@ -91,7 +91,7 @@ pub(super) fn check_argv(
     }
 }
 
-/// The elements that are code, whether or not a value stands in them: what a shell would expand is no mistake there.
+/// The elements that are code, with or without values: shell variables in them are intended.
 pub(super) fn code_spans(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Location> {
     let argvs = combinations(elements, compiler);
     let found = argvs.iter().flat_map(|argv| {
@@ -111,7 +111,7 @@ fn stdin_has_value(stdin: &Spanned<TextOrFile>, compiler: &Compiler<'_>) -> bool
     }
 }
 
-/// Every argv that the elements may come to, less what is the same.
+/// Every argv that the elements may expand to.
 fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
     let mut all: Vec<Vec<ArgvItem>> = vec![Vec::new()];
     let mut choices = 0;
@@ -124,7 +124,7 @@ fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<V
     for argv in &mut all {
         let mut behind = false;
         for item in argv {
-            // Behind `--` a call takes any value for no option; what the program takes it for is another matter.
+            // After `--` any value may begin with `-`, whatever the program makes of it.
             item.word.may_start_with_dash |= behind;
             behind |= item.source == "--";
         }
@@ -132,7 +132,7 @@ fn combinations(elements: &[Spanned<Element>], compiler: &Compiler<'_>) -> Vec<V
     all
 }
 
-/// The words that one element may come to.
+/// The words that one element may expand to.
 fn expansions(element: &Spanned<Element>, compiler: &Compiler<'_>) -> Vec<Vec<ArgvItem>> {
     let choice = match &element.value {
         Element::Template(Scalar(text)) => return vec![vec![compile_item(text, element.location, None, compiler)]],
@@ -181,8 +181,8 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
     let words = match found.role {
         ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
-        ArgRole::Program => "an argument may not choose the program".to_owned(),
-        ArgRole::Stdin => format!("a value in what `{program}` reads from stdin could become code"),
+        ArgRole::Program => "an argument must not choose the program".to_owned(),
+        ArgRole::Stdin => format!("a value in the stdin of `{program}` could become code"),
     };
     let from = if let ArgRole::Code(from) = found.role { from } else { 0 };
     let item = argv.get(found.word).filter(|_| found.role != ArgRole::Stdin);
@@ -191,14 +191,14 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
         (Some((item, value)), _) => {
             (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(found, argv, value))
         }
-        // What `xargs` hands on, or what the program reads itself.
+        // A value in stdin, which the program or `xargs` reads.
         (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_by_language(found.syntax.language, None)),
         (None, None) => return,
     };
-    let fault = match found.syntax.language {
-        // Its code can do nothing but read.
+    let diagnostic = match found.syntax.language {
+        // Its code can only read.
         Language::Jq => compiler.warning(Code::Unsafe, span, words),
         _ => compiler.error(Code::Unsafe, span, words),
     };
-    fault.help(help);
+    diagnostic.help(help);
 }

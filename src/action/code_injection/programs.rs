@@ -1,4 +1,4 @@
-//! The programs that are known to run code from their arguments, and those that start another program.
+//! The programs that run code from their arguments, and those that start another program.
 
 use super::Language;
 

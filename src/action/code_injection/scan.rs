@@ -1,4 +1,4 @@
-//! Which elements of an argv are code, and which program runs it.
+//! Finds the elements of an argv that are code, and the program that runs each.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What to write instead of code with a value in it.
+//! Suggests a safe replacement for code with a template value in it.
 
 use super::programs::{Operands, syntax_of};
 use super::scan::{ArgRole, CodeFinding};
@@ -18,7 +18,7 @@ pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateVa
     let name = value.argument();
     match found.role {
         ArgRole::Program => "name the program".to_owned(),
-        ArgRole::Option => "put `--` before it, or leave `allowDash` out".to_owned(),
+        ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
         ArgRole::Code(from) => {
             suggest_script(found, (argv, from)).unwrap_or_else(|| suggest_by_language(found.syntax.language, name))
         }
@@ -31,19 +31,19 @@ pub(super) fn suggest_by_language(language: Language, argument: Option<&str>) ->
     let name = argument.unwrap_or("NAME");
     match language {
         Language::Shell => format!(
-            "write it as a `script`, where the value is \"${name}\", or hand the value over behind the code, as \"$1\": \
+            "write it as a `script`, where the value is \"${name}\", or pass the value after the code, as \"$1\": \
              `-c 'TEXT' sh \"{{{{{name}}}}}\"`"
         ),
         Language::Remote => {
             format!("quote it in a `script` with `shell: bash`: `ssh HOST COMMAND \"$(printf %q \"${name}\")\"`")
         }
         Language::Awk => {
-            format!("hand it over with `env: {{ {name}: \"{{{{{name}}}}}\" }}`, and read `ENVIRON[\"{name}\"]`")
+            format!("pass it with `env: {{ {name}: \"{{{{{name}}}}}\" }}`, and read `ENVIRON[\"{name}\"]`")
         }
         Language::Jq => format!("write `${name}` there, and `--arg, {name}, \"{{{{{name}}}}}\"` before the filter"),
-        Language::Sed => "do it in a `script` of another language, where values are environment variables".to_owned(),
-        Language::Command => "write each word as an element of its own".to_owned(),
-        Language::Other => "hand the value over as an argument behind the code".to_owned(),
+        Language::Sed => "use a `script` in another language, where values are environment variables".to_owned(),
+        Language::Command => "write each word as a separate element".to_owned(),
+        Language::Other => "pass the value as an argument after the code".to_owned(),
         _ => format!("write it as a `script`, where the value is `{}`", variable_expression(language, name)),
     }
 }

@@ -1,4 +1,4 @@
-//! `http`: one request.
+//! `http`: sends one HTTP request.
 
 mod compile;
 mod send;
@@ -15,7 +15,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 pub use compile::check_connection;
 pub use spec::{HttpSpec, Method, Part};
 
-/// One request that is ready.
+/// A compiled request.
 pub struct HttpAction {
     method: &'static str,
     url: Template<Url>,
@@ -28,11 +28,11 @@ pub struct HttpAction {
     on_error: Vec<(u16, Template<Text>)>,
     host_policy: HostPolicy,
     wants_json: bool,
-    /// Whether the body holds a secret, which no redirect may carry elsewhere.
+    /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
-    /// What the body reads.
+    /// The paths that the body reads.
     body_reads: Vec<Vec<String>>,
-    /// Whether the host is part of a secret, which no error may name.
+    /// Whether the host is part of a secret, which errors must not show.
     has_secret_host: bool,
 }
 
@@ -62,7 +62,7 @@ impl HttpBody {
     }
 }
 
-/// What query or form parameters read.
+/// The paths that query or form parameters read.
 fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<String>> {
     fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.read_paths().to_vec()).collect()
 }
@@ -80,15 +80,15 @@ impl ActionKind for HttpAction {
         ])
     }
 
-    fn compile(written: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
-        let spec = &written.spec.value;
+    fn compile(node: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
+        let spec = &node.spec.value;
         compile::check_unsupported(spec, compiler);
-        let url = compile::compile_url(&written, compiler);
+        let url = compile::compile_url(&node, compiler);
         let query = compile::compile_parameters(&spec.query, compiler);
         let headers = compile::compile_headers(&spec.headers, compiler);
         let credentials =
             spec.auth.as_ref().map_or(Some(HttpCredentials::None), |auth| compile::compile_credentials(auth, compiler));
-        let body = compile::compile_body(&written, compiler);
+        let body = compile::compile_body(&node, compiler);
         let on_error = compile::compile_on_error(spec, compiler);
         let allow = compile::compile_host_policy(spec, url.as_ref(), compiler);
         compile::check_expect(spec, compiler);
@@ -109,7 +109,7 @@ impl ActionKind for HttpAction {
             expected_statuses: spec.expect.iter().flatten().map(|status| status.value).collect(),
             on_error: on_error?,
             host_policy: allow?,
-            wants_json: written.wants_json,
+            wants_json: node.wants_json,
         };
         request.check_whole_url(spec, compiler)?;
         Some(request)
@@ -119,22 +119,22 @@ impl ActionKind for HttpAction {
         !matches!(self.method, "GET" | "HEAD" | "OPTIONS")
     }
 
-    async fn execute(&self, doing: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let budget = doing.scope.budget();
-        let request = budget.run_repeatable(|| self.build_request(doing))??;
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let budget = context.scope.budget();
+        let request = budget.run_repeatable(|| self.build_request(context))??;
         let host = if self.has_secret_host { SECRET_PLACEHOLDER } else { request.url.host_str().unwrap_or_default() }
             .to_owned();
-        let response = doing.world.send_request(request).await?;
-        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, doing))?
+        let response = context.run.world.send_request(request).await?;
+        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, context))?
     }
 }
 
 impl HttpAction {
-    /// A URL that an argument chooses must never see a secret.
+    /// Refuses secrets in a request whose host an argument chooses.
     fn check_whole_url(&self, spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<()> {
         let UrlBase::Value(argument) = self.url.url_base() else { return Some(()) };
         let argument = argument.join(".");
-        let help = "write scheme and host of the URL into the manifest";
+        let help = "write the scheme and the host of the URL in the manifest";
         if let Some(auth) = &spec.auth {
             compiler
                 .error(Code::Unsafe, auth.location, format!("`auth` would be sent wherever `{argument}` points"))
@@ -150,7 +150,7 @@ impl HttpAction {
         None
     }
 
-    /// What its query, headers and body read.
+    /// The paths that its query, headers and body read.
     fn reads(&self) -> Vec<Vec<String>> {
         let mut reads = parameter_reads(&self.query);
         reads.extend(self.headers.iter().flat_map(|(_, value)| value.read_paths().to_vec()));

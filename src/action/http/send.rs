@@ -1,4 +1,4 @@
-//! From a request that is ready to its outcome.
+//! Builds a request from its templates, and the outcome from its response.
 
 use base64::Engine as _;
 use serde_json::{Map, json};
@@ -11,10 +11,10 @@ use crate::world::{HttpHeader, HttpRequest, HttpResponse, WorldError};
 use super::{HttpAction, HttpBody, HttpCredentials};
 
 impl HttpAction {
-    pub(super) fn build_request(&self, doing: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
-        let scope = doing.scope;
+    pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
+        let scope = context.scope;
         let rendered = self.url.render(scope)?.text;
-        let mut url = url::Url::parse(&rendered).map_err(|_| WorldError::InvalidUrl { reason: "it is malformed" })?;
+        let mut url = url::Url::parse(&rendered).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })?;
         add_query(&mut url, &self.query, scope)?;
         if let HttpCredentials::Query(name, value) = &self.credentials {
             for value in value.render(scope)?.0 {
@@ -23,14 +23,14 @@ impl HttpAction {
         }
         let mut request = HttpRequest::new(self.method, url);
         for (name, value) in &self.headers {
-            request.headers.extend(render_header(name, value, doing)?);
+            request.headers.extend(render_header(name, value, context)?);
         }
         self.add_credentials(&mut request, scope)?;
-        self.add_body(&mut request, doing)?;
-        request.timeout = self.timeout.map_or(doing.timeout, |own| own.min(doing.timeout));
-        request.max_output = doing.max_output;
+        self.add_body(&mut request, context)?;
+        request.timeout = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
+        request.max_output = context.run.max_output;
         request.host_policy = self.host_policy.clone();
-        request.cancel = doing.cancel.clone();
+        request.cancel = context.run.cancel.clone();
         Ok(request)
     }
 
@@ -46,13 +46,13 @@ impl HttpAction {
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
-        // What is exactly one value that is absent shows nobody anything, and is left out.
+        // An absent value is left out.
         request.headers.extend(value.map(|value| HttpHeader::new_secret(name, value)));
         Ok(())
     }
 
-    fn add_body(&self, request: &mut HttpRequest, doing: &ActionContext<'_>) -> Result<(), ActionError> {
-        let scope = doing.scope;
+    fn add_body(&self, request: &mut HttpRequest, context: &ActionContext<'_>) -> Result<(), ActionError> {
+        let scope = context.scope;
         let (mime_type, body) = match &self.body {
             HttpBody::None => return Ok(()),
             HttpBody::Json(value) => ("application/json", value.render(scope)?.to_string()),
@@ -64,7 +64,7 @@ impl HttpAction {
             request.headers.push(HttpHeader::new("Content-Type", mime_type));
         }
         request.body = Some(body.into_bytes());
-        request.secret_body = self.has_secret_body || reads_step_outcome(&self.body_reads, doing);
+        request.secret_body = self.has_secret_body || reads_step_outcome(&self.body_reads, context);
         Ok(())
     }
 
@@ -72,15 +72,15 @@ impl HttpAction {
         &self,
         host: &str,
         response: HttpResponse,
-        doing: &ActionContext<'_>,
+        context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let mime_type = response.header("content-type");
         let mime_type =
             mime_type.as_deref().map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
         let fine = (200..300).contains(&response.status) || self.expected_statuses.contains(&response.status);
-        let read = parse_body(&response.body, mime_type.as_deref(), fine && self.wants_json, doing.max_output);
+        let read = parse_body(&response.body, mime_type.as_deref(), fine && self.wants_json, context.run.max_output);
         let (json, body) = if fine { read? } else { (read.ok().and_then(|(json, _)| json), OutcomeBody::None) };
-        let failed = (!fine).then(|| self.error_message(host, &response, doing.scope)).transpose()?;
+        let failed = (!fine).then(|| self.error_message(host, &response, context.scope)).transpose()?;
         let mut headers = Map::new();
         for (name, _) in &response.headers {
             headers.insert(name.clone(), response.header(name).into());
@@ -100,27 +100,27 @@ impl HttpAction {
     }
 }
 
-/// How much of an error's body is shown.
+/// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
 
-/// A header; none where it is exactly one value that is absent.
+/// A header, unless it is exactly one absent value.
 fn render_header(
     name: &str,
     value: &Template<HeaderSlot>,
-    doing: &ActionContext<'_>,
+    context: &ActionContext<'_>,
 ) -> Result<Option<HttpHeader>, ActionError> {
     let of_env = value.read_paths().iter().any(|path| path.first().is_some_and(|head| head == "env"));
-    let secret = of_env || reads_step_outcome(value.read_paths(), doing);
-    let Some(text) = value.render(doing.scope)? else { return Ok(None) };
+    let secret = of_env || reads_step_outcome(value.read_paths(), context);
+    let Some(text) = value.render(context.scope)? else { return Ok(None) };
     Ok(Some(if secret { HttpHeader::new_secret(name, text.0) } else { HttpHeader::new(name, text.0) }))
 }
 
-/// Whether what is read may be what a step found, such as the token of a login: then no redirect carries it elsewhere.
-fn reads_step_outcome(reads: &[Vec<String>], doing: &ActionContext<'_>) -> bool {
+/// Whether a value may be the outcome of a step, such as a token, which redirects must not send to another origin.
+fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> bool {
     reads.iter().filter_map(|path| path.first()).any(|head| match head.as_str() {
         "steps" => true,
         "env" | "server" => false,
-        _ => doing.called_by_step,
+        _ => context.run.called_by_step,
     })
 }
 

@@ -1,4 +1,4 @@
-//! What an author may write of a request.
+//! The notation of `http`.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -12,44 +12,45 @@ use crate::yaml::Spanned;
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "HttpRequest")]
 pub struct HttpSpec {
-    /// GET, or POST where there is a body, until told otherwise.
+    /// The method. The default is GET, or POST if there is a body.
     pub method: Option<Spanned<Method>>,
-    /// The URL, a template: values are percent-encoded, and can never change scheme or host.
+    /// The URL, a template: `https://api.example/items/{{id}}`. Values are percent-encoded, and cannot change the scheme or
+    /// the host.
     pub url: Option<Spanned<String>>,
-    /// The name of one of `connections`, whose `url` is then the base of this one.
+    /// The name of one of `connections`, whose `url` is the base of this one.
     #[serde(rename = "use")]
     pub connection: Option<Spanned<String>>,
-    /// Query parameters, templates. One whose value is absent is left out; a list repeats its key.
+    /// Query parameters, templates by name: `{ q: "{{query}}" }`. Absent values are left out; a list repeats its key.
     #[schemars(with = "IndexMap<String, OneOrMany>")]
     pub query: NamedMap<OneOrMany>,
-    /// Headers, templates. One whose value is absent is left out.
+    /// Headers, templates by name: `{ Accept: application/json }`. Absent values are left out.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub headers: NamedMap<Spanned<Scalar>>,
-    /// How the request says who sends it.
+    /// The credentials of the request: `{ bearer: "{{env.TOKEN}}" }`.
     pub auth: Option<Spanned<Auth>>,
-    /// A JSON body. A string that is exactly one `{{…}}` keeps the value's type.
+    /// A JSON body: `{ id: "{{id}}" }`. A string that is exactly one `{{…}}` keeps the type of the value.
     pub json: Option<Spanned<Json>>,
-    /// A form's body; like `query`.
+    /// A form body, written like `query`.
     #[schemars(with = "Option<IndexMap<String, OneOrMany>>")]
     pub form: Option<NamedMap<OneOrMany>>,
-    /// A multipart body: parts by name.
+    /// A multipart body, parts by name.
     #[schemars(with = "Option<IndexMap<String, Part>>")]
     pub multipart: Option<Spanned<NamedMap<Part>>>,
-    /// A body as text, a template.
+    /// A text body, a template.
     pub body: Option<Spanned<TextOrFile>>,
-    /// How long the request may take.
+    /// The time limit of the request, such as `10s`.
     pub timeout: Option<Duration>,
-    /// When to try again.
+    /// When to retry the request.
     pub retry: Option<Spanned<Retry>>,
-    /// How to get the further pages of an answer.
+    /// How to request further pages of a response.
     pub paginate: Option<Spanned<Paginate>>,
-    /// Statuses that are no error, beside 2xx.
+    /// Statuses other than 2xx that are not errors: `[404]`.
     pub expect: Option<Vec<Spanned<u16>>>,
-    /// What to say for a status, a template.
+    /// Error messages by status, templates: `{ 404: "no item {{id}}" }`.
     #[schemars(with = "IndexMap<String, String>")]
     pub on_error: NamedMap<Spanned<String>>,
-    /// Hosts (`host` or `host:port`) that may be private addresses, or `{{env.NAME}}` for those that a variable names,
-    /// separated by commas.
+    /// Hosts (`host` or `host:port`) that may have private addresses, or `{{env.NAME}}` for a variable with a
+    /// comma-separated list of them: `["localhost:8080"]`.
     pub allow: Option<Vec<Spanned<String>>>,
 }
 
@@ -67,7 +68,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As it stands in a request.
+    /// Its name in a request.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -82,31 +83,31 @@ impl Method {
 }
 
 kind_enum! {
-    /// A part: its text (a template), or a file.
+    /// A part of a multipart body: a text (a template), or a file.
     pub enum Part {
         "scalar" => Text(Spanned<Scalar>),
         "map" => File(FilePart),
     }
 }
 
-/// A file that is sent as a part.
+/// A part of a multipart body that is a file.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilePart {
     /// The path of the file.
     #[schemars(with = "String", extend("x-required" = true))]
     pub file: Option<Spanned<String>>,
-    /// Its type.
+    /// Its media type.
     pub mime_type: Option<Spanned<String>>,
-    /// The name by which it is sent.
+    /// The file name to send.
     pub filename: Option<Spanned<String>>,
 }
 
-/// How to get the further pages of an answer: exactly one of `next`, `cursor`, `page`.
+/// How to request further pages of a response: exactly one of `next`, `cursor`, `page`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Paginate {
-    /// `link` for the Link header, or a JMESPath to the next page's URL.
+    /// `link` for the `Link` header, or a JMESPath to the URL of the next page.
     pub next: Option<Spanned<String>>,
     /// A JMESPath to the next cursor.
     pub cursor: Option<Spanned<String>>,
@@ -116,6 +117,6 @@ pub struct Paginate {
     pub page: Option<Spanned<String>>,
     /// A JMESPath to the items of a page.
     pub items: Option<Spanned<String>>,
-    /// How many pages at most.
+    /// The maximum number of pages.
     pub max_pages: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The functions: those that evaluate expressions here, and the others by `jmespath`, once their work is charged.
+//! JMESPath functions: those that evaluate expressions, and the others by `jmespath` once their cost is charged.
 
 use std::cmp::Ordering;
 

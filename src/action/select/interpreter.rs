@@ -1,4 +1,4 @@
-//! The interpreter: as that of `jmespath`, save that each value it makes is charged, and that its recursion ends.
+//! Interprets JMESPath as `jmespath` does, charges each value to the budget, and bounds the recursion.
 //!
 //! Values are shared and not copied, so that what is doubled is doubled in name only until it is written out.
 
@@ -33,9 +33,7 @@ impl Interpreter<'_> {
     pub(super) fn eval(&self, data: &Rcvar, node: &Ast, depth: usize) -> EvalResult {
         self.budget.charge_memory(NODE_BYTES)?;
         if depth > MAX_EVALUATION_DEPTH {
-            return Err(SelectError::mismatch(format!(
-                "the evaluation nests deeper than {MAX_EVALUATION_DEPTH} levels"
-            )));
+            return Err(SelectError::mismatch(format!("evaluation deeper than {MAX_EVALUATION_DEPTH} levels")));
         }
         self.eval_node(data, node, depth + 1)
     }
@@ -185,7 +183,7 @@ impl Interpreter<'_> {
         let mut context = Context::new(self.expression, &DEFAULT_RUNTIME);
         match DEFAULT_RUNTIME.get_function(name) {
             Some(function) => function.evaluate(given, &mut context).map_err(failed),
-            None => Err(SelectError::mismatch(format!("there is no function `{name}`"))),
+            None => Err(SelectError::mismatch(format!("unknown JMESPath function `{name}`"))),
         }
     }
 

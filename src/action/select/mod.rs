@@ -1,4 +1,4 @@
-//! `select`: a JMESPath expression, in the budget of its call.
+//! `select`: a JMESPath expression, evaluated within the budget of its call.
 
 mod functions;
 mod interpreter;
@@ -61,7 +61,7 @@ impl Selection {
             compiler.error(
                 Code::Nesting,
                 text.location,
-                format!("this expression takes more than {MAX_EXPRESSION_STEPS} steps"),
+                format!("expression too complex: more than {MAX_EXPRESSION_STEPS} steps"),
             );
             return None;
         }
@@ -78,7 +78,7 @@ impl Selection {
         let Some(unknown) = unknown else { return Some(Selection { expression }) };
         let at = text.find(&format!("{unknown}(")).unwrap_or_default();
         let span = compiler.span_within(text.location, at..at + unknown.len());
-        compiler.error(Code::Select, span, format!("JMESPath has no function `{unknown}`")).did_you_mean(
+        compiler.error(Code::Select, span, format!("unknown JMESPath function `{unknown}`")).did_you_mean(
             &unknown,
             span,
             FUNCTIONS.iter().copied(),
@@ -115,7 +115,7 @@ impl Selection {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum SelectError {
     /// It cannot do what it says with this value.
-    #[error("`select` does not fit the answer: {message}")]
+    #[error("`select` failed: {message}")]
     Mismatch {
         /// What JMESPath says.
         message: String,
@@ -148,10 +148,10 @@ fn report_parse_error(error: &jmespath::JmespathError, text: &Spanned<String>, c
     let words = error.reason.to_string();
     let words = words.trim_start_matches("Parse error: ").split(" -- ").next().unwrap_or_default();
     let words = match words.to_lowercase() {
-        parser if parser.contains("nud token") || parser.contains("led token") => "this cannot stand here".to_owned(),
+        parser if parser.contains("nud token") || parser.contains("led token") => "unexpected token".to_owned(),
         words => words.trim_end_matches('.').to_owned(),
     };
-    compiler.error(Code::Select, span, format!("this is not JMESPath: {words}"));
+    compiler.error(Code::Select, span, format!("invalid JMESPath: {words}"));
 }
 
 /// The functions that an expression calls.

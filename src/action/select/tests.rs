@@ -1,4 +1,4 @@
-//! The interpreter finds what `jmespath`'s own finds, and what would grow without end is refused.
+//! The interpreter gives the results of `jmespath`, and refuses expressions that grow without bound.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -61,7 +61,7 @@ fn stdin_and_environment_follow_manifest() {
 fn unexpected_exit_code_includes_stderr() {
     let fixture = fixture();
     assert_eq!(fixture.text("exit", json!({ "code": 1 })), "out\n");
-    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` ended with exit code 2:\nred");
+    assert_eq!(fixture.failure("exit", json!({ "code": 2 })), "`sh` exited with code 2:\nred");
     assert!(fixture.failure("missing", json!({})).contains("folio-no-such-program"));
 }
 
@@ -94,7 +94,7 @@ fn timeout_and_max_output_are_enforced() {
     assert!(kept.len() <= 100 && kept.starts_with("é0 é1"), "{kept}");
     assert!(last.contains(|letter: char| letter.is_ascii_digit()), "{last}");
     let message = fixture.failure("cut", json!({}));
-    assert!(message.contains("cut") && message.contains("20"), "{message}");
+    assert!(message.contains("truncated JSON") && message.contains("20"), "{message}");
 }
 
 #[test]

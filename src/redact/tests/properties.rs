@@ -1,4 +1,4 @@
-//! Whatever a secret is and however it is written, nothing of it gets through.
+//! No encoding of a secret leaves a piece of it behind.
 
 use crate::redact::{InputEnd, Redactor, SAFE_SECRET_CHARS};
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! Every way in which editors and others put a new text into a folder, each of which is seen.
+//! Every way in which editors and tools save a file is noticed.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -74,7 +74,6 @@ const SAVE_METHODS: &[(&str, &str, Save)] = &[
         fs::create_dir(root).unwrap();
         fs::write(root.join("folio.yaml"), text).unwrap();
     }),
-    #[cfg(unix)]
     ("the link of a ConfigMap swapped", "mapped.yaml", |root, text| {
         fs::create_dir(root.join(format!("..{text}"))).unwrap();
         fs::write(root.join(format!("..{text}/mapped.yaml")), text).unwrap();

@@ -1,8 +1,7 @@
-//! The server's end of the socket.
+//! The server's side of the supervisor socket.
 //!
-//! Whoever has a request sends it, so far as there is room, and never waits. Two threads do the rest, so that no call
-//! waits for another and none for a runtime: one reads the replies, one sends what there was no room for, and sees to it
-//! that the supervisor answers as long as it has programs.
+//! Callers send requests without blocking. Two threads do the rest: one reads replies, the other sends requests that did
+//! not fit into the socket, and checks that the supervisor responds while it has programs.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _};
@@ -20,11 +19,11 @@ use super::orphan_reaper::OrphanReaper;
 use super::wire::{ChildStdio, OutgoingRequest, REPLY_BYTES, StartRequest, SupervisorReply};
 use crate::world::permits::ProgramPermit;
 
-/// A supervisor that is not heard at so many looks in a row is given up.
+/// After how many checks without a reply the supervisor is given up.
 const MOST_SILENT: u32 = 15;
-/// So is one that is found stopped so often in a row.
+/// After how many checks in a row that find it stopped the supervisor is given up.
 const MOST_STOPPED: u32 = 10;
-/// How long a request rests for which there was no room.
+/// How long to wait before a request is sent again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The supervisor as a process.
@@ -33,20 +32,20 @@ pub(super) struct SupervisorProcess {
     pub(super) orphans: OrphanReaper,
 }
 
-/// Why a program came to no end of its own.
+/// Why a program did not exit by itself.
 pub(in crate::world) enum Failure {
     /// It was not started.
     NotStarted(io::Error),
-    /// Its supervisor is gone, and it was killed with it. With the reason.
+    /// It was killed with its supervisor, for this reason.
     Unsupervised(&'static str),
 }
 
 /// A socket with a supervisor at its other end.
 pub(super) struct SupervisorClient {
     socket: UnixStream,
-    /// The supervisor, where it is a process.
+    /// The supervisor, if it is a process.
     pid: Option<Pid>,
-    /// How often one looks whether it answers.
+    /// How often to check that it responds.
     pulse: Duration,
     state: Mutex<State>,
     changed: Condvar,
@@ -56,33 +55,33 @@ pub(super) struct SupervisorClient {
 struct State {
     last: u64,
     alive: HashMap<u64, ProgramWaiters>,
-    /// Requests that are not sent, or not to their end.
+    /// Requests that are not sent completely.
     waiting: VecDeque<OutgoingRequest>,
-    /// How many looks ago the supervisor was last heard.
+    /// The number of checks since the last reply.
     silent: u32,
-    /// At how many looks in a row it was found stopped.
+    /// The number of checks in a row that found it stopped.
     stopped: u32,
-    /// Whether the thread that looks does so by itself.
+    /// Whether the checking thread is awake.
     watched: bool,
-    /// Why it was given up, if it was.
-    fault: Option<&'static str>,
-    /// Whether nothing more is heard of it.
+    /// Why it was given up, if so.
+    reason: Option<&'static str>,
+    /// Whether its socket is closed.
     ended: bool,
-    /// Whether it is gone, and all that it supervised.
+    /// Whether it and all its programs are gone.
     over: bool,
 }
 
-/// Who hears what becomes of a program.
+/// The waiters for a program.
 struct ProgramWaiters {
-    /// Is dropped first: who hears of an end finds room for the next.
+    /// Dropped first, so that a waiter finds the permit free.
     _permit: ProgramPermit,
     exited: Option<oneshot::Sender<io::Result<()>>>,
     gone: oneshot::Sender<Option<ExitStatus>>,
 }
 
 impl SupervisorClient {
-    /// Begins to talk to the supervisor at the other end of `socket`, which is process `pid` if it is one. `on_close` does
-    /// what is left to be done when that is gone, and comes to an end.
+    /// Connects to the supervisor at the other end of `socket`, which is process `pid` if it is one. `on_close` cleans up
+    /// after it.
     pub(super) fn new(
         socket: UnixStream,
         pid: Option<Pid>,
@@ -102,28 +101,28 @@ impl SupervisorClient {
         Ok(link)
     }
 
-    /// Says whether the supervisor is gone, and all that it supervised.
+    /// Whether the supervisor and all its programs are gone.
     pub(super) fn is_closed(&self) -> bool {
         self.state().over
     }
 
-    /// Waits until it is, but not for longer than `most`.
+    /// Waits until they are gone, at most for `most`.
     pub(super) fn wait_over(&self, most: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.state(), most, |state| !state.over);
         waited.unwrap_or_else(PoisonError::into_inner).0.over
     }
 
-    /// Tells the supervisor that its server ends.
+    /// Tells the supervisor that its server exits.
     pub(super) fn close(&self) {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Has the supervisor killed, and all that it supervises.
-    pub(super) fn give_up(&self, fault: &'static str) {
-        self.state().give_up(&self.socket, fault);
+    /// Gives up the supervisor and all its programs.
+    pub(super) fn give_up(&self, reason: &'static str) {
+        self.state().give_up(&self.socket, reason);
     }
 
-    /// Has a program started, whose end is waited for with [`ProcessTree::exited`].
+    /// Starts a program. Wait for it with [`ProcessTree::wait_exited`].
     pub(super) fn start(
         self: &Arc<SupervisorClient>,
         start: &StartRequest,
@@ -135,7 +134,7 @@ impl SupervisorClient {
         let mut state = self.state();
         state.last += 1;
         let id = state.last;
-        // Where nothing more is heard, the listener ends here or with the others.
+        // If the supervisor is gone, the waiters are dropped here.
         if !state.over {
             state.alive.insert(id, ProgramWaiters { _permit: permit, exited: Some(tell_exited), gone: tell_gone });
             self.send(&mut state, OutgoingRequest::start(id, start, pipes));
@@ -144,7 +143,7 @@ impl SupervisorClient {
         ProcessTree { link: self.clone(), id, exited, reaped: Some(gone) }
     }
 
-    /// Has what is left of a program killed.
+    /// Kills what is left of a program.
     fn kill(&self, id: u64) {
         let mut state = self.state();
         if state.alive.contains_key(&id) {
@@ -152,7 +151,7 @@ impl SupervisorClient {
         }
     }
 
-    /// Sends a request, so far as there is room.
+    /// Sends a request without blocking.
     fn send(&self, state: &mut State, request: OutgoingRequest) {
         state.waiting.push_back(request);
         state.flush(&self.socket);
@@ -162,7 +161,7 @@ impl SupervisorClient {
         }
     }
 
-    /// Sends what there was no room for, and looks after the supervisor as long as it has programs.
+    /// Sends waiting requests, and checks the supervisor while it has programs.
     fn watch(&self) {
         let mut state = self.state();
         let mut looked = Instant::now();
@@ -186,28 +185,28 @@ impl SupervisorClient {
         }
     }
 
-    /// Has the supervisor go on where a program has stopped it, and asks it whether it is there. It is the looks that
-    /// count: the machine may stand still in between.
+    /// Continues a supervisor that a program has stopped, and pings it. Checks are counted instead of time, as the machine
+    /// may be suspended in between.
     fn look(&self, state: &mut State) {
         state.stopped = if self.resume(state) { state.stopped + 1 } else { 0 };
         state.silent += 1;
         match state.silent {
-            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped again and again"),
-            MOST_SILENT.. => state.give_up(&self.socket, "does not answer"),
+            _ if state.stopped >= MOST_STOPPED => state.give_up(&self.socket, "was stopped repeatedly"),
+            MOST_SILENT.. => state.give_up(&self.socket, "does not respond"),
             1 => self.send(state, OutgoingRequest::ping()),
             _ => {}
         }
     }
 
-    /// Has the supervisor go on, and says whether it was stopped.
+    /// Continues the supervisor, and returns whether it was stopped.
     fn resume(&self, state: &State) -> bool {
-        // Until nothing more is heard of it, it is not reaped, and the number its own.
+        // Until its socket is closed it is not reaped, and its pid is valid.
         let Some(pid) = self.pid.filter(|_| !state.ended) else { return false };
         let stopped = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
         matches!(stopped, Ok(Some(_))) && kill_process(pid, Signal::CONT).is_ok()
     }
 
-    /// Passes on what the supervisor says, until nothing more is heard of it.
+    /// Reads replies until the socket is closed.
     fn read_replies(&self, mut socket: UnixStream) {
         let mut bytes = [0; REPLY_BYTES];
         while socket.read_exact(&mut bytes).is_ok() {
@@ -231,7 +230,7 @@ impl SupervisorClient {
     }
 
     fn failure(&self) -> Failure {
-        Failure::Unsupervised(self.state().fault.unwrap_or("was killed"))
+        Failure::Unsupervised(self.state().reason.unwrap_or("was killed"))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -240,28 +239,27 @@ impl SupervisorClient {
 }
 
 impl State {
-    /// Sends what there is room for.
+    /// Sends what fits into the socket.
     fn flush(&mut self, socket: &UnixStream) {
         while let Some(request) = self.waiting.front_mut() {
             match request.send(socket) {
                 Ok(true) => drop(self.waiting.pop_front()),
                 Ok(false) => return,
-                Err(fault) => return self.fail(socket, &fault),
+                Err(error) => return self.fail(socket, &error),
             }
         }
     }
 
-    fn fail(&mut self, socket: &UnixStream, fault: &io::Error) {
+    fn fail(&mut self, socket: &UnixStream, error: &io::Error) {
         self.waiting.clear();
-        // A pipe that is broken is at its end for the other thread too; a supervisor that is told of the end of its
-        // server is left its time.
-        if fault.kind() != io::ErrorKind::BrokenPipe {
+        // With a broken pipe the reading thread ends too, and the supervisor has time to exit.
+        if error.kind() != io::ErrorKind::BrokenPipe {
             self.give_up(socket, "cannot be reached");
         }
     }
 
-    fn give_up(&mut self, socket: &UnixStream, fault: &'static str) {
-        self.fault = Some(fault);
+    fn give_up(&mut self, socket: &UnixStream, reason: &'static str) {
+        self.reason = Some(reason);
         let _ = socket.shutdown(Shutdown::Both);
     }
 
@@ -269,11 +267,11 @@ impl State {
         match reply {
             SupervisorReply::Awake => {}
             SupervisorReply::Failed(errno) => {
-                let fault = match errno {
+                let error = match errno {
                     0 => io::ErrorKind::InvalidInput.into(),
                     errno => io::Error::from_raw_os_error(errno),
                 };
-                self.tell_exited(id, Err(fault));
+                self.tell_exited(id, Err(error));
                 self.alive.remove(&id);
             }
             SupervisorReply::Exited => self.tell_exited(id, Ok(())),
@@ -292,7 +290,7 @@ impl State {
 }
 
 impl SupervisorProcess {
-    /// Does what the supervisor has not done: what it leaves behind is adopted by this process.
+    /// Kills what the supervisor left behind, which this process adopts.
     pub(super) fn clean_up(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -300,7 +298,7 @@ impl SupervisorProcess {
     }
 }
 
-/// A program that runs, with all that descends from it. Dropped, it is killed.
+/// A running program with its descendants. Killed on drop.
 pub(in crate::world) struct ProcessTree {
     link: Arc<SupervisorClient>,
     id: u64,
@@ -309,7 +307,7 @@ pub(in crate::world) struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// Waits until the program has ended by itself; what it has started may go on. To be called once.
+    /// Waits until the program has exited by itself; its descendants may still run. To be called once.
     pub(in crate::world) async fn wait_exited(&mut self) -> Result<(), Failure> {
         match (&mut self.exited).await {
             Ok(outcome) => outcome.map_err(Failure::NotStarted),
@@ -317,8 +315,7 @@ impl ProcessTree {
         }
     }
 
-    /// Kills whatever is left of it, waits until that is gone, and returns how the program ended, where that is known. A
-    /// supervisor that does not answer is given up, with all that it supervises.
+    /// Kills what is left, waits until it is gone, and returns the exit status if known.
     pub(in crate::world) async fn kill(mut self) -> Result<Option<ExitStatus>, Failure> {
         let Some(gone) = self.reaped.take() else { return Ok(None) };
         self.link.kill(self.id);

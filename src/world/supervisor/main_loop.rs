@@ -1,9 +1,8 @@
-//! What the supervisor does: starts programs, and kills whatever descends from them.
+//! The supervisor's main loop: starts programs, and kills their descendants.
 //!
-//! Each program leads a session of its own, and is the reaper of its orphans: whatever it starts stays below it, however
-//! it forks and whatever it changes about itself. When a program has ended, what it leaves behind becomes a child of this
-//! process. So a child that is no running program is what one has left behind, and is killed. That needs Linux; elsewhere
-//! the process group of a program is killed, and what has left it is out of reach.
+//! Each program leads a session and is the subreaper of its descendants, which stay below it however they fork. When it
+//! has exited, its descendants become children of this process, so a child that is not a running program is a leftover,
+//! and is killed. This needs Linux; elsewhere only the process group of a program is killed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,14 +23,14 @@ use tokio_util::sync::CancellationToken;
 use super::orphan_reaper::OrphanReaper;
 use super::wire::{ChildStdio, RequestDecoder, StartRequest, SupervisorReply, SupervisorRequest};
 
-/// How long what is killed may take to be gone; then it is one that cannot be killed.
+/// After how long a killed process counts as unkillable.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the end may take when the server is gone.
+/// How long the shutdown may take when the server is gone.
 const FINAL_SWEEP_TIMEOUT: Duration = Duration::from_millis(800);
-/// How long a child without descriptor is left alone when no signal tells of its end.
+/// The interval of polling for the exit of a child without a pidfd.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Supervises programs for the server at the other end of `socket`, until that is gone. Nothing is left then.
+/// Supervises programs for the server at the other end of `socket` until it is gone, and kills them all then.
 pub(super) fn run_until_closed(socket: std::os::unix::net::UnixStream) -> io::Result<()> {
     socket.peer_addr()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -58,7 +57,7 @@ async fn serve(socket: Rc<UnixStream>) -> io::Result<()> {
         socket.readable().await?;
         match socket.try_io(Interest::READABLE, || inbox.receive(&*socket)) {
             Ok(0) => break,
-            Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => break,
             _ => {}
         }
     }
@@ -80,7 +79,7 @@ async fn write_replies(
             socket.writable().await?;
             match socket.try_write(&bytes) {
                 Ok(count) => drop(bytes.drain(..count)),
-                Err(fault) if fault.kind() != io::ErrorKind::WouldBlock => return Err(fault),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                 Err(_) => {}
             }
         }
@@ -96,7 +95,7 @@ async fn sweep_orphans(programs: Rc<SupervisedPrograms>) {
 struct SupervisedPrograms {
     replies: mpsc::UnboundedSender<(u64, SupervisorReply)>,
     orphans: OrphanReaper,
-    /// What ends each.
+    /// The token that kills each program.
     kill_tokens: RefCell<HashMap<u64, CancellationToken>>,
 }
 
@@ -124,13 +123,13 @@ impl SupervisedPrograms {
     ) {
         let reply = match spawn(&start, pipes).await {
             Ok(child) => SupervisorReply::Reaped(self.attend(id, child, end).await.map(ExitStatus::into_raw)),
-            Err(fault) => SupervisorReply::Failed(fault.raw_os_error().unwrap_or(0)),
+            Err(error) => SupervisorReply::Failed(error.raw_os_error().unwrap_or(0)),
         };
         self.reply(id, reply);
         self.kill_tokens.borrow_mut().remove(&id);
     }
 
-    /// Waits until a program has ended or is to end, and until nothing of it is left.
+    /// Waits until a program has exited or is to be killed, and until its descendants are gone.
     async fn attend(&self, id: u64, mut child: Child, end: CancellationToken) -> Option<ExitStatus> {
         let leader = Pid::from_child(&child);
         self.orphans.add_leader(leader);
@@ -139,14 +138,14 @@ impl SupervisedPrograms {
             () = end.cancelled() => false,
             () = wait_for_exit(leader) => true,
         };
-        // Where nobody is left there is nothing to be asked for.
+        // Without descendants there is no need to wait for a kill request.
         let left = !ended || !self.orphans.are_none_of(leader);
         if left && ended {
             self.reply(id, SupervisorReply::Exited);
             end.cancelled().await;
         }
         if left {
-            // It is not yet reaped, so the number is still its own.
+            // It is not reaped yet, so its pid is valid.
             let _ = kill_process_group(leader, Signal::KILL);
             let _ = tokio::time::timeout(KILL_TIMEOUT, wait_for_exit(leader)).await;
         }
@@ -167,8 +166,8 @@ async fn spawn(start: &StartRequest, pipes: ChildStdio) -> io::Result<Child> {
     let mut command = command(start, pipes);
     for _ in 0..10 {
         match command.spawn() {
-            // A file just written, which a process that is being started elsewhere still holds open.
-            Err(fault) if fault.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            // The file was just written, and a concurrent fork still holds it open.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
             outcome => return outcome,
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -188,15 +187,15 @@ fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
         .stdout(pipes.stdout)
         .stderr(pipes.stderr);
     // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
-    #[allow(unsafe_code, reason = "a session and its reaper can be made in no other place than the new process")]
+    #[allow(unsafe_code, reason = "a session and its subreaper can only be set in the new process")]
     unsafe {
         command.pre_exec(become_session_leader);
     }
     command
 }
 
-/// Makes the calling process the leader of a session of its own, without a terminal, and the reaper of its orphans. It is
-/// killed with its supervisor, for the case that the server is gone with that.
+/// Makes the calling process a session leader without a terminal, and a child subreaper. It is killed with its supervisor,
+/// in case the server is gone too.
 fn become_session_leader() -> io::Result<()> {
     rustix::process::setsid()?;
     #[cfg(target_os = "linux")]
@@ -207,7 +206,7 @@ fn become_session_leader() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the end of a program without reaping it.
+/// Waits for the exit of a program without reaping it.
 async fn wait_for_exit(pid: Pid) {
     #[cfg(target_os = "linux")]
     if wait_on_pidfd(pid).await.is_ok() {
@@ -227,7 +226,7 @@ async fn wait_on_pidfd(pid: Pid) -> io::Result<()> {
     watched.readable().await.map(drop)
 }
 
-/// Waits for the end of a child where that has no descriptor.
+/// Polls for the exit of a child without a pidfd.
 async fn poll_for_exit(pid: Pid) {
     let mut changes = signal(SignalKind::child()).ok();
     while !has_exited(pid) {
@@ -241,7 +240,7 @@ async fn poll_for_exit(pid: Pid) {
     }
 }
 
-/// Says whether a child has ended. It is not reaped, so that its number stays its own.
+/// Whether a child has exited. It is not reaped, so that its pid stays valid.
 fn has_exited(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))

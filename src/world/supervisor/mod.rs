@@ -1,13 +1,13 @@
 //! The supervisor: a process that starts the programs of a server, and kills what is left of them.
 //!
-//! It is folio itself under a hidden argument, with an empty environment and nothing open but a socket to its server. So
-//! a program finds nothing of the server's in its parent; and when the server ends, even by SIGKILL, the socket closes,
-//! upon which the supervisor kills all programs and ends. When the supervisor is killed, its server does that.
+//! It is folio itself under a hidden argument, with an empty environment and only a socket to its server open, so that
+//! programs find nothing of the server in their parent. When the server exits, even by SIGKILL, the socket closes, and the
+//! supervisor kills all programs and exits. When the supervisor is killed, its server kills the programs.
 //!
-//! A program may send signals to its supervisor, which is of the same user. What is stopped goes on within moments, by
-//! the server or, when that ends, by the system; what is stopped again and again, or hangs, is killed by the server.
+//! A program may send signals to its supervisor, which runs as the same user. A stopped supervisor is continued by the
+//! server or, when that exits, by the system; one that is stopped repeatedly, or hangs, is killed by the server.
 //!
-//! A library has no such program: there, a thread does the same work.
+//! A library has no such program, so a thread does the same work.
 
 mod client;
 mod orphan_reaper;
@@ -35,21 +35,21 @@ pub(super) use wire::{ChildStdio, StartRequest};
 
 /// The hidden argument.
 const SUPERVISOR_ARGUMENT: &str = "__supervisor";
-/// How long the supervisor is waited for when the server ends.
+/// How long the server waits for the supervisor when it exits.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
-/// How long the server waits for what was left of that.
+/// How long the server then waits for leftover programs.
 const FINAL_SWEEP_TIMEOUT: Duration = Duration::from_millis(800);
-/// How often the server looks whether the supervisor answers.
+/// How often the server checks that the supervisor responds.
 const PULSE: Duration = Duration::from_millis(200);
-/// How long a thread may take to end all programs: more than a program may that cannot be killed.
+/// How long a thread may take to kill all programs: longer than `KILL_TIMEOUT`.
 const THREAD_END: Duration = Duration::from_secs(10);
 
-/// Does the work of a supervisor where these arguments ask for it; `None` where they do not.
+/// Runs as a supervisor if these arguments ask for it; `None` otherwise.
 pub fn run_supervisor(arguments: impl IntoIterator<Item = OsString>) -> Option<io::Result<()>> {
     let argument = arguments.into_iter().nth(1)?;
     (argument == SUPERVISOR_ARGUMENT).then(|| {
         let _ = rustix::process::setsid();
-        // One that is stopped when its server ends goes on, and sees that.
+        // Continues a stopped supervisor when its server exits.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT));
         super::isolation::forbid_ptrace();
@@ -59,31 +59,30 @@ pub fn run_supervisor(arguments: impl IntoIterator<Item = OsString>) -> Option<i
     })
 }
 
-/// The supervisor of a server, from its first program on.
+/// The supervisor of a server, started with its first program.
 pub(super) struct Supervisor {
-    /// Itself, to be started once more. Without it a thread of this process does the work.
+    /// The program of the supervisor. Without it, a thread of this process is the supervisor.
     program: Option<PathBuf>,
     client: Mutex<Option<Arc<SupervisorClient>>>,
 }
 
-/// Children are those of the whole process, and so is the one thread that knows which of them are whose.
+/// One thread for the whole process, as children belong to the process.
 static IN_PROCESS_SUPERVISOR: LazyLock<Supervisor> = LazyLock::new(|| Supervisor::new(None));
 
 impl Supervisor {
-    /// A supervisor that is `program` under the hidden argument, or a thread.
+    /// Creates a supervisor: `program` with the hidden argument, or a thread.
     pub(super) fn new(program: Option<PathBuf>) -> Supervisor {
         Supervisor { program, client: Mutex::default() }
     }
 
-    /// A supervisor that runs at the other end of `socket`, and whose successor is not found.
+    /// A supervisor at the other end of `socket`, whose successor is not found.
     #[cfg(test)]
     pub(super) fn with_socket(socket: UnixStream, pulse: Duration) -> Supervisor {
         let link = SupervisorClient::new(socket, None, pulse, || {}).ok();
         Supervisor { program: Some("/absent".into()), client: Mutex::new(link) }
     }
 
-    /// Has a program started, which keeps `permit` until nothing of it is left. Dropped, the tree is killed, even when
-    /// it is started only then.
+    /// Starts a program, which keeps `permit` until all its descendants are gone. Dropping the tree kills it.
     pub(super) fn spawn_supervisor_process(
         &self,
         start: &StartRequest,
@@ -97,18 +96,17 @@ impl Supervisor {
         Ok(link.start(start, pipes, permit))
     }
 
-    /// Ends the supervisor with all that it supervises, and waits for it, but not for long. Where it takes longer, this
-    /// process does it.
+    /// Stops the supervisor with all its programs. If it takes too long, this process kills them.
     pub(super) fn shut_down(&self) {
         let Some(link) = self.lock_client().take() else { return };
         link.close();
         if !link.wait_over(SHUTDOWN_TIMEOUT) {
-            link.give_up("does not end");
+            link.give_up("did not exit");
             link.wait_over(FINAL_SWEEP_TIMEOUT);
         }
     }
 
-    /// The link to the one that runs, or to a new one.
+    /// The client of the running supervisor, or of a new one.
     fn connect(&self) -> io::Result<Arc<SupervisorClient>> {
         let mut slot = self.lock_client();
         if let Some(link) = slot.as_ref().filter(|link| !link.is_closed()) {
@@ -122,7 +120,7 @@ impl Supervisor {
             }
             None => {
                 let ended = spawn_supervisor_thread(theirs)?;
-                // Two threads would take each other's programs for orphans.
+                // Two such threads would kill each other's programs as orphans.
                 SupervisorClient::new(ours, None, PULSE, move || {
                     let _ = ended.recv_timeout(THREAD_END);
                 })?
@@ -143,7 +141,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// Starts folio itself as a supervisor.
+/// Starts the supervisor process.
 fn spawn_supervisor_process(program: &Path, socket: UnixStream) -> io::Result<SupervisorProcess> {
     let orphans = OrphanReaper::new_subreaper();
     let mut command = Command::new(program);
@@ -152,7 +150,7 @@ fn spawn_supervisor_process(program: &Path, socket: UnixStream) -> io::Result<Su
     Ok(SupervisorProcess { child, orphans })
 }
 
-/// Starts a thread as a supervisor. The channel is closed when it has ended.
+/// Starts the supervisor thread. The channel closes when it has ended.
 fn spawn_supervisor_thread(socket: UnixStream) -> io::Result<mpsc::Receiver<()>> {
     let (ends, ended) = mpsc::channel();
     spawn_thread("folio-supervisor", move || {

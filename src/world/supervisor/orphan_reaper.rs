@@ -1,4 +1,4 @@
-//! What programs leave behind when they end.
+//! Kills and reaps the processes that programs leave behind.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -11,40 +11,40 @@ use super::main_loop::KILL_TIMEOUT;
 #[cfg(target_os = "linux")]
 use crate::world::procfs;
 
-/// How long those that are killed are given before one looks again.
+/// The pause between sweeps.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
-/// The same when nobody waits for them any more.
+/// The pause between sweeps without waiters.
 const IDLE_SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
-/// The leaders of the programs that run, and whoever waits until the orphans of others are gone. One look at all children
-/// serves all who wait for it: however many programs end at once, the work is that of their own descendants.
+/// The leaders of running programs, and the waiters for the orphans of others. One sweep of all children serves all
+/// waiters, however many programs exit at once.
 #[derive(Default)]
 pub(super) struct OrphanReaper {
     leaders: RefCell<HashSet<Pid>>,
     waiting: RefCell<Vec<oneshot::Sender<()>>>,
     sweep_requested: Notify,
-    /// Since when each has been killed in vain.
+    /// Since when each orphan has been killed without effect.
     killed_since: RefCell<HashMap<Pid, Instant>>,
 }
 
-/// Makes this process the parent of orphans among its descendants.
+/// Makes this process the subreaper of its descendants.
 pub(super) fn become_subreaper() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// What one look at all children has found.
+/// The outcome of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SweepOutcome {
     NoneLeft,
-    /// All have been killed before.
+    /// All orphans were killed before.
     Dying,
-    /// There may be more behind them.
+    /// New orphans were killed, and may have left others.
     New,
 }
 
 impl OrphanReaper {
-    /// Those of the programs that this process is about to start. Children that it has already are none.
+    /// Creates it for the programs that this process will start. Existing children are not orphans.
     pub(super) fn new_subreaper() -> OrphanReaper {
         become_subreaper();
         let orphans = OrphanReaper::default();
@@ -53,18 +53,18 @@ impl OrphanReaper {
         orphans
     }
 
-    /// Knows a program that runs.
+    /// Adds a running program.
     pub(super) fn add_leader(&self, leader: Pid) {
         self.leaders.borrow_mut().insert(leader);
     }
 
-    /// Forgets it. From here on, whatever it has started is an orphan, or will be.
+    /// Removes a program, whose descendants are orphans from now on.
     pub(super) fn remove_leader(&self, leader: Pid) {
         self.leaders.borrow_mut().remove(&leader);
     }
 
-    /// Says whether it is certain that a program that has ended, and is not yet reaped, has left nothing behind: this
-    /// process has no children but such as lead a program, and the list of them is one that this one is found in.
+    /// Whether a program that has exited, and is not reaped yet, certainly left nothing behind: all children of this process
+    /// lead programs, and the list of children is complete enough to contain this one.
     pub(super) fn are_none_of(&self, leader: Pid) -> bool {
         #[cfg(target_os = "linux")]
         {
@@ -75,7 +75,7 @@ impl OrphanReaper {
         false
     }
 
-    /// Waits until there are none.
+    /// Waits until there are no orphans.
     pub(super) async fn wait_until_reaped(&self) {
         let (told, gone) = oneshot::channel();
         self.waiting.borrow_mut().push(told);
@@ -83,7 +83,7 @@ impl OrphanReaper {
         let _ = gone.await;
     }
 
-    /// Kills orphans whenever somebody waits for that, and until all are gone.
+    /// Kills orphans on request, until all are gone.
     pub(super) async fn sweep(&self) {
         loop {
             self.sweep_requested.notified().await;
@@ -93,7 +93,7 @@ impl OrphanReaper {
 
     async fn sweep_once(&self) {
         loop {
-            // Who comes later is served by the next look.
+            // Later waiters are served by the next sweep.
             let mut waiting = self.waiting.take();
             match self.kill_orphans() {
                 SweepOutcome::NoneLeft if self.waiting.borrow().is_empty() => return,
@@ -103,7 +103,7 @@ impl OrphanReaper {
                     let pause = if waiting.is_empty() { IDLE_SWEEP_PAUSE } else { SWEEP_PAUSE };
                     self.waiting.borrow_mut().append(&mut waiting);
                     match found {
-                        // One that forks and ends all the time is caught only by being as quick.
+                        // A process that forks and exits continuously is only caught without a pause.
                         SweepOutcome::New => tokio::task::yield_now().await,
                         _ => tokio::time::sleep(pause).await,
                     }
@@ -112,7 +112,7 @@ impl OrphanReaper {
         }
     }
 
-    /// Does what a supervisor would have done that was killed itself. What it leaves behind is adopted by this process.
+    /// Kills what a killed supervisor left behind, which this process adopts.
     pub(super) fn kill_leftovers(&self) {
         let deadline = Instant::now() + KILL_TIMEOUT;
         while self.kill_orphans() != SweepOutcome::NoneLeft && Instant::now() < deadline {
@@ -120,7 +120,7 @@ impl OrphanReaper {
         }
     }
 
-    /// Kills everything, leaders too, until no child is left.
+    /// Kills all programs and orphans.
     pub(super) async fn kill_all(&self) {
         for leader in self.leaders.take() {
             let _ = kill_process_group(leader, Signal::KILL);
@@ -130,7 +130,7 @@ impl OrphanReaper {
         }
     }
 
-    /// Kills the orphans that there are, and reaps those that are dead.
+    /// Kills orphans, and reaps dead ones.
     #[cfg(target_os = "linux")]
     fn kill_orphans(&self) -> SweepOutcome {
         let mut killed = self.killed_since.borrow_mut();
@@ -153,8 +153,7 @@ impl OrphanReaper {
         SweepOutcome::NoneLeft
     }
 
-    /// The children that are no leaders, and of no session that one leads: the only way out of its leader's reach is
-    /// by the leader's own doing. Those in the session of this process are not of any program either.
+    /// The children that are not leaders, and in no session of a leader or of this process.
     #[cfg(target_os = "linux")]
     fn find_orphans(&self) -> Vec<Pid> {
         let leaders = self.leaders.borrow();
@@ -174,7 +173,7 @@ impl OrphanReaper {
     }
 }
 
-/// Kills an orphan with the group that it leads, and reaps it if it is dead. Says `false` where it cannot be killed.
+/// Kills an orphan with its process group, and reaps it if it is dead. `false` if it cannot be killed.
 #[cfg(target_os = "linux")]
 fn kill_and_reap(pid: Pid) -> bool {
     use rustix::process::{WaitOptions, waitpid};

@@ -1,7 +1,7 @@
-//! What a server and its supervisor say to each other on their socket.
+//! The protocol between a server and its supervisor.
 //!
-//! A request is its length, its kind, the number of the program, and parts, each with its own length before it. Pipes
-//! come along with the first byte of the request that they belong to. All replies are of one length.
+//! A request is its length, its kind, the id of the program, and fields with length prefixes. Pipes are sent with the first
+//! byte of their request. All replies have the same length.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,48 +16,48 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// A program's stdin, stdout and stderr.
+/// Stdin, stdout and stderr.
 const MAX_PIPES: usize = 3;
 const START_TAG: u8 = 0;
 const KILL_TAG: u8 = 1;
 const PING: u8 = 2;
 
-/// A program to be started.
+/// A program to start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::world) struct StartRequest {
     /// Its path.
     pub(in crate::world) program: OsString,
-    /// What it is called by: the first of its arguments.
+    /// Its first argument.
     pub(in crate::world) arg0: OsString,
     pub(in crate::world) args: Vec<OsString>,
     pub(in crate::world) cwd: OsString,
     pub(in crate::world) env: Vec<(OsString, OsString)>,
 }
 
-/// What the server asks for; each program has a number.
+/// A request of the server, with the id of its program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SupervisorRequest {
     Start(u64, Box<StartRequest>),
-    /// Kills whatever is left of it.
+    /// Kills what is left of it.
     Kill(u64),
-    /// Is answered at once.
+    /// Answered at once.
     Ping,
 }
 
-/// The pipes of a program that is started.
+/// The pipes of a program to start.
 #[derive(Debug)]
 pub(in crate::world) struct ChildStdio {
-    /// Without it, it reads nothing.
+    /// Empty if absent.
     pub(in crate::world) stdin: Option<OwnedFd>,
     pub(in crate::world) stdout: OwnedFd,
     pub(in crate::world) stderr: OwnedFd,
 }
 
-/// A request as it is sent.
+/// A request to send.
 pub(super) struct OutgoingRequest {
     bytes: Vec<u8>,
     pipes: Vec<OwnedFd>,
-    /// How many bytes are sent.
+    /// How many bytes have been sent.
     sent: usize,
 }
 
@@ -86,8 +86,7 @@ impl OutgoingRequest {
         OutgoingRequest { bytes: with_length_prefix(encode_header(PING, 0)), pipes: Vec::new(), sent: 0 }
     }
 
-    /// Sends what there is room for, without waiting, and says whether that was all. Of descriptors on their way, too, a
-    /// system lets there be only so many.
+    /// Sends without blocking, and returns whether all was sent. The system also limits descriptors in flight.
     pub(super) fn send(&mut self, socket: &UnixStream) -> io::Result<bool> {
         while self.sent < self.bytes.len() {
             match self.send_some(socket) {
@@ -97,7 +96,7 @@ impl OutgoingRequest {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => return Ok(false),
-                Err(fault) => return Err(fault.into()),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(true)
@@ -131,7 +130,7 @@ fn encode_count(bytes: &mut Vec<u8>, count: usize) {
     bytes.extend(u32::try_from(count).unwrap_or(u32::MAX).to_ne_bytes());
 }
 
-/// Writes the length where room was left for it.
+/// Writes the length into the first four bytes.
 fn with_length_prefix(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = u32::try_from(bytes.len().saturating_sub(4)).unwrap_or(u32::MAX);
     if let Some(room) = bytes.first_chunk_mut() {
@@ -140,9 +139,9 @@ fn with_length_prefix(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What has come of requests so far.
+/// Decodes requests from a socket.
 pub(super) struct RequestDecoder {
-    /// What is read at once.
+    /// The read buffer.
     buffer: Box<[u8]>,
     bytes: Vec<u8>,
     pipes: VecDeque<OwnedFd>,
@@ -155,7 +154,7 @@ impl Default for RequestDecoder {
 }
 
 impl RequestDecoder {
-    /// Reads what is there, and says how much that was: nothing at the end.
+    /// Reads available bytes, and returns how many: 0 at the end.
     pub(super) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_PIPES))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -178,7 +177,7 @@ impl RequestDecoder {
         Ok(count)
     }
 
-    /// Takes out the next request that is whole. A start brings its pipes.
+    /// Returns the next complete request, with the pipes of a start.
     pub(super) fn next(&mut self) -> Option<(SupervisorRequest, Option<ChildStdio>)> {
         let length = u32::from_ne_bytes(self.bytes.first_chunk().copied()?) as usize;
         let end = length.checked_add(4).filter(|end| *end <= self.bytes.len())?;
@@ -201,7 +200,7 @@ impl RequestDecoder {
     }
 }
 
-/// What is left of a request.
+/// Decodes the fields of a request.
 struct FieldDecoder<'a>(&'a [u8]);
 
 impl FieldDecoder<'_> {
@@ -241,21 +240,21 @@ impl FieldDecoder<'_> {
     }
 }
 
-/// What the supervisor says of a program.
+/// A reply of the supervisor about a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorReply {
-    /// To a ping, and of no program.
+    /// The reply to a ping.
     Awake,
-    /// It was not started, with the system's number for why; 0 where there is none.
+    /// It was not started, with the errno; 0 if there is none.
     Failed(i32),
-    /// It has ended by itself; what it has started may go on.
+    /// It has exited by itself; its descendants may still run.
     Exited,
-    /// Nothing of it is left. With the status as the system gives it, where it is known.
+    /// It and its descendants are gone, with the raw status if known.
     Reaped(Option<i32>),
 }
 
 pub(super) const REPLY_BYTES: usize = 13;
-/// No status is negative.
+/// Statuses are never negative.
 const UNKNOWN_STATUS: i32 = -1;
 
 impl SupervisorReply {

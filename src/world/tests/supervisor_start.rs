@@ -46,7 +46,7 @@ async fn a_start_that_is_never_answered_fails() {
     let (ours, _theirs) = UnixStream::pair().unwrap();
     let world = world(ours);
     let ended = run(&world, command()).await;
-    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor does not answer");
+    assert_eq!(ended.to_string(), "program `true` was killed: its supervisor does not respond");
     assert_next_starts_anew(&world).await;
 }
 
