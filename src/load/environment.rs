@@ -82,14 +82,16 @@ pub(crate) fn is_unexpanded(value: &str) -> bool {
 fn check_secret_length(name: &Spanned<String>, variable: &PackVariable, findings: &mut Findings) {
     let Some(value) = variable.value.as_deref().filter(|_| variable.secret) else { return };
     let length = value.trim().chars().count();
-    let words = format!("secret `{}` too short: {length} characters", name.value);
+    let message = format!("secret `{}` is too short: {length} characters", name.value);
     let place = name.location.span();
     if length < MIN_SECRET_CHARS {
-        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it cannot be redacted");
-        findings.report.error(Code::Secret, place, words).help(help);
+        let help = format!("use {SAFE_SECRET_CHARS} characters or more: a shorter value cannot be redacted");
+        findings.report.error(Code::Secret, place, message).help(help);
     } else if length < SAFE_SECRET_CHARS {
-        let help = format!("use {SAFE_SECRET_CHARS} characters or more: it is redacted in unrelated text too");
-        findings.report.warning(Code::Secret, place, words).help(help);
+        let help = format!(
+            "use {SAFE_SECRET_CHARS} characters or more: a shorter value is also redacted where it occurs by chance"
+        );
+        findings.report.warning(Code::Secret, place, message).help(help);
     }
 }
 

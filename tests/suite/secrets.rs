@@ -343,7 +343,10 @@ fn too_short_secret_is_reported() {
     let (code, said) = checked("12345678");
     assert!(code == Some(0) && !said.contains("secret"), "{said}");
     let (code, said) = checked("1234567");
-    assert!(code == Some(0) && said.contains("warning[secret]") && said.contains("`T` is only 7 characters"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("warning[secret]") && said.contains("`T` is too short: 7 characters"),
+        "{said}"
+    );
     let (code, said) = checked("abc");
     assert!(code == Some(1) && said.contains("error[secret]") && !said.contains("abc"), "{said}");
     let (code, _) = checked("");
