@@ -237,8 +237,8 @@ pub struct LogNotification {
 /// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
-    /// How much is done.
-    pub progress: f64,
+    /// How much is done; `None` for a message alone.
+    pub progress: Option<f64>,
     /// The total.
     pub total: Option<f64>,
     /// A message.

@@ -88,6 +88,9 @@ pub enum ActionError {
     /// A program or a request failed.
     #[error(transparent)]
     World(#[from] WorldError),
+    /// A part of a response could not be selected.
+    #[error(transparent)]
+    Select(#[from] super::SelectError),
     /// A value would be read as an option.
     #[error("the value of `{argument}` begins with `-` and would be read as an option")]
     LeadingDash {

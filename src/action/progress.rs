@@ -51,8 +51,10 @@ impl ActionKind for ProgressAction {
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
-        let progress = render_number(&self.progress, context.scope)?
-            .ok_or_else(|| ActionError::message("invalid `progress`: expected a number".to_owned()))?;
+        let progress = render_number(&self.progress, context.scope)?;
+        if progress.is_none() {
+            return Err(ActionError::message("invalid `progress`: expected a number".to_owned()));
+        }
         let total = match &self.total {
             Some(total) => render_number(total, context.scope)?,
             None => None,

@@ -1,10 +1,10 @@
 //! The findings of one load: diagnostics, trees, and the files on which it depends.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use crate::diagnostic::{FileId, Report};
-use crate::yaml::{Documents, decode};
+use crate::yaml::{Documents, Location, decode};
 
 /// The findings of one load.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Findings {
     pub dependencies: LoadDependencies,
     /// The digests of the files that are part of entries, in the order of reading, with repetitions.
     pub content_digests: Vec<[u8; 32]>,
+    /// The names of the connections that requests use.
+    pub used_connections: HashSet<Location>,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,

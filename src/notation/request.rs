@@ -60,21 +60,42 @@ pub struct OAuth2 {
     /// The client secret, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub client_secret: Option<Spanned<String>>,
-    /// The scopes of the token.
+    /// The scopes of the token: `[read, write]`.
     pub scopes: Option<Vec<String>>,
+    /// How the client authenticates: `basic` (the default), or `post` to send its id and secret in the form.
+    pub client_authentication: Option<ClientAuthentication>,
+    /// Further fields of the form, templates: `{ audience: "https://api.example" }`.
+    #[schemars(with = "IndexMap<String, Scalar>")]
+    pub form: NamedMap<Spanned<Scalar>>,
 }
 
-/// When to retry a request.
+/// How an OAuth 2 client authenticates (RFC 6749, 2.3.1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientAuthentication {
+    /// By Basic authentication.
+    #[default]
+    Basic,
+    /// In the form.
+    Post,
+}
+
+/// When a request is sent again: `retry: {}` for the defaults. Only requests that may be repeated are: those whose
+/// method is not POST or PATCH, and those that were never sent. `Retry-After` is respected, within the call's time limit.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retry {
-    /// The number of attempts, including the first.
-    #[schemars(with = "Option<u32>")]
+    /// How often the request is sent at most. The default is 3.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10))]
     pub attempts: Option<Spanned<u32>>,
-    /// The statuses to retry, such as `[429, 503]`.
-    pub on: Option<Vec<Spanned<u16>>>,
-    /// The wait before the first retry, such as `250ms`; it doubles each time.
+    /// The statuses after which it is sent again, such as `[429, 5xx]`. The default is `[429, 502, 503, 504]`.
+    #[schemars(with = "Option<Vec<Scalar>>")]
+    pub on: Option<Vec<Spanned<Scalar>>>,
+    /// How long to wait before the second attempt; twice as long before each further one. The default is 500ms.
     pub backoff: Option<Duration>,
+    /// Repeats POST and PATCH as well, which the API may then process twice.
+    #[serde(rename = "unsafe")]
+    pub repeat_unsafe: Option<bool>,
 }
 
 /// A named base of HTTP requests.

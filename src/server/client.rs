@@ -182,7 +182,7 @@ impl RequestClient {
 
     async fn send_progress(&self, progressed: ProgressUpdate) {
         let Some(token) = self.token.clone() else { return };
-        let mut params = ProgressNotificationParam::new(token, progressed.progress);
+        let mut params = ProgressNotificationParam::new(token, progressed.progress.unwrap_or_default());
         params.total = progressed.total;
         params.message = progressed.message.filter(|_| self.spec_version >= SpecVersion::V2025_03_26);
         tokio::select! {
@@ -261,17 +261,20 @@ impl McpClient for RequestClient {
         })
     }
 
-    fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
+    fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self.token.is_none() {
                 return;
             }
             {
                 let mut state = self.progress();
-                if state.last.is_some_and(|last| progressed.progress <= last) {
+                // Progress must increase; a message alone increases it by as little as can be.
+                let value = progressed.progress.unwrap_or_else(|| state.last.map_or(0.0, f64::next_up));
+                if state.last.is_some_and(|last| value <= last) {
                     return;
                 }
-                state.last = Some(progressed.progress);
+                progressed.progress = Some(value);
+                state.last = Some(value);
                 if state.pace.try_pass().is_none() {
                     state.held = Some(progressed);
                     return;

@@ -321,7 +321,8 @@ impl McpClient for TaskClient {
 
     fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         let total = progressed.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        let message = progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress));
+        let message =
+            progressed.message.unwrap_or_else(|| format!("{}{total}", progressed.progress.unwrap_or_default()));
         self.context.set_status_message(message);
         Box::pin(std::future::ready(()))
     }

@@ -43,6 +43,7 @@ pub struct Scope {
     constants: Arc<ScopeConstants>,
     steps: Option<Arc<Value>>,
     result: Option<Arc<Value>>,
+    response: Option<Arc<Value>>,
     this: Option<Arc<Value>>,
     now: Option<Timestamp>,
     budget: Budget,
@@ -57,7 +58,16 @@ impl Scope {
     /// The same with the budget of a call.
     pub fn with_budget(arguments: Map<String, Value>, constants: Arc<ScopeConstants>, budget: &Budget) -> Scope {
         let arguments = Arc::new(Value::Object(arguments));
-        Scope { arguments, constants, steps: None, result: None, this: None, now: None, budget: budget.clone() }
+        Scope {
+            arguments,
+            constants,
+            steps: None,
+            result: None,
+            response: None,
+            this: None,
+            now: None,
+            budget: budget.clone(),
+        }
     }
 
     /// Sets the result of a step.
@@ -79,6 +89,13 @@ impl Scope {
     #[must_use]
     pub fn with_result(mut self, result: Value) -> Scope {
         self.result = Some(Arc::new(result));
+        self
+    }
+
+    /// Adds the fields of an HTTP response as names at the top. They hide arguments of the same name.
+    #[must_use]
+    pub fn with_response(mut self, response: Value) -> Scope {
+        self.response = Some(Arc::new(response));
         self
     }
 
@@ -133,7 +150,10 @@ impl Scope {
             "steps" => Some(self.steps.as_deref().unwrap_or(&Value::Null)),
             "result" => Some(self.result.as_deref().unwrap_or(&Value::Null)),
             "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
-            _ => self.arguments.get(name),
+            _ => {
+                let of_response = self.response.as_deref().and_then(|response| response.get(name));
+                of_response.or_else(|| self.arguments.get(name))
+            }
         }
     }
 

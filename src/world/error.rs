@@ -125,6 +125,14 @@ pub enum WorldError {
         /// The host.
         host: String,
     },
+    /// The authorization server issued no access token.
+    #[error("no access token from `{host}`: {reason}")]
+    Token {
+        /// The host of the authorization server.
+        host: String,
+        /// What it says, or what is wrong with its response.
+        reason: String,
+    },
     /// There are too many redirects.
     #[error("too many redirects: more than {limit}")]
     TooManyRedirects {
@@ -159,10 +167,22 @@ impl WorldError {
             | WorldError::Connect { host, .. }
             | WorldError::Tls { host, .. }
             | WorldError::InvalidResponse { host }
+            | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
             | WorldError::CrossOriginCredentials { host } => Some(host),
             _ => None,
         }
+    }
+
+    /// Whether the same request may succeed soon.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            WorldError::Dns { .. }
+                | WorldError::Connect { .. }
+                | WorldError::InvalidResponse { .. }
+                | WorldError::TimedOut { .. }
+        )
     }
 
     /// Whether it is certain that nothing was sent, so that any request may be retried.

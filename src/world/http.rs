@@ -64,6 +64,8 @@ pub struct HttpRequest {
     pub timeout: Duration,
     /// How many bytes of the decoded response body are kept.
     pub max_output: u64,
+    /// Whether redirects are followed. Otherwise a redirect is the response.
+    pub follows_redirects: bool,
     /// The hosts that may have private addresses.
     pub host_policy: HostPolicy,
     /// Cancels it.
@@ -81,6 +83,7 @@ impl HttpRequest {
             secret_body: false,
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
+            follows_redirects: true,
             host_policy: HostPolicy::default(),
             cancel: CancellationToken::new(),
         }
@@ -124,7 +127,7 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
     let mut hop = RedirectHop::new(&mut request)?;
     for _ in 0..=MAX_REDIRECTS {
         let answer = send_once(clients, &hop, &request.host_policy).await?;
-        match redirect_location(&answer) {
+        match redirect_location(&answer).filter(|_| request.follows_redirects) {
             Some(location) => hop.follow(answer.status(), &location)?,
             None => return read_response(answer, hop, request.max_output).await,
         }

@@ -3,6 +3,7 @@
 //! [`RealWorld`] is its implementation; tests have others. What is not here: what is run and what its output means
 //! (action/), and files (files/).
 
+mod access_token;
 mod captured_bytes;
 mod program_run;
 mod http_client;
@@ -28,6 +29,7 @@ use std::sync::OnceLock;
 
 use futures_util::future::BoxFuture;
 
+pub use access_token::{AccessToken, TokenRequest};
 pub use captured_bytes::{CapturedBytes, strip_escapes, tail};
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_public};
@@ -39,6 +41,7 @@ pub use redacting_world::RedactingWorld;
 pub use supervisor::run_supervisor;
 pub use trace_context::{TraceContext, TracePropagation};
 
+use access_token::TokenCache;
 use http_client::HttpClients;
 use permits::ProgramPermits;
 use supervisor::Supervisor;
@@ -51,6 +54,15 @@ pub trait World: Send + Sync {
     /// Sends a request, follows redirects and reads the response.
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>>;
 
+    /// An access token that is not `rejected`. By default a new one.
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        _rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        Box::pin(async move { request.fetch(self).await })
+    }
+
     /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, _limit: usize) {}
 }
@@ -61,6 +73,7 @@ pub struct RealWorld {
     supervisor: Supervisor,
     permits: ProgramPermits,
     clients: OnceLock<HttpClients>,
+    tokens: TokenCache,
 }
 
 impl RealWorld {
@@ -85,7 +98,7 @@ impl RealWorld {
             })
             .collect();
         let (supervisor, permits) = (Supervisor::new(None), ProgramPermits::default());
-        RealWorld { environment, supervisor, permits, clients: OnceLock::new() }
+        RealWorld { environment, supervisor, permits, clients: OnceLock::new(), tokens: TokenCache::default() }
     }
 
     /// Starts programs from a supervisor process, whose program must call [`run_supervisor`] with its arguments. Programs then
@@ -116,6 +129,14 @@ impl World for RealWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move { http::send(self.clients.get_or_init(HttpClients::default), request).await })
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        Box::pin(self.tokens.get(self, request, rejected))
     }
 
     fn set_program_limit(&self, limit: usize) {

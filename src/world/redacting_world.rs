@@ -7,7 +7,10 @@ use url::Url;
 
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
-use super::{CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
+use super::{
+    AccessToken, CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World,
+    WorldError,
+};
 
 /// Redacts the output of another world.
 pub struct RedactingWorld {
@@ -54,6 +57,9 @@ impl RedactingWorld {
         if let WorldError::TimedOut { stderr, .. } = &mut error {
             self.redact_captured(stderr, InputEnd::Interrupted);
         }
+        if let WorldError::Token { reason, .. } = &mut error {
+            self.redactor.redact_in_place(reason);
+        }
         // The host may be a part of a secret URL.
         if let Some(host) = error.host_mut().filter(|host| self.redactor.is_part_of_secret(host)) {
             *host = SECRET_PLACEHOLDER.to_owned();
@@ -74,6 +80,17 @@ impl World for RedactingWorld {
         Box::pin(async move {
             let response = self.world.send_request(request).await;
             response.map(|response| self.redact_response(response)).map_err(|error| self.redact_error(error))
+        })
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        Box::pin(async move {
+            let token = self.world.access_token(request, rejected).await;
+            token.map_err(|error| self.redact_error(error))
         })
     }
 }

@@ -87,6 +87,35 @@ impl RedirectHop {
     }
 }
 
+impl HttpRequest {
+    /// Moves the request to the URL of a next page. As with a redirect, another origin gets no credentials.
+    pub fn move_to(&mut self, mut next: Url) -> Result<(), WorldError> {
+        check_scheme(&next)?;
+        if next.origin() != self.url.origin() {
+            let host = next.host_str().unwrap_or_default().to_owned();
+            let is_secret = |header: &HttpHeader| header.secret || is_credential_name(&header.name.to_lowercase());
+            let userinfo = !self.url.username().is_empty() || self.url.password().is_some();
+            let secret_body = self.secret_body && self.body.is_some();
+            let downgrade = self.url.scheme() == "https" && next.scheme() == "http";
+            if downgrade && (secret_body || userinfo || self.headers.iter().any(is_secret)) {
+                return Err(WorldError::HttpsDowngrade { host });
+            }
+            if secret_body {
+                return Err(WorldError::CrossOriginCredentials { host });
+            }
+            self.headers.retain(|header| !is_secret(header));
+            let _ = next.set_username("");
+            let _ = next.set_password(None);
+        }
+        self.url = next;
+        Ok(())
+    }
+}
+
+fn is_credential_name(name: &str) -> bool {
+    matches!(name, "authorization" | "cookie" | "proxy-authorization")
+}
+
 fn check_scheme(url: &Url) -> Result<(), WorldError> {
     match url.scheme() {
         "http" | "https" => Ok(()),
@@ -108,7 +137,7 @@ fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
 
 /// Whether a header is marked as a credential, or always is one.
 fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
-    value.is_sensitive() || matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization")
+    value.is_sensitive() || is_credential_name(name.as_str())
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, World, WorldError};
+use super::{
+    AccessToken, HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError,
+};
 
 /// The maximum lengths; longer values are dropped.
 const MAX_TRACESTATE_BYTES: usize = 512;
@@ -83,6 +85,14 @@ impl World for TracingWorld {
             }
         }
         self.world.send_request(request)
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        self.world.access_token(request, rejected)
     }
 }
 

@@ -1,46 +1,23 @@
 //! Checks and compiles the spec of a request.
 
-use crate::action::keys::check_exactly_one;
-use crate::action::{ActionNode, Selection, unsupported};
+use crate::action::{ActionNode, unsupported};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
-use crate::notation::{Auth, Connection, NameValue, NamedMap, OAuth2, OneOrMany, Scalar};
-use crate::template::{HeaderSlot, QueryValue, Slot, Template, Text, Url, UrlBase};
+use crate::notation::{Connection, NamedMap, OneOrMany, Scalar};
+use crate::template::{HeaderSlot, QueryValue, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 use crate::yaml::{Location, Spanned};
 
-use super::{HttpBody, HttpCredentials, HttpSpec, Method, Part};
+use super::connection::{compile_base, compile_path, in_connection_scope};
+use super::credentials::HttpCredentials;
+use super::{HttpBody, HttpSpec, Method, Part};
 
-/// Reports unsupported keys: as errors if the request makes no sense without them, else as warnings.
-pub(super) fn check_unsupported(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
-    if let Some(connection) = &spec.connection {
-        if !compiler.pack.connections.contains_key(connection.value.as_str()) {
-            let known: Vec<String> = compiler.pack.connections.keys().map(|name| name.value.clone()).collect();
-            compiler
-                .error(
-                    Code::UnknownReference,
-                    connection.location,
-                    format!("unknown connection `{}`", connection.value),
-                )
-                .did_you_mean(connection, connection.location.span(), known.iter().map(String::as_str));
-        } else {
-            unsupported::report_unsupported(compiler, connection.location, "`use`");
-        }
-    }
+/// Reports `multipart`, which is not supported yet.
+pub(super) fn check_multipart(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
     if let Some(multipart) = &spec.multipart {
         multipart.values().for_each(|part| check_part(part, multipart.location, compiler));
         unsupported::report_unsupported(compiler, multipart.location, "`multipart`");
     }
-    let retry =
-        spec.retry.as_ref().map(|retry| (retry.location, "`retry` is not supported yet: each request is sent once"));
-    let pages = spec
-        .paginate
-        .as_ref()
-        .map(|pages| (pages.location, "`paginate` is not supported yet: only the first page is read"));
-    for (at, words) in [retry, pages].into_iter().flatten() {
-        compiler.warning(Code::Unimplemented, at, words);
-    }
-    check_paginate(spec, compiler);
 }
 
 pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>) {
@@ -59,28 +36,48 @@ pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>)
     }
 }
 
-pub(super) fn check_paginate(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
-    let Some(pages) = &spec.paginate else { return };
-    let keys = [("next", pages.next.is_some()), ("cursor", pages.cursor.is_some()), ("page", pages.page.is_some())];
-    check_exactly_one("paginate", pages.location, &keys, compiler);
-    if pages.cursor.is_some() != pages.parameter.is_some() {
-        compiler.error(Code::Conflict, pages.location, "`cursor` and `parameter` require each other");
+/// The URL of a request: its own, and that of its connection, which it is appended to.
+pub(super) struct RequestUrls {
+    pub(super) base: Option<Template<Url>>,
+    pub(super) url: Template<Url>,
+}
+
+impl RequestUrls {
+    /// The one that names the host.
+    fn with_host(&self) -> &Template<Url> {
+        self.base.as_ref().unwrap_or(&self.url)
     }
-    let next = pages.next.as_ref().filter(|next| next.value != "link");
-    for expression in [next, pages.cursor.as_ref(), pages.items.as_ref()].into_iter().flatten() {
-        Selection::compile(expression, compiler);
+
+    /// Whether the host is part of a secret.
+    pub(super) fn has_secret_host(&self, compiler: &Compiler<'_>) -> bool {
+        matches!(self.with_host().url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name))
     }
 }
 
-pub(super) fn compile_url(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+pub(super) fn compile_urls(
+    node: &ActionNode<'_, HttpSpec>,
+    connection: Option<&Connection>,
+    compiler: &mut Compiler<'_>,
+) -> Option<RequestUrls> {
     let spec = &node.spec.value;
+    if let Some(connection) = connection {
+        let (base, url) = (compile_base(connection, compiler), compile_path(spec, compiler));
+        return base.zip(url).map(|(base, url)| RequestUrls { base: Some(base), url });
+    }
     if spec.connection.is_some() {
-        return None; // connections are not supported yet
+        return None;
     }
     let Some(text) = &spec.url else {
-        compiler.error(Code::MissingKey, node.key, "missing key `url` in `http`");
+        compiler
+            .error(Code::MissingKey, node.key, "missing key `url` in `http`")
+            .help("write a URL, or the name of a connection in `use`");
         return None;
     };
+    compile_url_text(text, compiler).map(|url| RequestUrls { base: None, url })
+}
+
+/// Compiles an absolute URL.
+pub(super) fn compile_url_text(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
     let template: Template<Url> = compiler.template(text, Exposure::Private)?;
     let own = matches!(template.url_base(), UrlBase::Literal | UrlBase::Relative);
     if own && !text.starts_with("http://") && !text.starts_with("https://") {
@@ -92,14 +89,35 @@ pub(super) fn compile_url(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compil
     Some(template)
 }
 
-pub(super) fn check_expect(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
-    for status in spec.expect.iter().flatten().filter(|status| !(100..600).contains(&status.value)) {
-        report_status(status.value, status.location, compiler);
-    }
+/// The headers of a request and of its connection. Those of the request take precedence.
+pub(super) fn merge_headers(
+    spec: &HttpSpec,
+    connection: Option<&Connection>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Vec<(String, Template<HeaderSlot>)>> {
+    let own = compile_headers(spec.headers.iter(), compiler);
+    let overridden = |name: &Spanned<String>| spec.headers.keys().any(|own| own.eq_ignore_ascii_case(name));
+    let shared =
+        connection.into_iter().flat_map(|connection| &connection.headers).filter(|(name, _)| !overridden(name));
+    let shared = in_connection_scope(compiler, |compiler| compile_headers(shared, compiler));
+    let mut all = shared?;
+    all.extend(own?);
+    Some(all)
 }
 
-fn report_status(status: impl std::fmt::Display, at: Location, compiler: &mut Compiler<'_>) {
-    compiler.error(Code::BadValue, at, format!("invalid HTTP status `{status}`")).help("use a number from 100 to 599");
+/// The credentials of a request, or else of its connection.
+pub(super) fn merge_credentials(
+    spec: &HttpSpec,
+    connection: Option<&Connection>,
+    compiler: &mut Compiler<'_>,
+) -> Option<HttpCredentials> {
+    if let Some(auth) = &spec.auth {
+        return HttpCredentials::compile(auth, compiler);
+    }
+    match connection.and_then(|connection| connection.auth.as_ref()) {
+        Some(auth) => in_connection_scope(compiler, |compiler| HttpCredentials::compile(auth, compiler)),
+        None => Some(HttpCredentials::None),
+    }
 }
 
 pub(super) fn compile_parameters(
@@ -116,11 +134,11 @@ pub(super) fn compile_parameters(
     all.into_iter().collect()
 }
 
-pub(super) fn compile_headers(
-    written: &NamedMap<Spanned<Scalar>>,
+pub(super) fn compile_headers<'h>(
+    written: impl IntoIterator<Item = (&'h Spanned<String>, &'h Spanned<Scalar>)>,
     compiler: &mut Compiler<'_>,
 ) -> Option<Vec<(String, Template<HeaderSlot>)>> {
-    let mut all = Vec::with_capacity(written.len());
+    let mut all = Vec::new();
     for (name, value) in written {
         check_header_name(name, compiler);
         let text = value.to_text();
@@ -143,69 +161,6 @@ pub(super) fn check_header_name(name: &Spanned<String>, compiler: &mut Compiler<
     if matches!(name.to_lowercase().as_str(), "host" | "content-length" | "transfer-encoding" | "connection") {
         compiler.error(Code::BadName, name.location, format!("reserved header `{}`: folio sets it", name.value));
     }
-}
-
-pub(super) fn compile_credentials(auth: &Spanned<Auth>, compiler: &mut Compiler<'_>) -> Option<HttpCredentials> {
-    let keys = [
-        ("bearer", auth.bearer.is_some()),
-        ("basic", auth.basic.is_some()),
-        ("header", auth.header.is_some()),
-        ("query", auth.query.is_some()),
-        ("oauth2", auth.oauth2.is_some()),
-    ];
-    check_exactly_one("auth", auth.location, &keys, compiler)?;
-    if let Some(token) = &auth.bearer {
-        return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
-    }
-    if let Some(basic) = &auth.basic {
-        let username = required_template(basic.username.as_ref(), basic.location, "`username` in `basic`", compiler);
-        let password = required_template(basic.password.as_ref(), basic.location, "`password` in `basic`", compiler);
-        return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
-    }
-    if let Some(own) = &auth.header {
-        own.name.iter().for_each(|name| check_header_name(name, compiler));
-        return compile_name_value(own, "header", compiler).map(|(name, value)| HttpCredentials::Header(name, value));
-    }
-    if let Some(own) = &auth.query {
-        return compile_name_value(own, "query", compiler).map(|(name, value)| HttpCredentials::Query(name, value));
-    }
-    auth.oauth2.iter().for_each(|oauth2| check_oauth2(oauth2, compiler));
-    unsupported::report_unsupported(compiler, auth.location, "`oauth2`");
-    None
-}
-
-pub(super) fn check_oauth2(written: &Spanned<OAuth2>, compiler: &mut Compiler<'_>) {
-    let _: Option<Template<Url>> =
-        required_template(written.token_url.as_ref(), written.location, "`tokenUrl` in `oauth2`", compiler);
-    for (text, what) in
-        [(&written.client_id, "`clientId` in `oauth2`"), (&written.client_secret, "`clientSecret` in `oauth2`")]
-    {
-        let _: Option<Template<Text>> = required_template(text.as_ref(), written.location, what, compiler);
-    }
-}
-
-fn compile_name_value<S: Slot>(
-    own: &Spanned<NameValue>,
-    parent: &str,
-    compiler: &mut Compiler<'_>,
-) -> Option<(String, Template<S>)> {
-    if own.name.is_none() {
-        compiler.error(Code::MissingKey, own.location, format!("missing key `name` in `{parent}`"));
-    }
-    let value = required_template(own.value.value.as_ref(), own.location, &format!("`value` in `{parent}`"), compiler);
-    own.name.as_ref().map(|name| name.value.clone()).zip(value)
-}
-
-pub(super) fn required_template<S: Slot>(
-    text: Option<&Spanned<String>>,
-    at: Location,
-    what: &str,
-    compiler: &mut Compiler<'_>,
-) -> Option<Template<S>> {
-    if text.is_none() {
-        compiler.error(Code::MissingKey, at, format!("missing key {what}"));
-    }
-    compiler.optional_template(text, Exposure::Private)
 }
 
 pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpBody> {
@@ -249,44 +204,44 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
     Some(method.value.as_str())
 }
 
-pub(super) fn compile_on_error(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Vec<(u16, Template<Text>)>> {
-    let mut all = Vec::with_capacity(spec.on_error.len());
-    for (status, words) in &spec.on_error {
-        let number = status.parse::<u16>().ok().filter(|number| (100..600).contains(number));
-        if number.is_none() {
-            report_status(&status.value, status.location, compiler);
-        }
-        let template = compiler.template(words, Exposure::Client);
-        all.push(number.zip(template));
-    }
-    all.into_iter().collect()
-}
-
 /// The hosts that may be private: those that are written in the manifest.
 pub(super) fn compile_host_policy(
     spec: &HttpSpec,
-    url: Option<&Template<Url>>,
+    connection: Option<&Connection>,
+    urls: &RequestUrls,
+    credentials: &HttpCredentials,
     compiler: &mut Compiler<'_>,
-) -> Option<HostPolicy> {
+) -> HostPolicy {
     let mut policy = HostPolicy::default();
-    for host in spec.allow.iter().flatten() {
+    let hosts = spec.allow.as_ref().or_else(|| connection?.allow.as_ref());
+    for host in hosts.into_iter().flatten() {
         match host.contains("{{") {
             true => allow_variable(host, &mut policy, compiler),
             false => allow_host(host, &mut policy, compiler),
         }
     }
-    let literal = match url.map(|url| (url.url_base(), url.source())) {
-        Some((UrlBase::Literal, text)) => url::Url::parse(text.split("{{").next().unwrap_or_default()).ok(),
-        Some((UrlBase::Env(name), _)) => {
-            let default = compiler.pack.env.variables.get(name).and_then(|variable| variable.default.as_deref());
-            default.and_then(|default| url::Url::parse(default).ok())
-        }
+    let token_url = match credentials {
+        HttpCredentials::OAuth2(client) => Some(&client.token_url),
         _ => None,
     };
-    if let Some(literal) = literal {
+    for literal in
+        [Some(urls.with_host()), token_url].into_iter().flatten().filter_map(|url| literal_url(url, compiler))
+    {
         policy.allow_url(&literal);
     }
-    Some(policy)
+    policy
+}
+
+/// The scheme, host and port of a URL, if they are written in the manifest.
+fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Option<url::Url> {
+    match url.url_base() {
+        UrlBase::Literal => url::Url::parse(url.source().split("{{").next().unwrap_or_default()).ok(),
+        UrlBase::Env(name) => {
+            let variable = compiler.pack.env.variables.get(name)?;
+            url::Url::parse(variable.default.as_deref()?).ok()
+        }
+        _ => None,
+    }
 }
 
 fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
@@ -322,22 +277,4 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
             .error(Code::BadValue, host.location, format!("invalid host in the value of `{name}`"))
             .help("write `host` or `host:port`, separated by commas");
     }
-}
-
-/// Checks a connection, which is not supported yet.
-pub fn check_connection(name: &Spanned<String>, written: &Spanned<Connection>, compiler: &mut Compiler<'_>) {
-    match &written.url {
-        None => {
-            compiler.error(
-                Code::MissingKey,
-                name.location,
-                format!("missing key `url` in connection `{}`", name.value),
-            );
-        }
-        Some(url) => {
-            let _: Option<Template<Url>> = compiler.template(url, Exposure::Private);
-        }
-    }
-    compile_headers(&written.headers, compiler);
-    let _ = written.auth.as_ref().map(|auth| compile_credentials(auth, compiler));
 }

@@ -1,31 +1,45 @@
 //! `http`: sends one HTTP request.
 
 mod compile;
+mod connection;
+mod credentials;
+mod paginate;
+mod response;
+mod retry;
 mod send;
 mod spec;
+mod status;
 
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
-use crate::redact::SECRET_PLACEHOLDER;
 use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
+use credentials::HttpCredentials;
+use paginate::Pagination;
+use retry::RetryPolicy;
+use status::{ErrorMessages, StatusPattern};
 
-pub use compile::check_connection;
-pub use spec::{HttpSpec, Method, Part};
+pub use connection::check_connection;
+pub use spec::{HttpSpec, Method, Part, Redirect};
 
 /// A compiled request.
 pub struct HttpAction {
     method: &'static str,
+    /// The URL of its connection, which its own URL is appended to.
+    base: Option<Template<Url>>,
     url: Template<Url>,
     query: Vec<(String, Vec<Template<QueryValue>>)>,
     headers: Vec<(String, Template<HeaderSlot>)>,
     credentials: HttpCredentials,
     body: HttpBody,
     timeout: Option<std::time::Duration>,
-    expected_statuses: Vec<u16>,
-    on_error: Vec<(u16, Template<Text>)>,
+    retry: RetryPolicy,
+    pagination: Option<Pagination>,
+    follows_redirects: bool,
+    expected_statuses: Vec<StatusPattern>,
+    error_messages: ErrorMessages,
     host_policy: HostPolicy,
     wants_json: bool,
     /// Whether the body contains a secret, which redirects must not send to another origin.
@@ -34,14 +48,8 @@ pub struct HttpAction {
     body_reads: Vec<Vec<String>>,
     /// Whether the host is part of a secret, which errors must not show.
     has_secret_host: bool,
-}
-
-enum HttpCredentials {
-    None,
-    Bearer(Template<HeaderSlot>),
-    Basic(Template<HeaderSlot>, Template<HeaderSlot>),
-    Header(String, Template<HeaderSlot>),
-    Query(String, Template<QueryValue>),
+    /// Whether the query may contain a secret, which errors must not show.
+    has_secret_query: bool,
 }
 
 enum HttpBody {
@@ -77,42 +85,81 @@ impl ActionKind for HttpAction {
             ("headers", Shape::Map(Box::new(Shape::Text))),
             ("body", Shape::Text),
             ("json", Shape::Any),
+            ("url", Shape::Text),
         ])
+    }
+
+    fn outcome_shape_of(spec: &HttpSpec) -> Shape {
+        match (spec.paginate.is_some(), Self::outcome_shape()) {
+            (true, Shape::Object(fields)) => {
+                Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain([
+                    ("pages".to_owned(), Shape::Number),
+                    ("more".to_owned(), Shape::Boolean),
+                    ("partial".to_owned(), Shape::Text),
+                ]))
+            }
+            (_, shape) => shape,
+        }
     }
 
     fn compile(node: ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<HttpAction> {
         let spec = &node.spec.value;
-        compile::check_unsupported(spec, compiler);
-        let url = compile::compile_url(&node, compiler);
+        let connection = connection::find_connection(spec, compiler);
+        let shared = connection.flatten();
+        compile::check_multipart(spec, compiler);
+        let urls = compile::compile_urls(&node, shared, compiler);
         let query = compile::compile_parameters(&spec.query, compiler);
-        let headers = compile::compile_headers(&spec.headers, compiler);
-        let credentials =
-            spec.auth.as_ref().map_or(Some(HttpCredentials::None), |auth| compile::compile_credentials(auth, compiler));
+        let headers = compile::merge_headers(spec, shared, compiler);
+        let credentials = compile::merge_credentials(spec, shared, compiler);
         let body = compile::compile_body(&node, compiler);
-        let on_error = compile::compile_on_error(spec, compiler);
-        let allow = compile::compile_host_policy(spec, url.as_ref(), compiler);
-        compile::check_expect(spec, compiler);
-        let url = url?;
+        let error_messages = ErrorMessages::compile(&spec.on_error, &Self::outcome_shape(), compiler);
+        let expected_statuses = status::compile_patterns(spec.expect.as_ref(), compiler);
+        let pagination = spec.paginate.as_ref().map(|paginate| Pagination::compile(paginate, compiler));
         let method = compile::http_method(spec, compiler);
-        let body = body?;
+        connection?;
+        let (method, urls) = (method?, urls?);
+        let retry = RetryPolicy::compile(
+            spec.retry.as_ref(),
+            shared.and_then(|shared| shared.retry.as_ref()),
+            method,
+            compiler,
+        );
+        let (credentials, body) = (credentials?, body?);
+        let host_policy = compile::compile_host_policy(spec, shared, &urls, &credentials, compiler);
         let request = HttpAction {
             has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
-            has_secret_host: matches!(url.url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name)),
-            method: method?,
-            url,
+            has_secret_host: urls.has_secret_host(compiler),
+            has_secret_query: false,
+            method,
+            base: urls.base,
+            url: urls.url,
             query: query?,
             headers: headers?,
-            credentials: credentials?,
+            credentials,
             body,
             timeout: spec.timeout.map(|timeout| timeout.to_std()),
-            expected_statuses: spec.expect.iter().flatten().map(|status| status.value).collect(),
-            on_error: on_error?,
-            host_policy: allow?,
+            retry: retry?,
+            pagination: match pagination {
+                Some(pagination) => Some(pagination?),
+                None => None,
+            },
+            follows_redirects: spec.redirect != Some(Redirect::Manual),
+            expected_statuses: expected_statuses?,
+            error_messages: error_messages?,
+            host_policy,
             wants_json: node.wants_json,
         };
         request.check_whole_url(spec, compiler)?;
-        Some(request)
+        let query_reads: Vec<Vec<String>> =
+            request.url.read_paths().to_vec().into_iter().chain(parameter_reads(&request.query)).collect();
+        let has_secret_query =
+            query_reads.iter().any(|path| path.first().is_some_and(|head| head == "env" || head == "steps"));
+        Some(HttpAction { has_secret_query, ..request })
+    }
+
+    fn client_use(&self) -> ClientUse {
+        if self.retry.attempts > 1 || self.pagination.is_some() { ClientUse::ReportsProgress } else { ClientUse::None }
     }
 
     fn has_side_effects(&self) -> bool {
@@ -122,10 +169,12 @@ impl ActionKind for HttpAction {
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
         let budget = context.scope.budget();
         let request = budget.run_repeatable(|| self.build_request(context))??;
-        let host = if self.has_secret_host { SECRET_PLACEHOLDER } else { request.url.host_str().unwrap_or_default() }
-            .to_owned();
-        let response = context.run.world.send_request(request).await?;
-        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&host, response, context))?
+        if let Some(pagination) = &self.pagination {
+            return self.fetch_pages(pagination, request, context).await;
+        }
+        let described = self.describe_request(&request);
+        let response = self.exchange(request, context).await?;
+        budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
     }
 }
 
@@ -148,6 +197,10 @@ impl HttpAction {
                 .help(help);
         }
         None
+    }
+
+    fn credentials(&self) -> &HttpCredentials {
+        &self.credentials
     }
 
     /// The paths that its query, headers and body read.

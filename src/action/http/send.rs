@@ -1,54 +1,41 @@
-//! Builds a request from its templates, and the outcome from its response.
+//! Builds a request from its templates, and sends it as often as it takes.
 
-use base64::Engine as _;
-use serde_json::{Map, json};
+use std::time::Instant;
 
-use crate::action::outcome::{OutcomeBody, parse_body};
-use crate::action::{ActionContext, ActionError, ActionOutcome};
+use url::Url;
+
+use crate::action::{ActionContext, ActionError, ProgressUpdate};
+use crate::redact::SECRET_PLACEHOLDER;
 use crate::template::{HeaderSlot, QueryValue, Scope, Template};
-use crate::world::{HttpHeader, HttpRequest, HttpResponse, WorldError};
+use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RedactingWorld, WorldError};
 
-use super::{HttpAction, HttpBody, HttpCredentials};
+use super::credentials::{HttpCredentials, OAuth2Credentials};
+use super::{HttpAction, HttpBody};
 
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
         let scope = context.scope;
-        let rendered = self.url.render(scope)?.text;
-        let mut url = url::Url::parse(&rendered).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })?;
+        let mut url = parse_url(&self.render_url(scope)?)?;
         add_query(&mut url, &self.query, scope)?;
-        if let HttpCredentials::Query(name, value) = &self.credentials {
-            for value in value.render(scope)?.0 {
-                url.query_pairs_mut().append_pair(name, &value);
-            }
-        }
         let mut request = HttpRequest::new(self.method, url);
         for (name, value) in &self.headers {
             request.headers.extend(render_header(name, value, context)?);
         }
-        self.add_credentials(&mut request, scope)?;
+        self.credentials.add_to(&mut request, scope)?;
         self.add_body(&mut request, context)?;
         request.timeout = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
         request.max_output = context.run.max_output;
+        request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         request.cancel = context.run.cancel.clone();
         Ok(request)
     }
 
-    fn add_credentials(&self, request: &mut HttpRequest, scope: &Scope) -> Result<(), ActionError> {
-        let text = |template: &Template<HeaderSlot>| Ok::<_, ActionError>(template.render(scope)?.map(|text| text.0));
-        let (name, value) = match &self.credentials {
-            HttpCredentials::None | HttpCredentials::Query(..) => return Ok(()),
-            HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
-            HttpCredentials::Basic(user, password) => {
-                let pair = format!("{}:{}", text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
-                let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
-                ("Authorization", Some(format!("Basic {encoded}")))
-            }
-            HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
-        };
-        // An absent value is left out.
-        request.headers.extend(value.map(|value| HttpHeader::new_secret(name, value)));
-        Ok(())
+    fn render_url(&self, scope: &Scope) -> Result<String, ActionError> {
+        let path = self.url.render(scope)?.text;
+        let Some(base) = &self.base else { return Ok(path) };
+        let base = base.render(scope)?.text;
+        Ok(format!("{}{path}", base.trim_end_matches('/')))
     }
 
     fn add_body(&self, request: &mut HttpRequest, context: &ActionContext<'_>) -> Result<(), ActionError> {
@@ -68,40 +55,114 @@ impl HttpAction {
         Ok(())
     }
 
-    pub(super) fn to_outcome(
+    /// Sends a request, and sends it again as its `retry` says.
+    pub(super) async fn exchange(
         &self,
-        host: &str,
-        response: HttpResponse,
+        request: HttpRequest,
         context: &ActionContext<'_>,
-    ) -> Result<ActionOutcome, ActionError> {
-        let mime_type = response.header("content-type");
-        let mime_type =
-            mime_type.as_deref().map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
-        let fine = (200..300).contains(&response.status) || self.expected_statuses.contains(&response.status);
-        let read = parse_body(&response.body, mime_type.as_deref(), fine && self.wants_json, context.run.max_output);
-        let (json, body) = if fine { read? } else { (read.ok().and_then(|(json, _)| json), OutcomeBody::None) };
-        let failed = (!fine).then(|| self.error_message(host, &response, context.scope)).transpose()?;
-        let mut headers = Map::new();
-        for (name, _) in &response.headers {
-            headers.insert(name.clone(), response.header(name).into());
+    ) -> Result<HttpResponse, ActionError> {
+        let started = Instant::now();
+        for attempt in 1..self.retry.attempts {
+            let mut once = request.clone();
+            once.timeout = once.timeout.min(context.timeout.saturating_sub(started.elapsed()));
+            let result = self.send_authorized(once, context).await;
+            let remaining = context.timeout.saturating_sub(started.elapsed());
+            match self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) {
+                Some(delay) => self.wait(delay, attempt, context).await?,
+                None => return Ok(result?),
+            }
         }
-        let value = json!({ "status": response.status, "headers": headers, "body": response.body.to_display_text(), "json": json });
-        Ok(ActionOutcome { value, body, failure: failed, status: Some(response.status) })
+        let mut last = request;
+        last.timeout = last.timeout.min(context.timeout.saturating_sub(started.elapsed()));
+        Ok(self.send_authorized(last, context).await?)
     }
 
-    fn error_message(&self, host: &str, response: &HttpResponse, scope: &Scope) -> Result<String, ActionError> {
-        if let Some((_, words)) = self.on_error.iter().find(|(status, _)| *status == response.status) {
-            return Ok(words.render(scope)?.0);
+    /// Waits before another attempt, and tells the client.
+    async fn wait(
+        &self,
+        delay: std::time::Duration,
+        attempt: u32,
+        context: &ActionContext<'_>,
+    ) -> Result<(), WorldError> {
+        let (next, attempts) = (attempt + 1, self.retry.attempts);
+        let message = format!("trying again in {:.1} s ({next} of {attempts})", delay.as_secs_f64());
+        let update = ProgressUpdate { progress: None, total: None, message: Some(message) };
+        context.run.client.progress(update).await;
+        let elapsed = context.run.cancel.run_until_cancelled(tokio::time::sleep(delay)).await;
+        elapsed.ok_or(WorldError::Cancelled)
+    }
+
+    /// Sends a request with the access token of its client, if it is one of OAuth 2. A token that the API rejects is
+    /// replaced once.
+    async fn send_authorized(
+        &self,
+        request: HttpRequest,
+        context: &ActionContext<'_>,
+    ) -> Result<HttpResponse, WorldError> {
+        let HttpCredentials::OAuth2(client) = &self.credentials else {
+            return context.run.world.send_request(request).await;
+        };
+        let token = fetch_token(client, &request, None, context).await?;
+        let response = send_with_token(request.clone(), &token, context).await?;
+        if response.status != 401 {
+            return Ok(response);
         }
-        let said = response.body.to_display_text();
-        let said: String = said.trim().chars().take(MAX_ERROR_BODY_CHARS).collect();
-        let head = format!("`{host}` answered with HTTP status {}", response.status);
-        Ok(if said.is_empty() { head } else { format!("{head}:\n{said}") })
+        let token = fetch_token(client, &request, Some(&token), context).await?;
+        send_with_token(request, &token, context).await
+    }
+
+    /// A request as messages describe it: `GET https://api.example/items`, without what is a credential.
+    pub(super) fn describe_request(&self, request: &HttpRequest) -> String {
+        let mut url = request.url.clone();
+        let _ = (url.set_username(""), url.set_password(None));
+        if self.has_secret_query {
+            url.set_query(None);
+        } else if let Some(secret) = self.credentials.query_parameter() {
+            let kept: Vec<(String, String)> = url
+                .query_pairs()
+                .filter(|(name, _)| name != secret)
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect();
+            url.set_query(None);
+            if !kept.is_empty() {
+                url.query_pairs_mut().extend_pairs(kept);
+            }
+        }
+        match self.has_secret_host {
+            true => format!("{} {SECRET_PLACEHOLDER}", request.method),
+            false => format!("{} {url}", request.method),
+        }
     }
 }
 
-/// How much of the body of an error response is shown.
-const MAX_ERROR_BODY_CHARS: usize = 2000;
+async fn fetch_token(
+    client: &OAuth2Credentials,
+    request: &HttpRequest,
+    rejected: Option<&AccessToken>,
+    context: &ActionContext<'_>,
+) -> Result<AccessToken, WorldError> {
+    let token_request = client.token_request(request, context).map_err(|error| match error {
+        ActionError::World(error) => error,
+        _ => WorldError::InvalidUrl { reason: "`tokenUrl` could not be rendered" },
+    })?;
+    context.run.world.access_token(token_request, rejected).await
+}
+
+/// Sends a request, and hides its token in the response.
+async fn send_with_token(
+    mut request: HttpRequest,
+    token: &AccessToken,
+    context: &ActionContext<'_>,
+) -> Result<HttpResponse, WorldError> {
+    request.headers.retain(|header| !header.name.eq_ignore_ascii_case("authorization"));
+    request.headers.push(token.authorization.clone());
+    RedactingWorld::wrap(&token.redactor, context.run.world).send_request(request).await
+}
+
+/// Parses a rendered URL.
+pub(super) fn parse_url(text: &str) -> Result<Url, WorldError> {
+    Url::parse(text).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })
+}
 
 /// A header, unless it is exactly one absent value.
 fn render_header(
@@ -124,29 +185,34 @@ fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> boo
     })
 }
 
-fn add_query(
-    url: &mut url::Url,
-    query: &[(String, Vec<Template<QueryValue>>)],
-    scope: &Scope,
-) -> Result<(), ActionError> {
-    for (name, values) in query {
-        for value in values {
-            for value in value.render(scope)?.0 {
-                url.query_pairs_mut().append_pair(name, &value);
-            }
-        }
+fn add_query(url: &mut Url, query: &[(String, Vec<Template<QueryValue>>)], scope: &Scope) -> Result<(), ActionError> {
+    for (name, value) in render_parameters(query, scope)? {
+        url.query_pairs_mut().append_pair(name, &value);
     }
     Ok(())
 }
 
 fn encode_form(fields: &[(String, Vec<Template<QueryValue>>)], scope: &Scope) -> Result<String, ActionError> {
     let mut encoded = url::form_urlencoded::Serializer::new(String::new());
-    for (name, values) in fields {
-        for value in values {
-            for value in value.render(scope)?.0 {
-                encoded.append_pair(name, &value);
-            }
+    Ok(encoded.extend_pairs(render_parameters(fields, scope)?).finish())
+}
+
+/// The parameters of a query or form. A template of which every value is absent is left out.
+fn render_parameters<'p>(
+    parameters: &'p [(String, Vec<Template<QueryValue>>)],
+    scope: &Scope,
+) -> Result<Vec<(&'p str, String)>, ActionError> {
+    let mut rendered = Vec::with_capacity(parameters.len());
+    for (name, templates) in parameters {
+        for template in templates.iter().filter(|template| !is_absent(template, scope)) {
+            rendered.extend(template.render(scope)?.0.into_iter().map(|value| (name.as_str(), value)));
         }
     }
-    Ok(encoded.finish())
+    Ok(rendered)
+}
+
+/// Whether a template reads values, and all of them are absent.
+fn is_absent(template: &Template<QueryValue>, scope: &Scope) -> bool {
+    let mut values = template.read_paths().iter().map(|path| scope.get(path).is_none_or(serde_json::Value::is_null));
+    !template.read_paths().is_empty() && values.all(|absent| absent)
 }

@@ -44,9 +44,14 @@ pub struct HttpSpec {
     pub retry: Option<Spanned<Retry>>,
     /// How to request further pages of a response.
     pub paginate: Option<Spanned<Paginate>>,
-    /// Statuses other than 2xx that are not errors: `[404]`.
-    pub expect: Option<Vec<Spanned<u16>>>,
-    /// Error messages by status, templates: `{ 404: "no item {{id}}" }`.
+    /// `manual` to take a redirect as the response. By default it is followed.
+    pub redirect: Option<Redirect>,
+    /// Statuses other than 2xx that are not errors: `[404]`, a class such as `[3xx]`, or `[default]` for all.
+    #[schemars(with = "Option<Vec<Scalar>>")]
+    pub expect: Option<Vec<Spanned<Scalar>>>,
+    /// Error messages by status, templates: `{ 404: "no item {{id}}", 4xx: "{{json.message}}", default: "try later" }`.
+    /// They see `status`, `headers`, `body`, `json` and `url` of the response; an argument of such a name is
+    /// `arguments.NAME` there.
     #[schemars(with = "IndexMap<String, String>")]
     pub on_error: NamedMap<Spanned<String>>,
     /// Hosts (`host` or `host:port`) that may have private addresses, or `{{env.NAME}}` for a variable with a
@@ -115,8 +120,24 @@ pub struct Paginate {
     pub parameter: Option<Spanned<String>>,
     /// The query parameter that counts pages.
     pub page: Option<Spanned<String>>,
-    /// A JMESPath to the items of a page.
+    /// A JMESPath to the items of a page. The default is the page itself, if it is a list.
     pub items: Option<Spanned<String>>,
-    /// The maximum number of pages.
-    pub max_pages: Option<u32>,
+    /// The maximum number of pages. The default is 10.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
+    pub max_pages: Option<Spanned<u32>>,
+    /// The maximum number of items.
+    pub max_items: Option<u32>,
+    /// Whether the pages before one that fails are kept; `partial` of the outcome then says why it failed. By default the
+    /// action fails.
+    pub partial: Option<bool>,
+}
+
+/// What happens to a redirect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Redirect {
+    /// It is followed. Credentials do not go to another origin.
+    Follow,
+    /// It is the response.
+    Manual,
 }

@@ -126,7 +126,8 @@ fn literal_base(
     let error =
         |message: &str| Box::new(TemplateError::at_range(span.clone(), Code::Unsafe, message).help(URL_START_HELP));
     if text.starts_with(ends_host) {
-        let foreign = text.starts_with("//") || text.starts_with("/\\") || (text == "/" && next.is_some());
+        // The URL is appended to that of a connection, and a value is never empty: `/{{id}}` stays below it.
+        let foreign = text.starts_with("//") || text.starts_with("/\\");
         return if foreign {
             Err(error("invalid relative URL: it could name another host"))
         } else {

@@ -1,0 +1,83 @@
+//! The connections of a pack: bases that requests share.
+
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::Connection;
+use crate::template::{ScopeShape, Template, Url};
+use crate::yaml::Spanned;
+
+use super::HttpSpec;
+use super::compile::{compile_headers, compile_url_text};
+use super::credentials::HttpCredentials;
+
+/// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
+pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) -> Option<Option<&'a Connection>> {
+    let Some(name) = &spec.connection else { return Some(None) };
+    let pack = compiler.pack;
+    if let Some((key, connection)) = pack.connections.get_key_value(name.value.as_str()) {
+        compiler.findings.used_connections.insert(key.location);
+        return Some(Some(&connection.value));
+    }
+    let known = pack.connections.keys().map(|name| name.value.as_str());
+    compiler.error(Code::UnknownReference, name.location, format!("unknown connection `{}`", name.value)).did_you_mean(
+        name,
+        name.location.span(),
+        known,
+    );
+    None
+}
+
+/// Compiles what is part of a connection: its templates see no arguments.
+pub(super) fn in_connection_scope<'a, R>(compiler: &mut Compiler<'a>, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
+    let names = ["env", "server"].into_iter().fold(ScopeShape::new(), |names, name| {
+        match compiler.scope_shape.get(name).cloned() {
+            Some(shape) => names.with_name(name, shape),
+            None => names,
+        }
+    });
+    compiler.with_scope_shape(names, work)
+}
+
+/// The URL of a connection, to which requests append theirs.
+pub(super) fn compile_base(connection: &Connection, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let text = connection.url.as_ref()?;
+    let template = in_connection_scope(compiler, |compiler| compile_url_text(text, compiler))?;
+    if text.contains(['?', '#']) {
+        compiler
+            .error(Code::Uri, text.location, "the `url` of a connection must not contain a query or a fragment")
+            .help("write the parameters in `query` of each request");
+        return None;
+    }
+    Some(template)
+}
+
+/// The URL of a request below that of its connection.
+pub(super) fn compile_path(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let empty = Spanned::new(String::new(), spec.connection.as_ref()?.location);
+    let text = spec.url.as_ref().unwrap_or(&empty);
+    if !text.is_empty() && !text.starts_with(['/', '?', '#']) {
+        compiler
+            .error(Code::Uri, text.location, "expected a path: the request uses a connection")
+            .help("begin it with `/`, or remove `use`");
+        return None;
+    }
+    compiler.template(text, Exposure::Private)
+}
+
+/// Checks a connection by itself.
+pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>, compiler: &mut Compiler<'_>) {
+    if connection.url.is_none() {
+        let message = format!("missing key `url` in connection `{}`", name.value);
+        compiler.error(Code::MissingKey, name.location, message);
+    }
+    compile_base(connection, compiler);
+    in_connection_scope(compiler, |compiler| {
+        compile_headers(connection.headers.iter(), compiler);
+        connection.auth.as_ref().map(|auth| HttpCredentials::compile(auth, compiler))
+    });
+    if !compiler.findings.used_connections.contains(&name.location) {
+        compiler
+            .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))
+            .help(format!("write `use: {}` in a request", name.value));
+    }
+}

@@ -1,0 +1,186 @@
+//! How a request says who sends it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::action::keys::check_exactly_one;
+use crate::action::{ActionContext, ActionError};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::{Auth, ClientAuthentication, NameValue, OAuth2};
+use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url};
+use crate::world::{HttpHeader, HttpRequest, TokenRequest};
+use crate::yaml::{Location, Spanned};
+
+use super::compile::{check_header_name, compile_url_text};
+use super::send::parse_url;
+
+/// How a request says who sends it.
+pub(super) enum HttpCredentials {
+    None,
+    Bearer(Template<HeaderSlot>),
+    Basic(Template<HeaderSlot>, Template<HeaderSlot>),
+    Header(String, Template<HeaderSlot>),
+    Query(String, Template<QueryValue>),
+    OAuth2(Box<OAuth2Credentials>),
+}
+
+/// A client of an authorization server.
+pub(super) struct OAuth2Credentials {
+    pub(super) token_url: Template<Url>,
+    client_id: Template<Text>,
+    client_secret: Template<Text>,
+    client_authentication: ClientAuthentication,
+    form: Vec<(String, Template<Text>)>,
+}
+
+impl HttpCredentials {
+    /// Compiles `auth`.
+    pub(super) fn compile(auth: &Spanned<Auth>, compiler: &mut Compiler<'_>) -> Option<HttpCredentials> {
+        let keys = [
+            ("bearer", auth.bearer.is_some()),
+            ("basic", auth.basic.is_some()),
+            ("header", auth.header.is_some()),
+            ("query", auth.query.is_some()),
+            ("oauth2", auth.oauth2.is_some()),
+        ];
+        check_exactly_one("auth", auth.location, &keys, compiler)?;
+        if let Some(token) = &auth.bearer {
+            return compiler.template(token, Exposure::Private).map(HttpCredentials::Bearer);
+        }
+        if let Some(basic) = &auth.basic {
+            let at = basic.location;
+            let username = required_template(basic.username.as_ref(), at, "`username` in `basic`", compiler);
+            let password = required_template(basic.password.as_ref(), at, "`password` in `basic`", compiler);
+            return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
+        }
+        if let Some(own) = &auth.header {
+            own.name.iter().for_each(|name| check_header_name(name, compiler));
+            return compile_name_value(own, "header", compiler)
+                .map(|(name, value)| HttpCredentials::Header(name, value));
+        }
+        if let Some(own) = &auth.query {
+            return compile_name_value(own, "query", compiler).map(|(name, value)| HttpCredentials::Query(name, value));
+        }
+        let oauth2 = OAuth2Credentials::compile(auth.oauth2.as_ref()?, compiler)?;
+        Some(HttpCredentials::OAuth2(Box::new(oauth2)))
+    }
+
+    /// Adds what can be added without another request.
+    pub(super) fn add_to(&self, request: &mut HttpRequest, scope: &Scope) -> Result<(), ActionError> {
+        let text = |template: &Template<HeaderSlot>| Ok::<_, ActionError>(template.render(scope)?.map(|text| text.0));
+        let (name, value) = match self {
+            HttpCredentials::None | HttpCredentials::OAuth2(_) => return Ok(()),
+            HttpCredentials::Query(name, value) => return add_missing_parameter(name, value, request, scope),
+            HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
+            HttpCredentials::Basic(user, password) => {
+                let pair = format!("{}:{}", text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
+                ("Authorization", Some(format!("Basic {}", STANDARD.encode(pair))))
+            }
+            HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
+        };
+        // An absent value is left out.
+        if let Some(value) = value {
+            request.headers.retain(|header| !header.name.eq_ignore_ascii_case(name));
+            request.headers.push(HttpHeader::new_secret(name, value));
+        }
+        Ok(())
+    }
+
+    /// The query parameter that is a credential.
+    pub(super) fn query_parameter(&self) -> Option<&str> {
+        match self {
+            HttpCredentials::Query(name, _) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Adds a parameter, which a URL that the API gave may already have.
+fn add_missing_parameter(
+    name: &str,
+    value: &Template<QueryValue>,
+    request: &mut HttpRequest,
+    scope: &Scope,
+) -> Result<(), ActionError> {
+    if request.url.query_pairs().any(|(key, _)| key == name) {
+        return Ok(());
+    }
+    for value in value.render(scope)?.0 {
+        request.url.query_pairs_mut().append_pair(name, &value);
+    }
+    Ok(())
+}
+
+impl OAuth2Credentials {
+    fn compile(spec: &Spanned<OAuth2>, compiler: &mut Compiler<'_>) -> Option<OAuth2Credentials> {
+        let at = spec.location;
+        if spec.token_url.is_none() {
+            compiler.error(Code::MissingKey, at, "missing key `tokenUrl` in `oauth2`");
+        }
+        let token_url = spec.token_url.as_ref().and_then(|url| compile_url_text(url, compiler));
+        let client_id = required_template(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
+        let client_secret = required_template(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
+        let scope = spec.scopes.as_ref().map(|scopes| Spanned::new(scopes.join(" "), at));
+        let scope = scope.and_then(|scope| compiler.template(&scope, Exposure::Private));
+        let fields: Vec<_> = spec
+            .form
+            .iter()
+            .map(|(name, value)| Some((name.value.clone(), compiler.template(&value.to_text(), Exposure::Private)?)))
+            .collect();
+        let mut form: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
+        form.extend(scope.map(|scope| ("scope".to_owned(), scope)));
+        Some(OAuth2Credentials {
+            token_url: token_url?,
+            client_id: client_id?,
+            client_secret: client_secret?,
+            client_authentication: spec.client_authentication.unwrap_or_default(),
+            form,
+        })
+    }
+
+    /// The request for a token that authorizes `request`.
+    pub(super) fn token_request(
+        &self,
+        request: &HttpRequest,
+        context: &ActionContext<'_>,
+    ) -> Result<TokenRequest, ActionError> {
+        let scope = context.scope;
+        let mut form = Vec::with_capacity(self.form.len());
+        for (name, value) in &self.form {
+            form.push((name.clone(), value.render(scope)?.0));
+        }
+        Ok(TokenRequest {
+            url: parse_url(&self.token_url.render(scope)?.text)?,
+            client_id: self.client_id.render(scope)?.0,
+            client_secret: self.client_secret.render(scope)?.0,
+            credentials_in_form: self.client_authentication == ClientAuthentication::Post,
+            form,
+            limits: HttpRequest { body: None, headers: Vec::new(), ..request.clone() },
+        })
+    }
+}
+
+fn compile_name_value<S: Slot>(
+    own: &Spanned<NameValue>,
+    kind: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<(String, Template<S>)> {
+    if own.name.is_none() {
+        compiler.error(Code::MissingKey, own.location, format!("missing key `name` in `{kind}`"));
+    }
+    let value = required_template(own.value.value.as_ref(), own.location, &format!("`value` in `{kind}`"), compiler);
+    own.name.as_ref().map(|name| name.value.clone()).zip(value)
+}
+
+fn required_template<S: Slot>(
+    text: Option<&Spanned<String>>,
+    at: Location,
+    what: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Template<S>> {
+    if text.is_none() {
+        compiler.error(Code::MissingKey, at, format!("missing key {what}"));
+    }
+    compiler.optional_template(text, Exposure::Private)
+}

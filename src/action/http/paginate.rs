@@ -1,0 +1,365 @@
+//! Reads the further pages of a response.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::action::keys::check_exactly_one;
+use crate::action::outcome::OutcomeBody;
+use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, Selection};
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::template::value_to_text;
+use crate::world::{HttpRequest, HttpResponse, WorldError};
+use crate::yaml::Spanned;
+
+use super::HttpAction;
+use super::spec::Paginate;
+
+const DEFAULT_MAX_PAGES: u32 = 10;
+const MAX_PAGES: u32 = 1000;
+
+/// How the further pages of a response are found.
+pub(super) struct Pagination {
+    next: NextPage,
+    items: Option<Selection>,
+    max_pages: u32,
+    max_items: usize,
+    keeps_partial: bool,
+}
+
+enum NextPage {
+    /// The URL in the header `Link` (RFC 8288).
+    Link,
+    /// A URL in the body.
+    Url(Selection),
+    /// A cursor in the body, which becomes a query parameter.
+    Cursor(Selection, String),
+    /// A query parameter that counts pages.
+    Number(String),
+}
+
+impl Pagination {
+    /// Compiles `paginate`.
+    pub(super) fn compile(spec: &Spanned<Paginate>, compiler: &mut Compiler<'_>) -> Option<Pagination> {
+        let keys = [("next", spec.next.is_some()), ("cursor", spec.cursor.is_some()), ("page", spec.page.is_some())];
+        let is_one = check_exactly_one("paginate", spec.location, &keys, compiler);
+        if spec.cursor.is_some() != spec.parameter.is_some() {
+            compiler.error(Code::Conflict, spec.location, "`cursor` and `parameter` require each other");
+            return None;
+        }
+        if let Some(pages) = spec.max_pages.as_ref().filter(|pages| !(1..=MAX_PAGES).contains(&pages.value)) {
+            compiler
+                .error(Code::BadValue, pages.location, format!("invalid `maxPages` `{}`", pages.value))
+                .help(format!("use a number from 1 to {MAX_PAGES}"));
+            return None;
+        }
+        let items = match &spec.items {
+            Some(items) => Some(Selection::compile(items, compiler)?),
+            None => None,
+        };
+        is_one?;
+        Some(Pagination {
+            next: NextPage::compile(spec, compiler)?,
+            items,
+            max_pages: spec.max_pages.as_ref().map_or(DEFAULT_MAX_PAGES, |pages| pages.value),
+            max_items: spec.max_items.map_or(usize::MAX, |items| items as usize),
+            keeps_partial: spec.partial.unwrap_or_default(),
+        })
+    }
+}
+
+impl NextPage {
+    fn compile(spec: &Paginate, compiler: &mut Compiler<'_>) -> Option<NextPage> {
+        if let Some(next) = &spec.next {
+            return match next.value.as_str() {
+                "link" => Some(NextPage::Link),
+                _ => Selection::compile(next, compiler).map(NextPage::Url),
+            };
+        }
+        if let Some((cursor, parameter)) = spec.cursor.as_ref().zip(spec.parameter.as_ref()) {
+            return Selection::compile(cursor, compiler)
+                .map(|cursor| NextPage::Cursor(cursor, parameter.value.clone()));
+        }
+        spec.page.as_ref().map(|page| NextPage::Number(page.value.clone()))
+    }
+}
+
+/// The pages that were read so far.
+struct PageReader<'a> {
+    action: &'a HttpAction,
+    context: &'a ActionContext<'a>,
+    pagination: &'a Pagination,
+    /// The request of the first page.
+    first: HttpRequest,
+    items: Vec<Value>,
+    pages: u32,
+    bytes: u64,
+    seen: HashSet<Url>,
+}
+
+/// Why reading ended.
+enum PagesEnd {
+    /// There are no more pages.
+    Complete,
+    /// A limit was reached.
+    Limit,
+    /// A page failed, and what was read before is kept.
+    Partial(String),
+}
+
+impl HttpAction {
+    /// Sends a request, reads its pages, and joins their items.
+    pub(super) async fn fetch_pages(
+        &self,
+        pagination: &Pagination,
+        request: HttpRequest,
+        context: &ActionContext<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
+        let reader = PageReader {
+            action: self,
+            context,
+            pagination,
+            first: request.clone(),
+            items: Vec::new(),
+            pages: 0,
+            bytes: 0,
+            seen: HashSet::new(),
+        };
+        reader.read(request).await
+    }
+}
+
+impl PageReader<'_> {
+    async fn read(mut self, mut request: HttpRequest) -> Result<ActionOutcome, ActionError> {
+        loop {
+            self.seen.insert(request.url.clone());
+            self.report_progress().await;
+            request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
+            let described = self.action.describe_request(&request);
+            let response = match self.action.exchange(request.clone(), self.context).await {
+                Ok(response) if self.action.is_success(response.status) => response,
+                Ok(response) => {
+                    let outcome = self.action.to_outcome(&described, response, self.context)?;
+                    if self.pages == 0 {
+                        return Ok(outcome);
+                    }
+                    let reason = outcome.failure.clone().unwrap_or_default();
+                    return self.fail(ActionError::message(reason), Some(outcome));
+                }
+                Err(error) => return self.fail(error, None),
+            };
+            self.pages += 1;
+            let next = match self.add_page(&response) {
+                Ok(next) => next,
+                Err(error) => return self.fail(error, None),
+            };
+            match next {
+                None => return Ok(self.finish(&response, &PagesEnd::Complete)),
+                Some(_) if self.is_full() => return Ok(self.finish(&response, &PagesEnd::Limit)),
+                Some(next) => match self.next_request(&request, next) {
+                    Ok(next) => request = next,
+                    Err(error) => return self.fail(error, None),
+                },
+            }
+        }
+    }
+
+    async fn report_progress(&self) {
+        if self.pages > 0 {
+            let message = Some(format!("page {}", self.pages + 1));
+            self.context.run.client.progress(ProgressUpdate { progress: None, total: None, message }).await;
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.pages >= self.pagination.max_pages || self.items.len() >= self.pagination.max_items
+    }
+
+    /// Adds the items of a page; returns the URL of the next one.
+    fn add_page(&mut self, response: &HttpResponse) -> Result<Option<Url>, ActionError> {
+        let body = &response.body;
+        self.bytes += body.bytes.len() as u64;
+        if body.is_truncated() {
+            let limit = self.context.run.max_output;
+            return Err(ActionError::TruncatedJson { missing: body.missing_bytes, limit });
+        }
+        let budget = self.context.scope.budget();
+        let page: Value = budget
+            .run_sized(body.bytes.len(), || serde_json::from_slice(&body.bytes))?
+            .map_err(|error| ActionError::InvalidJson { message: error.to_string() })?;
+        let found = match &self.pagination.items {
+            Some(items) => items.apply(&page, budget)?,
+            None => page.clone(),
+        };
+        let Value::Array(items) = found else {
+            return Err(ActionError::message(match self.pagination.items {
+                Some(_) => "`items` of `paginate` did not select a list".to_owned(),
+                None => "the response is not a list: select it with `items` in `paginate`".to_owned(),
+            }));
+        };
+        let is_empty = items.is_empty();
+        let room = self.pagination.max_items - self.items.len();
+        self.items.extend(items.into_iter().take(room));
+        self.next_url(response, &page, is_empty)
+    }
+
+    fn next_url(&self, response: &HttpResponse, page: &Value, is_empty: bool) -> Result<Option<Url>, ActionError> {
+        let budget = self.context.scope.budget();
+        let join = |text: &str| {
+            let next = response.url.join(text);
+            next.map(Some).map_err(|_| ActionError::from(WorldError::InvalidUrl { reason: "malformed next page" }))
+        };
+        match &self.pagination.next {
+            NextPage::Link => match response.header("link").as_deref().and_then(next_link) {
+                Some(next) => join(&next),
+                None => Ok(None),
+            },
+            NextPage::Url(next) => match next.apply(page, budget)? {
+                Value::String(next) if !next.is_empty() => join(&next),
+                _ => Ok(None),
+            },
+            NextPage::Cursor(cursor, parameter) => match cursor.apply(page, budget)? {
+                Value::Null | Value::Bool(_) => Ok(None),
+                cursor => {
+                    let cursor = value_to_text(&cursor);
+                    Ok((!cursor.is_empty()).then(|| with_parameter(&self.first.url, parameter, &cursor)))
+                }
+            },
+            NextPage::Number(parameter) if !is_empty => {
+                let given = self.first.url.query_pairs().find(|(name, _)| name == parameter.as_str());
+                let start: u64 = given.and_then(|(_, value)| value.parse().ok()).unwrap_or(1);
+                let next = (start + u64::from(self.pages)).to_string();
+                Ok(Some(with_parameter(&self.first.url, parameter, &next)))
+            }
+            NextPage::Number(_) => Ok(None),
+        }
+    }
+
+    /// The request for the next page: without credentials at another origin.
+    fn next_request(&self, request: &HttpRequest, next: Url) -> Result<HttpRequest, ActionError> {
+        if self.seen.contains(&next) {
+            return Err(ActionError::message("the next page was already read: the pages form a loop".to_owned()));
+        }
+        let mut request = request.clone();
+        request.move_to(next)?;
+        if request.url.origin() == self.first.url.origin() {
+            self.action.credentials().add_to(&mut request, self.context.scope)?;
+        }
+        Ok(request)
+    }
+
+    /// Ends with an error, or with the pages before it.
+    fn fail(self, error: ActionError, failed: Option<ActionOutcome>) -> Result<ActionOutcome, ActionError> {
+        if self.pages == 0 {
+            return Err(error);
+        }
+        let message = format!("page {}: {error}", self.pages + 1);
+        if self.pagination.keeps_partial {
+            let response = HttpResponse {
+                status: 200,
+                headers: Vec::new(),
+                body: crate::world::CapturedBytes::default(),
+                url: self.first.url.clone(),
+            };
+            return Ok(self.finish(&response, &PagesEnd::Partial(message)));
+        }
+        match failed {
+            Some(outcome) => Ok(ActionOutcome { failure: Some(message), ..outcome }),
+            None => Err(ActionError::message(message)),
+        }
+    }
+
+    fn finish(self, last: &HttpResponse, end: &PagesEnd) -> ActionOutcome {
+        let partial = match end {
+            PagesEnd::Partial(message) => Some(message.as_str()),
+            PagesEnd::Complete | PagesEnd::Limit => None,
+        };
+        let items = Value::Array(self.items);
+        let content = match partial {
+            Some(message) => json!({ "items": items, "partial": message }),
+            None => items.clone(),
+        };
+        let text = content.to_string();
+        let value = json!({
+            "status": last.status,
+            "headers": super::response::header_values(last),
+            "body": text,
+            "json": items,
+            "url": last.url.as_str(),
+            "pages": self.pages,
+            "more": matches!(end, PagesEnd::Limit),
+            "partial": partial,
+        });
+        ActionOutcome { value, body: OutcomeBody::Json(content, text), failure: None, status: Some(last.status) }
+    }
+}
+
+/// A URL with a query parameter replaced.
+fn with_parameter(url: &Url, name: &str, value: &str) -> Url {
+    let kept: Vec<(String, String)> =
+        url.query_pairs().filter(|(key, _)| key != name).map(|(key, value)| (key.into(), value.into())).collect();
+    let mut url = url.clone();
+    url.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, value);
+    url
+}
+
+/// The target of the link with `rel="next"` in a `Link` header (RFC 8288, 3).
+fn next_link(header: &str) -> Option<String> {
+    let mut rest = header;
+    while let Some(start) = rest.find('<') {
+        let (target, after) = rest.get(start + 1..)?.split_once('>')?;
+        let end = end_of_parameters(after);
+        let is_next = after.get(..end)?.split(';').any(|parameter| {
+            let Some((name, value)) = parameter.split_once('=') else { return false };
+            let relations = value.trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && relations.split_ascii_whitespace().any(|relation| relation.eq_ignore_ascii_case("next"))
+        });
+        if is_next {
+            return Some(target.trim().to_owned());
+        }
+        rest = after.get(end..)?;
+    }
+    None
+}
+
+/// Where the parameters of a link end: at a comma outside of quotes.
+fn end_of_parameters(text: &str) -> usize {
+    let mut quoted = false;
+    let comma = text.char_indices().find(|(_, character)| {
+        quoted ^= *character == '"';
+        *character == ',' && !quoted
+    });
+    comma.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{next_link, with_parameter};
+
+    #[test]
+    fn link_header_is_parsed() {
+        for (header, next) in [
+            (r#"<https://a.example/?page=2>; rel="next""#, Some("https://a.example/?page=2")),
+            (r#"</p?page=1>; rel=prev, </p?page=3>; title="a, b"; rel="last next""#, Some("/p?page=3")),
+            (r#"</x,y>; REL=Next"#, Some("/x,y")),
+            (r#"</last>; rel="last""#, None),
+            ("", None),
+            ("<", None),
+            ("<a", None),
+            ("next", None),
+        ] {
+            assert_eq!(next_link(header).as_deref(), next, "{header}");
+        }
+    }
+
+    #[test]
+    fn parameter_is_replaced() {
+        let url = "https://a.example/p?page=1&q=%C3%A4&page=2".parse().unwrap();
+        assert_eq!(with_parameter(&url, "page", "3 &").as_str(), "https://a.example/p?q=%C3%A4&page=3+%26");
+    }
+}

@@ -1,0 +1,181 @@
+//! Turns a response into the outcome of the action, or into an error message.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use crate::action::outcome::{OutcomeBody, parse_body};
+use crate::action::{ActionContext, ActionError, ActionOutcome};
+use crate::world::{CapturedBytes, HttpResponse};
+
+use super::HttpAction;
+use super::retry::{is_worth_repeating, retry_after};
+
+/// How much of the body of an error response is shown.
+const MAX_ERROR_BODY_CHARS: usize = 2000;
+
+impl HttpAction {
+    /// Whether a status is not an error.
+    pub(super) fn is_success(&self, status: u16) -> bool {
+        (200..300).contains(&status)
+            || (300..400).contains(&status) && !self.follows_redirects
+            || self.expected_statuses.iter().any(|pattern| pattern.matches(status))
+    }
+
+    /// The outcome of a response to the request that `described` describes.
+    pub(super) fn to_outcome(
+        &self,
+        described: &str,
+        mut response: HttpResponse,
+        context: &ActionContext<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
+        let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
+        let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
+        decode_charset(&mut response.body, &content_type);
+        let is_success = self.is_success(response.status);
+        let parsed = parse_body(&response.body, mime_type, is_success && self.wants_json, context.run.max_output);
+        let (json, body) =
+            if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
+        let value = json!({
+            "status": response.status,
+            "headers": header_values(&response),
+            "body": response.body.to_display_text(),
+            "json": json,
+            "url": response.url.as_str(),
+        });
+        let failure = match is_success {
+            true => None,
+            false => Some(self.error_message(described, &response, &value, context)?),
+        };
+        Ok(ActionOutcome { value, body, failure, status: Some(response.status) })
+    }
+
+    fn error_message(
+        &self,
+        described: &str,
+        response: &HttpResponse,
+        outcome: &Value,
+        context: &ActionContext<'_>,
+    ) -> Result<String, ActionError> {
+        let scope = context.scope.clone().with_response(outcome.clone());
+        if let Some(message) = self.error_messages.render(response.status, &scope)? {
+            return Ok(message);
+        }
+        let mut message = format!("{described} failed with HTTP status {}", status_line(response.status));
+        let reason = error_reason(response, outcome.get("json").unwrap_or(&Value::Null));
+        if !reason.is_empty() {
+            message.push_str(": ");
+            message.push_str(&reason);
+        }
+        if let Some(hint) = retry_hint(response) {
+            message.push('\n');
+            message.push_str(&hint);
+        }
+        Ok(message)
+    }
+}
+
+/// The headers of a response as an object.
+pub(super) fn header_values(response: &HttpResponse) -> Map<String, Value> {
+    response.headers.iter().map(|(name, _)| (name.clone(), response.header(name).into())).collect()
+}
+
+/// `404 Not Found`.
+fn status_line(status: u16) -> String {
+    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"))
+}
+
+/// Whether the caller should try again.
+fn retry_hint(response: &HttpResponse) -> Option<String> {
+    if let Some(wait) = retry_after(response, std::time::SystemTime::now()) {
+        return Some(format!("Try again in {} s.", wait.as_secs().max(1)));
+    }
+    if is_worth_repeating(response.status) {
+        return Some("Trying again later may help.".to_owned());
+    }
+    (400..500).contains(&response.status).then(|| "Trying again without a change will not help.".to_owned())
+}
+
+/// What the body of an error response says.
+fn error_reason(response: &HttpResponse, json: &Value) -> String {
+    let reason = match json_reason(json) {
+        Some(reason) => reason,
+        None => {
+            let text = response.body.to_display_text();
+            html_title(&text).unwrap_or(text)
+        }
+    };
+    reason.trim().chars().take(MAX_ERROR_BODY_CHARS).collect()
+}
+
+/// The message in a JSON error: of problem details (RFC 9457), or under a name that APIs often use.
+fn json_reason(json: &Value) -> Option<String> {
+    let text = |key: &str| json.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let (Some(title), Some(detail)) = (text("title"), text("detail")) {
+        return Some(format!("{title}: {detail}"));
+    }
+    if let (Some(error), Some(description)) = (text("error"), text("error_description")) {
+        return Some(format!("{error}: {description}"));
+    }
+    let named = ["message", "detail", "title", "error_description", "error", "reason"].into_iter().find_map(text);
+    let nested = || json.get("error").and_then(json_reason);
+    let first = || json.get("errors").and_then(|errors| errors.get(0)).and_then(json_reason);
+    let plain = || json.as_str().map(str::to_owned);
+    named.map(str::to_owned).or_else(nested).or_else(first).or_else(plain)
+}
+
+/// The title of an HTML page.
+fn html_title(text: &str) -> Option<String> {
+    let start = text.trim_start().get(..15).unwrap_or_default().to_lowercase();
+    if !start.starts_with("<!doctype html") && !start.starts_with("<html") {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase();
+    let from = lower.find("<title>")? + "<title>".len();
+    let to = from + lower.get(from..)?.find("</title>")?;
+    text.get(from..to).map(|title| title.trim().to_owned())
+}
+
+/// Decodes text in the charset that its `Content-Type` names, unless it is UTF-8.
+fn decode_charset(body: &mut CapturedBytes, content_type: &str) {
+    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.trim_matches('"').as_bytes()));
+    let Some(encoding) = encoding.filter(|encoding| *encoding != encoding_rs::UTF_8) else { return };
+    if let (Cow::Owned(text), _) = encoding.decode_without_bom_handling(&body.bytes) {
+        body.bytes = text.into_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{html_title, json_reason};
+
+    #[test]
+    fn reason_of_json_error_is_found() {
+        for (body, reason) in [
+            (json!({ "title": "Gone", "detail": "It was deleted" }), Some("Gone: It was deleted")),
+            (
+                json!({ "error": "invalid_scope", "error_description": "no such scope" }),
+                Some("invalid_scope: no such scope"),
+            ),
+            (json!({ "message": "Not Found", "documentation_url": "x" }), Some("Not Found")),
+            (json!({ "error": { "message": "No such customer", "type": "x" } }), Some("No such customer")),
+            (json!({ "errors": [{ "message": "bad field" }, { "message": "b" }] }), Some("bad field")),
+            (json!({ "errors": ["bad field"] }), Some("bad field")),
+            (json!({ "code": 7 }), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(json_reason(&body).as_deref(), reason, "{body}");
+        }
+    }
+
+    #[test]
+    fn html_error_page_is_shortened_to_its_title() {
+        let page = "<!DOCTYPE html>\n<html><head><Title> 502 Bad Gateway </title></head><body>x</body></html>";
+        assert_eq!(html_title(page).as_deref(), Some("502 Bad Gateway"));
+        assert_eq!(html_title("plain <title>x</title>"), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), kept until they expire.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use url::Url;
+
+use super::{HttpHeader, HttpRequest, HttpResponse, World, WorldError};
+use crate::digest::sha256;
+use crate::redact::Redactor;
+
+/// A token is replaced this long before it expires, or when a fifth of its time is left if that is less.
+const MAX_REFRESH_MARGIN: Duration = Duration::from_secs(60);
+/// How long a token is used whose response does not say when it expires.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
+/// How many tokens are kept: one for each client in a manifest.
+const MAX_TOKENS: usize = 256;
+const MAX_RESPONSE_BYTES: u64 = 64 << 10;
+
+/// A request for an access token.
+#[derive(Clone)]
+pub struct TokenRequest {
+    /// Where tokens are issued.
+    pub url: Url,
+    /// The client.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: String,
+    /// Whether the client's id and secret are sent in the form, rather than by Basic authentication.
+    pub credentials_in_form: bool,
+    /// Further fields of the form, such as `scope`.
+    pub form: Vec<(String, String)>,
+    /// The request that is authorized. Its limits hold for this one too.
+    pub limits: HttpRequest,
+}
+
+/// An access token.
+#[derive(Clone)]
+pub struct AccessToken {
+    /// The value of `Authorization`.
+    pub authorization: HttpHeader,
+    /// Finds it in what the API sends back.
+    pub redactor: Arc<Redactor>,
+    refresh_at: Instant,
+}
+
+/// The tokens of a process.
+#[derive(Default)]
+pub(super) struct TokenCache {
+    tokens: Mutex<HashMap<[u8; 32], TokenSlot>>,
+}
+
+/// A token, locked while it is fetched: others wait for it.
+type TokenSlot = Arc<tokio::sync::Mutex<Option<AccessToken>>>;
+
+impl TokenCache {
+    /// A token that is not `rejected`, fetched from `world` if there is none.
+    pub(super) async fn get(
+        &self,
+        world: &impl World,
+        request: TokenRequest,
+        rejected: Option<&AccessToken>,
+    ) -> Result<AccessToken, WorldError> {
+        let slot = self.slot(request.key());
+        let mut slot = slot.lock().await;
+        let usable = |token: &&AccessToken| {
+            token.refresh_at > Instant::now() && rejected.is_none_or(|old| old.authorization != token.authorization)
+        };
+        if let Some(token) = slot.as_ref().filter(usable) {
+            return Ok(token.clone());
+        }
+        *slot = None;
+        let token = request.fetch(world).await?;
+        Ok(slot.insert(token).clone())
+    }
+
+    fn slot(&self, key: [u8; 32]) -> TokenSlot {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() >= MAX_TOKENS && !tokens.contains_key(&key) {
+            tokens.clear();
+        }
+        tokens.entry(key).or_default().clone()
+    }
+}
+
+/// A response of a token endpoint (RFC 6749, 5.1 and 5.2).
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenResponse {
+    access_token: String,
+    token_type: String,
+    expires_in: Option<f64>,
+    error: String,
+    error_description: String,
+}
+
+impl TokenRequest {
+    /// Equal for requests that give the same token.
+    fn key(&self) -> [u8; 32] {
+        let mut text = format!("{:?}", (&self.client_id, &self.client_secret, self.credentials_in_form, &self.form));
+        text.push_str(self.url.as_str());
+        sha256(text.as_bytes())
+    }
+
+    /// Fetches a token.
+    pub(super) async fn fetch(&self, world: &(impl World + ?Sized)) -> Result<AccessToken, WorldError> {
+        let response = world.send_request(self.to_http()).await?;
+        let parsed: TokenResponse = serde_json::from_slice(&response.body.bytes).unwrap_or_default();
+        if !(200..300).contains(&response.status) || parsed.access_token.is_empty() {
+            return Err(self.error(&response, &parsed));
+        }
+        if !parsed.token_type.is_empty() && !parsed.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(self.failure(format!("unsupported `token_type` `{}`", parsed.token_type)));
+        }
+        let lifetime = parsed.expires_in.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let lifetime = lifetime.unwrap_or(DEFAULT_LIFETIME).min(Duration::from_secs(30 * 24 * 3600));
+        Ok(AccessToken {
+            authorization: HttpHeader::new_secret("Authorization", format!("Bearer {}", parsed.access_token)),
+            redactor: Arc::new(Redactor::new([parsed.access_token.as_str()])),
+            refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
+        })
+    }
+
+    fn to_http(&self) -> HttpRequest {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        form.extend_pairs(&self.form);
+        let mut headers = vec![
+            HttpHeader::new("Content-Type", "application/x-www-form-urlencoded"),
+            HttpHeader::new("Accept", "application/json"),
+        ];
+        if self.credentials_in_form {
+            form.append_pair("client_id", &self.client_id).append_pair("client_secret", &self.client_secret);
+        } else {
+            headers.push(HttpHeader::new_secret("Authorization", self.basic_credentials()));
+        }
+        HttpRequest {
+            method: "POST".to_owned(),
+            url: self.url.clone(),
+            headers,
+            body: Some(form.finish().into_bytes()),
+            secret_body: true,
+            max_output: MAX_RESPONSE_BYTES,
+            ..self.limits.clone()
+        }
+    }
+
+    /// Both parts are form-encoded before they are joined (RFC 6749, 2.3.1).
+    fn basic_credentials(&self) -> String {
+        let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        format!("Basic {}", STANDARD.encode(format!("{}:{}", encode(&self.client_id), encode(&self.client_secret))))
+    }
+
+    fn error(&self, response: &HttpResponse, parsed: &TokenResponse) -> WorldError {
+        let reason: Vec<&str> =
+            [&*parsed.error, &*parsed.error_description].into_iter().filter(|text| !text.is_empty()).collect();
+        let reason = match reason.is_empty() {
+            true if (200..300).contains(&response.status) => "no `access_token` in the response".to_owned(),
+            true => format!("HTTP status {}", response.status),
+            false => reason.join(": ").chars().take(300).collect(),
+        };
+        self.failure(reason)
+    }
+
+    fn failure(&self, reason: String) -> WorldError {
+        WorldError::Token { host: self.url.host_str().unwrap_or_default().to_owned(), reason }
+    }
+}

@@ -1,0 +1,479 @@
+//! The action `http` from the built binary: connections, credentials, retries, pages and errors.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+use crate::upstream::{Reply, Upstream};
+
+/// A manifest of one tool `t` whose run is `http`, with the top-level keys `keys`.
+fn manifest(keys: &str, arguments: &str, http: &str) -> String {
+    format!(
+        "folio: 1\nserver: {{ name: api }}\nenv: {{ ID: {{}}, KEY: {{ secret: true }} }}\n{keys}\
+         tools:\n  t:\n    description: T\n    arguments: {{ {arguments} }}\n    run: {{ http: {http} }}\n"
+    )
+}
+
+fn serve(manifest: &str) -> (TestFolder, TestServer) {
+    let folder = TestFolder::with_manifest(manifest);
+    let server = folder.serve_command().env("ID", "client-7").env("KEY", "sesame-open-4711").stdio();
+    (folder, server)
+}
+
+/// The result of one call of `t`.
+fn call(manifest: &str, arguments: Value) -> Value {
+    let (_folder, server) = serve(manifest);
+    server.client(SESSION_VERSIONS[3]).call("t", arguments)
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+fn ok(_: &crate::api::RecordedRequest, _: usize) -> Reply {
+    Reply::json(200, &json!({ "ok": true }))
+}
+
+#[test]
+fn connection_is_base_of_requests() {
+    let api = Upstream::start(ok);
+    let connections = format!(
+        "connections:\n  c:\n    url: \"{}/v1/\"\n    headers: {{ X-A: shared, x-b: shared }}\n    \
+         auth: {{ bearer: \"{{{{env.KEY}}}}\" }}\n",
+        api.url()
+    );
+    let http = r#"{ use: c, url: "/items/{{id}}?x=1", query: { q: "{{q}}" }, headers: { X-B: own } }"#;
+    call(&manifest(&connections, "id: {}, q: {}", http), json!({ "id": "a/b", "q": "ä" }));
+    let own = r#"{ use: c, url: "?a=1", auth: { header: { name: X-Key, value: own } } }"#;
+    call(&manifest(&connections, "id: {}", own), json!({}));
+    let [first, second] = &api.requests()[..] else { panic!("{:?}", api.targets()) };
+    assert_eq!(first.target, "/v1/items/a%2Fb?x=1&q=%C3%A4");
+    assert_eq!(first.header("authorization"), Some("Bearer sesame-open-4711"));
+    assert_eq!((first.header("x-a"), first.header("x-b")), (Some("shared"), Some("own")));
+    assert_eq!(first.headers.iter().filter(|(name, _)| name == "x-b").count(), 1);
+    assert_eq!(second.target, "/v1?a=1");
+    assert_eq!((second.header("authorization"), second.header("x-key")), (None, Some("own")));
+}
+
+#[test]
+fn values_do_not_leave_path_of_connection() {
+    let api = Upstream::start(ok);
+    let connections = format!("connections: {{ c: {{ url: \"{}/v1\" }} }}\n", api.url());
+    let manifest = manifest(&connections, "id: {}", r#"{ use: c, url: "/{{id}}" }"#);
+    for id in ["..", ".", "%2e%2e", "//evil.example", "@evil.example", "\\evil.example", "?a", "#a"] {
+        call(&manifest, json!({ "id": id }));
+    }
+    for target in api.targets() {
+        assert!(target.starts_with("GET /v1/") && !target.contains(['?', '#']), "{target}");
+    }
+}
+
+#[test]
+fn absent_values_leave_out_parameter() {
+    let api = Upstream::start(ok);
+    let http = format!(
+        r#"{{ url: "{}", query: {{ a: "{{{{join tags ','}}}}", b: "x:{{{{tag}}}}", c: fixed, d: "{{{{tag}}}}-{{{{n}}}}" }} }}"#,
+        api.url()
+    );
+    let arguments = "tags: { type: array, items: { type: string } }, tag: {}, n: { type: integer }";
+    call(&manifest("", arguments, &http), json!({ "n": 1 }));
+    call(&manifest("", arguments, &http), json!({ "tags": ["p", "q"], "tag": "t" }));
+    assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p%2Cq&b=x%3At&c=fixed&d=t-"]);
+}
+
+/// Fails `failures` times with `status`, then succeeds.
+fn failing(status: u16, headers: &'static [(&'static str, &'static str)], failures: usize) -> Upstream {
+    Upstream::start(move |request, number| match number < failures {
+        true => Reply::with_headers(status, headers, "busy"),
+        false => ok(request, number),
+    })
+}
+
+#[test]
+fn request_is_retried_until_it_succeeds() {
+    let api = failing(503, &[], 2);
+    let http = format!("{{ url: \"{}\", retry: {{ backoff: 10ms }} }}", api.url());
+    let (_folder, server) = serve(&manifest("", "", &http));
+    let client = server.client(SESSION_VERSIONS[3]);
+    let result = client.result("tools/call", json!({ "name": "t", "_meta": { "progressToken": 7 } }));
+    assert_eq!(text(&result), r#"{"ok":true}"#);
+    assert_eq!(api.requests().len(), 3);
+    let messages: Vec<Value> = client.notified_params("notifications/progress");
+    let messages: Vec<&str> = messages.iter().filter_map(|params| params["message"].as_str()).collect();
+    assert_eq!(messages, ["trying again in 0.0 s (2 of 3)", "trying again in 0.0 s (3 of 3)"]);
+}
+
+#[test]
+fn attempts_are_limited() {
+    let api = failing(503, &[], 9);
+    let result =
+        call(&manifest("", "", &format!("{{ url: \"{}\", retry: {{ backoff: 1ms }} }}", api.url())), json!({}));
+    assert_eq!((result["isError"].as_bool(), api.requests().len()), (Some(true), 3));
+}
+
+#[test]
+fn only_repeatable_requests_are_retried() {
+    for (retry, requests) in [("{ backoff: 1ms }", 1), ("{ backoff: 1ms, unsafe: true }", 2)] {
+        let api = failing(503, &[], 1);
+        let http = format!("{{ url: \"{}\", json: {{ a: 1 }}, retry: {retry} }}", api.url());
+        call(&manifest("", "", &http), json!({}));
+        assert_eq!(api.requests().len(), requests, "{retry}");
+    }
+}
+
+#[test]
+fn connection_that_breaks_is_retried() {
+    let api = Upstream::start(|request, number| match number {
+        0 => Reply::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this".to_vec()),
+        1 => Reply::raw(b"garbage".to_vec()),
+        _ => ok(request, number),
+    });
+    let http = format!("{{ url: \"{}\", retry: {{ backoff: 1ms }} }}", api.url());
+    assert_eq!(text(&call(&manifest("", "", &http), json!({}))), r#"{"ok":true}"#);
+}
+
+#[test]
+fn retry_after_is_respected_within_time_limit() {
+    let soon = failing(429, &[("Retry-After", "1")], 1);
+    let began = Instant::now();
+    let http = |api: &Upstream| format!("{{ url: \"{}\", retry: {{ backoff: 1ms }} }}", api.url());
+    assert_eq!(text(&call(&manifest("", "", &http(&soon)), json!({}))), r#"{"ok":true}"#);
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    for far in [&[("Retry-After", "86400")], &[("Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT")]] {
+        let api = failing(429, far, 1);
+        let result = call(&manifest("", "", &http(&api)), json!({}));
+        assert_eq!(api.requests().len(), 1, "it would take too long");
+        assert!(text(&result).contains("429 Too Many Requests: busy\nTry again in "), "{result}");
+    }
+    let past = failing(429, &[("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")], 1);
+    assert_eq!(text(&call(&manifest("", "", &http(&past)), json!({}))), r#"{"ok":true}"#);
+}
+
+/// Pages of two items, up to 7, in a form of `paginate`.
+fn pages() -> Upstream {
+    Upstream::start(|request, _| {
+        let query = request.target.split_once('?').map_or("", |(_, query)| query);
+        let number =
+            |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok());
+        let page: u64 = number("page").or(number("cursor")).unwrap_or(1);
+        let items: Vec<u64> = (page * 2 - 1..=page * 2).filter(|item| *item <= 7).collect();
+        let next = (page < 4).then(|| (page + 1).to_string());
+        let path = request.target.split('?').next().unwrap();
+        let url = next.as_ref().map(|next| format!("{path}?q=a&page={next}"));
+        let link = url.as_ref().map_or(String::new(), |url| format!("<{url}>; rel=\"next\""));
+        let body = match request.target.starts_with("/bare") {
+            true => json!(items),
+            false => json!({ "data": items, "next": url, "cursor": next }),
+        };
+        Reply::with_headers(200, &[("Content-Type", "application/json"), ("Link", &link)], body.to_string())
+    })
+}
+
+#[test]
+fn pages_are_joined_in_every_form() {
+    for (target, paginate) in [
+        ("/list?q=a", "{ next: link, items: data }"),
+        ("/bare?q=a", "{ next: link }"),
+        ("/list?q=a", "{ next: next, items: data }"),
+        ("/list?q=a", "{ cursor: cursor, parameter: cursor, items: data }"),
+        ("/list?q=a", "{ page: page, items: data }"),
+        ("/bare?page=1", "{ page: page }"),
+    ] {
+        let api = pages();
+        let http = format!("{{ url: \"{}{target}\", paginate: {paginate} }}", api.url());
+        assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1,2,3,4,5,6,7]", "{paginate}");
+        let kept = api.targets().iter().skip(1).all(|target| target.contains("q=a"));
+        assert!(kept || !target.contains("q=a"), "{:?}", api.targets());
+    }
+}
+
+#[test]
+fn pages_and_items_are_limited() {
+    for (limit, items, requests) in [("maxPages: 2", "[1,2,3,4]", 2), ("maxItems: 3", "[1,2,3]", 2)] {
+        let api = pages();
+        let manifest =
+            manifest("", "", &format!("{{ url: \"{}/bare\", paginate: {{ next: link, {limit} }} }}", api.url()))
+                + "    result: { text: \"{{json result.json}} {{result.pages}} {{result.more}}\" }\n";
+        assert_eq!(text(&call(&manifest, json!({}))), format!("{items} 2 true"));
+        assert_eq!(api.requests().len(), requests);
+    }
+}
+
+#[test]
+fn page_that_fails_is_an_error_unless_partial() {
+    let api = || {
+        Upstream::start(|_, number| match number {
+            0 => Reply::json(200, &json!({ "items": [1], "next": "/2" })),
+            _ => Reply::json(500, &json!({ "message": "out of order" })),
+        })
+    };
+    let http = |partial: &str| {
+        let url = api().url();
+        manifest("", "", &format!("{{ url: \"{url}\", paginate: {{ next: next, items: items{partial} }} }}"))
+    };
+    let failed = call(&http(""), json!({}));
+    assert_eq!(failed["isError"], true);
+    assert!(text(&failed).starts_with("page 2: GET http://127.0.0.1:"), "{failed}");
+    assert!(text(&failed).contains("500 Internal Server Error: out of order"), "{failed}");
+    let partial = call(&http(", partial: true"), json!({}));
+    let content: Value = serde_json::from_str(text(&partial)).unwrap();
+    assert_eq!((partial["isError"].as_bool(), &content["items"]), (Some(false), &json!([1])));
+    assert!(content["partial"].as_str().unwrap().starts_with("page 2: GET "), "{content}");
+}
+
+#[test]
+fn pages_that_form_a_loop_are_an_error() {
+    let api = Upstream::start(|request, _| {
+        let next = if request.target == "/a" { "/b" } else { "/a" };
+        Reply::json(200, &json!({ "items": [1], "next": next }))
+    });
+    let http = format!("{{ url: \"{}/a\", paginate: {{ next: next, items: items }} }}", api.url());
+    let result = call(&manifest("", "", &http), json!({}));
+    assert!(text(&result).contains("the pages form a loop"), "{result}");
+    assert_eq!(api.targets(), ["GET /a", "GET /b"]);
+}
+
+#[test]
+fn next_page_at_another_origin_gets_no_credentials() {
+    let other = Upstream::start(|_, _| Reply::json(200, &json!({ "items": [2] })));
+    let (to, hidden) = (other.url(), "http://169.254.169.254/latest".to_owned());
+    let api = Upstream::start(move |request, _| {
+        let next = if request.target.starts_with("/hidden") { &hidden } else { &to };
+        Reply::json(200, &json!({ "items": [1], "next": next }))
+    });
+    for auth in [
+        "{ bearer: \"{{env.KEY}}\" }",
+        "{ header: { name: X-Key, value: \"{{env.KEY}}\" } }",
+        "{ query: { name: key, value: \"{{env.KEY}}\" } }",
+    ] {
+        let allow = other.url().replace("http://", "");
+        let http = |path: &str| {
+            let url = api.url();
+            format!(
+                "{{ url: \"{url}{path}\", auth: {auth}, allow: [\"{allow}\"], paginate: {{ next: next, items: items }} }}"
+            )
+        };
+        assert_eq!(text(&call(&manifest("", "", &http("/")), json!({}))), "[1,2]");
+        let refused = call(&manifest("", "", &http("/hidden")), json!({}));
+        assert!(text(&refused).contains("has a private address"), "{refused}");
+    }
+    for request in other.requests() {
+        assert!(!format!("{request:?}").contains("sesame"), "{request:?}");
+    }
+    assert!(api.requests().iter().all(|request| format!("{request:?}").contains("sesame")));
+}
+
+/// An API behind an issuer of tokens, which are `token-1`, `token-2` and so on; the first `rejected` are refused.
+fn oauth2_api(rejected: usize, expires_in: u64) -> Upstream {
+    Upstream::start(move |request, _| {
+        if request.target == "/token" {
+            thread::sleep(Duration::from_millis(100));
+            let number = TOKENS.with_number(request.header("host").unwrap_or_default());
+            let token = format!("access-token-{number}-0123456789");
+            return Reply::json(
+                200,
+                &json!({ "access_token": token, "token_type": "Bearer", "expires_in": expires_in }),
+            );
+        }
+        let given = request.header("authorization").unwrap_or_default().to_owned();
+        let number: usize =
+            given.trim_start_matches("Bearer access-token-").split('-').next().unwrap().parse().unwrap_or(0);
+        match number > rejected {
+            true => Reply::json(200, &json!({ "you": given })),
+            false => Reply::json(401, &json!({ "message": format!("bad token {given}") })),
+        }
+    })
+}
+
+/// Counts the tokens of each issuer.
+struct TokenNumbers(std::sync::Mutex<std::collections::BTreeMap<String, usize>>);
+
+static TOKENS: TokenNumbers = TokenNumbers(std::sync::Mutex::new(std::collections::BTreeMap::new()));
+
+impl TokenNumbers {
+    fn with_number(&self, issuer: &str) -> usize {
+        let mut all = self.0.lock().unwrap();
+        let number = all.entry(issuer.to_owned()).or_default();
+        *number += 1;
+        *number
+    }
+}
+
+fn oauth2_manifest(api: &Upstream, more: &str) -> String {
+    let url = api.url();
+    let connections = format!(
+        "connections:\n  c:\n    url: \"{url}\"\n    auth:\n      oauth2:\n        tokenUrl: \"{url}/token\"\n        \
+         clientId: \"{{{{env.ID}}}}\"\n        clientSecret: \"{{{{env.KEY}}}}\"\n        scopes: [read, write]\n{more}"
+    );
+    manifest(&connections, "", "{ use: c, url: /me }")
+}
+
+fn token_requests(api: &Upstream) -> usize {
+    api.targets().iter().filter(|target| *target == "POST /token").count()
+}
+
+#[test]
+fn one_token_is_fetched_for_all_calls() {
+    let api = oauth2_api(0, 3600);
+    let (_folder, server) = serve(&oauth2_manifest(&api, ""));
+    let client = server.client(SESSION_VERSIONS[3]);
+    let ids: Vec<i64> = (0..8).map(|_| client.start_call("t", json!({}))).collect();
+    for id in ids {
+        let answer = client.wait_for_answer(id);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        assert!(!answer.to_string().contains("access-token"), "the API echoes the token: {answer}");
+    }
+    assert_eq!(token_requests(&api), 1);
+    let request = api.requests().into_iter().find(|request| request.target == "/token").unwrap();
+    assert_eq!(request.header("authorization"), Some("Basic Y2xpZW50LTc6c2VzYW1lLW9wZW4tNDcxMQ=="));
+    assert_eq!(request.body, "grant_type=client_credentials&scope=read+write");
+}
+
+#[test]
+fn token_in_form_has_further_fields() {
+    let api = oauth2_api(0, 3600);
+    let more = "        clientAuthentication: post\n        form: { audience: \"https://api.example\" }\n";
+    let result = call(&oauth2_manifest(&api, more), json!({}));
+    assert_eq!(result["isError"], false, "{result}");
+    let request = api.requests().into_iter().next().unwrap();
+    assert_eq!(request.header("authorization"), None);
+    let audience = "audience=https%3A%2F%2Fapi.example&scope=read+write";
+    let client = "client_id=client-7&client_secret=sesame-open-4711";
+    assert_eq!(request.body, format!("grant_type=client_credentials&{audience}&{client}"));
+}
+
+#[test]
+fn rejected_token_is_replaced_once() {
+    let api = oauth2_api(1, 3600);
+    let result = call(&oauth2_manifest(&api, ""), json!({}));
+    assert_eq!(result["isError"], false, "{result}");
+    assert_eq!(token_requests(&api), 2);
+    let api = oauth2_api(9, 3600);
+    let result = call(&oauth2_manifest(&api, ""), json!({}));
+    assert!(text(&result).contains("401 Unauthorized: bad token"), "{result}");
+    assert!(!result.to_string().contains("access-token"), "{result}");
+    assert_eq!((token_requests(&api), api.requests().len()), (2, 4));
+}
+
+#[test]
+fn expired_token_is_replaced() {
+    let api = oauth2_api(0, 0);
+    let (_folder, server) = serve(&oauth2_manifest(&api, ""));
+    let client = server.client(SESSION_VERSIONS[3]);
+    for _ in 0..3 {
+        assert_eq!(client.call("t", json!({}))["isError"], false);
+    }
+    assert_eq!(token_requests(&api), 3);
+}
+
+#[test]
+fn error_of_token_endpoint_is_shown() {
+    for (reply, message) in [
+        (
+            (400, r#"{"error":"invalid_client","error_description":"unknown client sesame-open-4711"}"#),
+            "no access token from `127.0.0.1`: invalid_client: unknown client [secret]",
+        ),
+        ((502, "<html>no</html>"), "no access token from `127.0.0.1`: HTTP status 502"),
+        ((200, "{}"), "no access token from `127.0.0.1`: no `access_token` in the response"),
+        ((200, r#"{"access_token":"abc","token_type":"mac"}"#), "unsupported `token_type` `mac`"),
+    ] {
+        let api = Upstream::start(move |_, _| Reply::with_headers(reply.0, &[], reply.1));
+        let result = call(&oauth2_manifest(&api, ""), json!({}));
+        assert_eq!(result["isError"], true);
+        assert!(text(&result).contains(message), "{result}");
+        assert_eq!(api.requests().len(), 1);
+    }
+}
+
+#[test]
+fn errors_say_what_was_asked_and_whether_to_try_again() {
+    let api = Upstream::start(|request, _| match request.target.split('?').next().unwrap() {
+        "/problem" => Reply::with_headers(
+            422,
+            &[("Content-Type", "application/problem+json")],
+            r#"{"title":"Invalid","detail":"`name` is empty"}"#,
+        ),
+        "/html" => {
+            Reply::with_headers(502, &[("Content-Type", "text/html")], "<html><title>Bad Gateway</title></html>")
+        }
+        _ => Reply::with_headers(404, &[], ""),
+    });
+    let url = api.url();
+    let message = |path: &str| {
+        let auth = "auth: { query: { name: key, value: \"{{env.KEY}}\" } }";
+        let http = format!("{{ url: \"{url}{path}\", query: {{ q: \"{{{{q}}}}\" }}, {auth} }}");
+        text(&call(&manifest("", "q: {}", &http), json!({ "q": "a b" }))).to_owned()
+    };
+    assert_eq!(
+        message("/problem"),
+        format!(
+            "GET {url}/problem?q=a+b failed with HTTP status 422 Unprocessable Entity: Invalid: `name` is empty\n\
+             Trying again without a change will not help."
+        )
+    );
+    assert_eq!(
+        message("/html"),
+        format!(
+            "GET {url}/html?q=a+b failed with HTTP status 502 Bad Gateway: Bad Gateway\nTrying again later may help."
+        )
+    );
+    assert_eq!(
+        message("/"),
+        format!("GET {url}/?q=a+b failed with HTTP status 404 Not Found\nTrying again without a change will not help.")
+    );
+}
+
+#[test]
+fn on_error_sees_the_response() {
+    let api = Upstream::start(|request, _| {
+        let status = request.target[1..4].parse().unwrap();
+        let body = json!({ "message": "words", "status": "x" }).to_string();
+        Reply::with_headers(status, &[("Content-Type", "application/json"), ("X-Id", "i-7")], body)
+    });
+    let http = format!(
+        r#"{{ url: "{}/{{{{status}}}}", expect: [409, 3xx], onError: {{ 404: "no {{{{arguments.status}}}} at {{{{url}}}}", 4xx: "{{{{status}}}} {{{{json.message}}}} {{{{headers.x-id}}}}", default: "{{{{body}}}}" }} }}"#,
+        api.url()
+    );
+    let manifest = manifest("", "status: {}", &http);
+    let (_folder, server) = serve(&manifest);
+    let client = server.client(SESSION_VERSIONS[3]);
+    let message = |status: &str| text(&client.call("t", json!({ "status": status }))).to_owned();
+    assert_eq!(message("404"), format!("no 404 at {}/404", api.url()));
+    assert_eq!(message("400"), "400 words i-7");
+    assert_eq!(message("500"), r#"{"message":"words","status":"x"}"#);
+    for expected in ["200", "409", "304"] {
+        assert_eq!(client.call("t", json!({ "status": expected }))["isError"], false, "{expected}");
+    }
+}
+
+#[test]
+fn redirect_can_be_the_response() {
+    let api = Upstream::start(|request, number| match request.target.as_str() {
+        "/" => Reply::with_headers(302, &[("Location", "/there")], ""),
+        _ => ok(request, number),
+    });
+    let result = "    result: { text: \"{{result.status}} {{result.headers.location}} {{result.url}}\" }\n";
+    let run = |redirect: &str| {
+        let http = format!("{{ url: \"{}\"{redirect} }}", api.url());
+        text(&call(&(manifest("", "", &http) + result), json!({}))).to_owned()
+    };
+    assert_eq!(run(", redirect: manual"), format!("302 /there {}/", api.url()));
+    assert_eq!(run(""), format!("200  {}/there", api.url()));
+}
+
+#[test]
+fn text_is_decoded_by_its_charset() {
+    for (charset, bytes) in [
+        ("; charset=iso-8859-1", &b"gr\xFC\xDFe"[..]),
+        ("; charset=\"utf-16le\"", &b"g\0r\0\xFC\0\xDF\0e\0"[..]),
+        ("; charset=UTF-8", "grüße".as_bytes()),
+        ("", "grüße".as_bytes()),
+    ] {
+        let content_type = format!("text/plain{charset}");
+        let api = Upstream::start(move |_, _| Reply::with_headers(200, &[("Content-Type", &content_type)], bytes));
+        let result = call(&manifest("", "", &format!("{{ url: \"{}\" }}", api.url())), json!({}));
+        assert_eq!(text(&result), "grüße", "{charset}");
+    }
+}
