@@ -22,6 +22,9 @@ impl RecordedRequest {
     }
 }
 
+/// The token that the service issues.
+pub const TOKEN: &str = "weather-token-0815-4711";
+
 /// A weather service.
 pub struct MockApi {
     address: SocketAddr,
@@ -89,7 +92,10 @@ fn answer(asked: &RecordedRequest) -> (u16, Value) {
     if let Some(status) = asked.target.strip_prefix("/echo/").and_then(|rest| rest.get(..3)?.parse().ok()) {
         return (status, json!({ "target": asked.target, "headers": asked.headers, "body": asked.body }));
     }
-    if asked.header("x-api-key").is_none() {
+    if asked.target == "/token" {
+        return (200, json!({ "access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600 }));
+    }
+    if asked.header("x-api-key").or(asked.header("authorization")).is_none() {
         return (401, json!({ "message": "who are you?" }));
     }
     let path = asked.target.split('?').next().unwrap_or_default();
@@ -100,7 +106,12 @@ fn answer(asked: &RecordedRequest) -> (u16, Value) {
             let now = json!({ "temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65, "station": station });
             (200, now)
         }
-        "/v1/cities/leak/forecast" => (500, json!({ "message": format!("bad key {:?}", asked.header("x-api-key")) })),
+        "/v1/cities/leak/forecast" => (500, json!({ "message": format!("bad key in {:?}", asked.headers) })),
+        "/v1/stations" => {
+            let page = asked.target.split("cursor=").nth(1).map_or(1, |page| page.parse::<u64>().unwrap());
+            let stations = json!([{ "id": page * 10, "name": format!("Station {page}") }]);
+            (200, json!({ "stations": stations, "next": (page < 3).then(|| page + 1) }))
+        }
         "/v1/reports" if asked.body.contains("twice") => (409, json!({ "message": "Somebody reported it already." })),
         "/v1/reports" => (201, json!({ "id": 17 })),
         path if path.starts_with("/v1/cities/") => {

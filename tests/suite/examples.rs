@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::api::MockApi;
+use crate::api::{MockApi, TOKEN};
 use crate::harness::{
     SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestClient, TestFolder, run_folio, text_of, wait_until,
 };
@@ -520,8 +520,10 @@ fn team_pack_has_a_new_prompt_when_a_file_is_added() {
 #[test]
 fn web_api_asks_the_api_and_cuts_its_answers() {
     let api = MockApi::start();
-    let server =
-        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let server = ServeCommand::new(&example("web-api"))
+        .env("WEATHER_API", &api.url())
+        .env("WEATHER_SECRET", "key-93b1c")
+        .stdio();
     let client = server.session("2025-11-25");
     let now = client.call("get_weather", json!({ "location": "São Paulo & co", "units": "metric" }));
     let expected = json!({ "temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65 });
@@ -529,32 +531,39 @@ fn web_api_asks_the_api_and_cuts_its_answers() {
     assert_eq!(serde_json::from_str::<Value>(&text_of(&now["content"][0])).unwrap(), expected);
     let sent = api.last();
     assert_eq!(sent.target, "/v1/weather?city=S%C3%A3o+Paulo+%26+co&units=metric");
-    assert_eq!(sent.header("x-api-key"), Some("key-93b1c"));
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {TOKEN}")));
 
     client.call("get_weather", json!({ "location": "Lima" }));
     assert_eq!(api.last().target, "/v1/weather?city=Lima");
     let forecast = client.call_text("forecast", json!({ "location": "../x", "days": 2, "fields": ["wind", "rain"] }));
     assert_eq!(forecast, "Mon: Rain, 18 °C\nTue: Sun, 23 °C\n");
     assert_eq!(api.last().target, "/v1/cities/..%2Fx/forecast?days=2&field=wind&field=rain");
+    let stations = client.call_text("stations", json!({ "country": "de" }));
+    assert_eq!(stations, "10 Station 1\n20 Station 2\n30 Station 3\n\n");
+    assert_eq!(api.last().target, "/v1/stations?country=de&cursor=3");
 }
 
 #[test]
 fn web_api_words_errors_and_keeps_its_key() {
     let api = MockApi::start();
-    let server =
-        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let server = ServeCommand::new(&example("web-api"))
+        .env("WEATHER_API", &api.url())
+        .env("WEATHER_SECRET", "key-93b1c")
+        .stdio();
     let client = server.sessionless();
     let unknown = client.call("get_weather", json!({ "location": "Atlantis" }));
     assert_eq!(unknown["isError"], true);
     assert_eq!(text_of(&unknown["content"][0]), "There is no weather for Atlantis: try the nearest city.");
     // An API that echoes the key in its answer does not get it to the client.
     let leaking = client.call("forecast", json!({ "location": "leak" }));
-    assert!(!leaking.to_string().contains("key-93b1c"), "{leaking}");
-    assert!(!server.log.text().contains("key-93b1c"));
+    for secret in ["key-93b1c", TOKEN] {
+        assert!(!leaking.to_string().contains(secret), "{leaking}");
+        assert!(!server.log.text().contains(secret));
+    }
     // A host that the manifest does not name stays out of reach.
     let other = ServeCommand::new(&example("web-api"))
         .env("WEATHER_API", "http://127.0.0.2:9")
-        .env("WEATHER_KEY", "key-93b1c")
+        .env("WEATHER_SECRET", "key-93b1c")
         .stdio();
     let refused = other.sessionless().call("get_weather", json!({ "location": "Lima" }));
     assert_eq!(refused["isError"], true);
@@ -564,8 +573,10 @@ fn web_api_words_errors_and_keeps_its_key() {
 #[test]
 fn web_api_sends_json_with_its_types() {
     let api = MockApi::start();
-    let server =
-        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let server = ServeCommand::new(&example("web-api"))
+        .env("WEATHER_API", &api.url())
+        .env("WEATHER_SECRET", "key-93b1c")
+        .stdio();
     let client = server.session("2025-06-18");
     let arguments = json!({ "location": "Oslo", "temperature": -3.5, "tags": ["snow", "\"quoted\""] });
     assert_eq!(client.call_text("report", arguments), "Report 17 was taken.");
@@ -585,8 +596,10 @@ fn web_api_sends_json_with_its_types() {
 #[test]
 fn web_api_serves_a_prompt_and_a_resource() {
     let api = MockApi::start();
-    let server =
-        ServeCommand::new(&example("web-api")).env("WEATHER_API", &api.url()).env("WEATHER_KEY", "key-93b1c").stdio();
+    let server = ServeCommand::new(&example("web-api"))
+        .env("WEATHER_API", &api.url())
+        .env("WEATHER_SECRET", "key-93b1c")
+        .stdio();
     let client = server.session("2025-06-18");
     let text = client.get_text("what-to-wear", json!({ "location": "Lima" }));
     assert!(text.starts_with("It is 22.5 °C in Lima, with partly cloudy."), "{text}");
