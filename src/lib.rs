@@ -50,4 +50,5 @@ pub mod catalog;
 pub mod reload;
 pub mod server;
 pub mod transport;
+pub mod openapi;
 pub mod cli;

@@ -85,8 +85,13 @@ const INIT_HELP: &str = "\
 Examples:
   folio init                              in the folder you are in
   folio init hello                        in a new folder
+  folio init petstore --openapi petstore.yaml
+                                          tools from a description of an HTTP API
+  folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
+  folio init petstore --openapi petstore.yaml --update
+                                          again, and what you changed stays
 
-Existing files are never overwritten.";
+Existing files are never overwritten, but by --update.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:
@@ -302,6 +307,15 @@ pub struct InitArgs {
     /// The folder to write to; created if it does not exist
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+    /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
+    #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
+    pub openapi: Option<String>,
+    /// Of the description, take only these: tags, operationIds, names of tools, or globs of these or of paths
+    #[arg(long, value_name = "PATTERN", num_args = 1.., requires = "openapi")]
+    pub only: Vec<String>,
+    /// Write again what an earlier import wrote; what was changed by hand stays
+    #[arg(long, requires = "openapi")]
+    pub update: bool,
 }
 
 /// `folio completions`.

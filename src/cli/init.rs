@@ -20,6 +20,9 @@ const MAX_SERVER_NAME_CHARS: usize = 64;
 
 /// Writes a small server that runs, with the JSON Schema of the manifest, unless a file exists.
 pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
+    if let Some(from) = &arguments.openapi {
+        return super::init_openapi::run(from, arguments, schema, output);
+    }
     match write_server(&arguments.dir, schema)? {
         InitOutcome::Written(names) => {
             output.print(&next_steps(&arguments.dir, &names))?;
@@ -87,7 +90,7 @@ fn next_steps(dir: &Path, files: &[&str]) -> String {
 }
 
 /// A path quoted for a shell.
-fn shell_quote(path: &Path) -> String {
+pub(super) fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -1,0 +1,123 @@
+//! The arguments of a tool, gathered from wherever an operation takes values.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::description::{Description, Node};
+use super::naming::ArgumentNames;
+use super::repair::repair;
+use super::schema::prune_definitions;
+use crate::diagnostic::Code;
+
+/// The arguments of one tool.
+#[derive(Default)]
+pub(super) struct Arguments<'d> {
+    names: ArgumentNames,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    /// Where each is described.
+    nodes: HashMap<String, Node<'d>>,
+}
+
+/// What a request takes in one place.
+pub(super) struct NewArgument<'a, 'd> {
+    /// Its name in the request.
+    pub(super) wire_name: &'a str,
+    /// What it is part of, such as `query`.
+    pub(super) place: &'static str,
+    pub(super) schema: Value,
+    pub(super) required: bool,
+    pub(super) node: Node<'d>,
+}
+
+impl<'d> Arguments<'d> {
+    /// Adds an argument, and returns its name.
+    pub(super) fn add(&mut self, new: NewArgument<'_, 'd>) -> String {
+        let name = self.names.claim(new.wire_name, new.place);
+        let mut schema = new.schema;
+        if new.required {
+            self.required.push(name.clone().into());
+            // Nobody leaves it out, so the default is never used.
+            schema.as_object_mut().map(|map| map.shift_remove("default"));
+        }
+        self.properties.insert(name.clone(), schema);
+        self.nodes.insert(name.clone(), new.node);
+        name
+    }
+
+    /// How a tool says what it takes: nothing, `arguments` where each says so for itself, else `inputSchema`.
+    pub(super) fn into_key(
+        self,
+        definitions: Map<String, Value>,
+        description: &Description,
+    ) -> Option<(&'static str, Value)> {
+        if self.properties.is_empty() {
+            return None;
+        }
+        let nodes = self.nodes.clone();
+        let mut schema = self.into_schema(definitions);
+        prune_definitions(&mut schema);
+        for removal in repair(&mut schema)? {
+            let name = removal.pointer.split('/').nth(2).unwrap_or_default();
+            if let Some(node) = nodes.get(name).or_else(|| nodes.values().next()) {
+                let what = removal.pointer.rsplit('/').next().unwrap_or_default();
+                description.warn(
+                    *node,
+                    Code::Schema,
+                    format!("`{what}` is left out of the schema: {}", removal.reason),
+                );
+            }
+        }
+        prune_definitions(&mut schema);
+        Some(as_arguments(&schema).map_or(("inputSchema", schema), |arguments| ("arguments", arguments)))
+    }
+
+    fn into_schema(self, definitions: Map<String, Value>) -> Value {
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), Value::Object(self.properties));
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), Value::Array(self.required));
+        }
+        schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+        if !definitions.is_empty() {
+            schema.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+        Value::Object(schema)
+    }
+}
+
+/// Keywords by which a schema says what it is of: without one of them an argument would be a text.
+const TYPED_KEYWORDS: &[&str] = &["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"];
+
+/// The same as folio's `arguments`. `None` where that cannot be said.
+fn as_arguments(schema: &Value) -> Option<Value> {
+    if schema.get("$defs").is_some() {
+        return None;
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    let mut arguments = Map::new();
+    for (name, property) in schema.get("properties")?.as_object()? {
+        let property = property.as_object()?;
+        if !TYPED_KEYWORDS.iter().any(|key| property.contains_key(*key)) {
+            return None;
+        }
+        let is_required = required.is_some_and(|names| names.contains(&Value::from(name.as_str())));
+        arguments.insert(name.clone(), Value::Object(as_argument(property, is_required)));
+    }
+    Some(Value::Object(arguments))
+}
+
+fn as_argument(property: &Map<String, Value>, is_required: bool) -> Map<String, Value> {
+    let is_text = property.get("type").is_some_and(|kind| kind == "string");
+    let only_type = TYPED_KEYWORDS.iter().filter(|key| property.contains_key(**key)).count() == 1;
+    let mut argument = Map::new();
+    argument.extend(property.get("description").map(|text| ("description".to_owned(), text.clone())));
+    let rest = property.iter().filter(|(key, _)| *key != "description" && !(*key == "type" && is_text && only_type));
+    argument.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
+    if property.get("required").is_none() && is_required {
+        argument.insert("required".to_owned(), Value::Bool(true));
+    }
+    argument
+}

@@ -1,0 +1,172 @@
+//! Security schemes, as what a connection sends to say who it is.
+
+use serde_json::{Map, Value};
+
+use super::description::{Description, Node, Version, object};
+use super::operation::Operation;
+use super::prose;
+
+/// How a request says who sends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Credentials {
+    Bearer,
+    Basic,
+    Header(String),
+    Query(String),
+    Cookie(String),
+    ClientCredentials { token_url: String },
+}
+
+/// A scheme that was translated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scheme {
+    /// Its name in the description.
+    pub(super) name: String,
+    pub(super) credentials: Credentials,
+    /// What it is for, for people.
+    pub(super) about: String,
+}
+
+/// What an operation asks for: a scheme, and what else goes along with it in headers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Requirement {
+    pub(super) scheme: Option<Scheme>,
+    pub(super) others: Vec<Scheme>,
+    pub(super) scopes: Vec<String>,
+}
+
+/// The alternatives of an operation that can be translated, the first first. Empty where it asks for nothing.
+pub(super) fn requirements(operation: &Operation<'_>, description: &Description) -> Vec<Requirement> {
+    let Some(security) = operation.node.get("security").or_else(|| description.root().get("security")) else {
+        return Vec::new();
+    };
+    security.items().filter_map(|alternative| translate_alternative(alternative, description)).collect()
+}
+
+/// One alternative: all of its schemes together. `None` where one of them cannot be translated.
+fn translate_alternative(alternative: Node<'_>, description: &Description) -> Option<Requirement> {
+    let mut requirement = Requirement::default();
+    for (name, scopes) in alternative.entries() {
+        let scheme = find_scheme(name, description)?;
+        requirement.scopes.extend(scopes.items().filter_map(|scope| scope.value.as_str().map(str::to_owned)));
+        match (&requirement.scheme, &scheme.credentials) {
+            (None, _) => requirement.scheme = Some(scheme),
+            (Some(_), Credentials::Header(_)) => requirement.others.push(scheme),
+            (Some(_), _) => {
+                let message = format!("unsupported combination of security schemes with `{name}`");
+                description.warn_with_help(
+                    alternative,
+                    message,
+                    "a connection has one `auth`, and any number of headers",
+                );
+                return None;
+            }
+        }
+    }
+    Some(requirement)
+}
+
+fn find_scheme(name: &str, description: &Description) -> Option<Scheme> {
+    let schemes = match description.version {
+        Version::Swagger2 => description.root().get("securityDefinitions"),
+        _ => description.root().get("components").and_then(|components| components.get("securitySchemes")),
+    };
+    let node = description.resolve(schemes?.get(name)?)?;
+    let credentials = credentials(node, description)?;
+    let about = prose::plain(node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
+    Some(Scheme { name: name.to_owned(), credentials, about })
+}
+
+fn credentials(node: Node<'_>, description: &Description) -> Option<Credentials> {
+    let kind = node.text("type").unwrap_or_default();
+    let name = node.text("name").unwrap_or_default().to_owned();
+    match (kind, node.text("scheme").map(str::to_ascii_lowercase).as_deref(), node.text("in")) {
+        ("http", Some("bearer"), _) => Some(Credentials::Bearer),
+        ("http", Some("basic"), _) | ("basic", ..) => Some(Credentials::Basic),
+        ("apiKey", _, Some("header")) if is_bearer(&name, node) => Some(Credentials::Bearer),
+        ("apiKey", _, Some("header")) => Some(Credentials::Header(name)),
+        ("apiKey", _, Some("query")) => Some(Credentials::Query(name)),
+        ("apiKey", _, Some("cookie")) => Some(Credentials::Cookie(name)),
+        ("oauth2", ..) => client_credentials(node, description),
+        _ => {
+            let shown = format!("{kind} {}", node.text("scheme").unwrap_or_default());
+            warn_untranslated(&format!("security scheme `{}`", prose::one_line(&shown)), node, description);
+            None
+        }
+    }
+}
+
+/// Whether a key in `Authorization` is what everybody calls a bearer token.
+fn is_bearer(name: &str, node: Node<'_>) -> bool {
+    let said = node.text("description").unwrap_or_default().to_ascii_lowercase();
+    name.eq_ignore_ascii_case("authorization") && said.contains("bearer")
+}
+
+fn client_credentials(node: Node<'_>, description: &Description) -> Option<Credentials> {
+    let flow = match description.version {
+        Version::Swagger2 => Some(node).filter(|node| node.text("flow") == Some("application")),
+        _ => node.get("flows").and_then(|flows| flows.get("clientCredentials")),
+    };
+    let token_url = flow.and_then(|flow| flow.text("tokenUrl")).filter(|url| is_plain_url(url));
+    if token_url.is_none() {
+        let flows: Vec<&str> = match description.version {
+            Version::Swagger2 => node.text("flow").into_iter().collect(),
+            _ => node.get("flows").into_iter().flat_map(Node::entries).map(|(name, _)| name).collect(),
+        };
+        let shown = prose::one_line(&flows.join("`, `"));
+        warn_untranslated(&format!("OAuth flow `{shown}`"), node, description);
+    }
+    Some(Credentials::ClientCredentials { token_url: token_url?.to_owned() })
+}
+
+/// Whether a URL can stand in a manifest as it is.
+fn is_plain_url(url: &str) -> bool {
+    let http = url.starts_with("https://") || url.starts_with("http://");
+    http && url::Url::parse(url).is_ok() && !url.contains("{{")
+}
+
+fn warn_untranslated(what: &str, at: Node<'_>, description: &Description) {
+    let help = "what asks for it is called without credentials: write `auth` into the connection by hand";
+    description.warn_with_help(at, format!("unsupported {what}"), help);
+}
+
+impl Credentials {
+    /// The variables that hold it: the ends of their names, and what each is.
+    pub(super) fn variables(&self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Credentials::Bearer => &[("token", "The token")],
+            Credentials::Basic => &[("username", "The user's name"), ("password", "The user's password")],
+            Credentials::Header(_) | Credentials::Query(_) | Credentials::Cookie(_) => &[("api_key", "The key")],
+            Credentials::ClientCredentials { .. } => {
+                &[("client_id", "The client's identifier"), ("client_secret", "The client's secret")]
+            }
+        }
+    }
+
+    /// The `auth` of a connection, from the variables that hold it.
+    pub(super) fn auth(&self, variables: &[String], scopes: &[String]) -> Value {
+        let hole =
+            |index: usize| Value::from(format!("{{{{env.{}}}}}", variables.get(index).map_or("", String::as_str)));
+        let named = |name: &str, value: Value| object([("name", name.into()), ("value", value)]);
+        match self {
+            Credentials::Bearer => object([("bearer", hole(0))]),
+            Credentials::Basic => object([("basic", object([("username", hole(0)), ("password", hole(1))]))]),
+            Credentials::Header(name) => object([("header", named(name, hole(0)))]),
+            Credentials::Query(name) => object([("query", named(name, hole(0)))]),
+            Credentials::Cookie(name) => {
+                let value = format!("{}={}", prose::one_line(name), hole(0).as_str().unwrap_or_default());
+                object([("header", named("Cookie", value.into()))])
+            }
+            Credentials::ClientCredentials { token_url } => {
+                let mut keys = Map::new();
+                keys.insert("tokenUrl".to_owned(), token_url.as_str().into());
+                keys.insert("clientId".to_owned(), hole(0));
+                keys.insert("clientSecret".to_owned(), hole(1));
+                if !scopes.is_empty() {
+                    keys.insert("scopes".to_owned(), Value::from(scopes.to_vec()));
+                }
+                object([("oauth2", Value::Object(keys))])
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A description as trees: values, the files that they stand in, and where exactly.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Code, Report, Span};
+use crate::yaml::{Documents, Location};
+
+/// How many `$ref`s may lead from one to the next.
+const MAX_REFERENCE_HOPS: usize = 32;
+
+/// The versions of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Swagger 2.0.
+    Swagger2,
+    /// OpenAPI 3.0.
+    OpenApi30,
+    /// OpenAPI 3.1 and later.
+    OpenApi31,
+}
+
+/// One file of a description.
+pub(super) struct DescriptionFile {
+    /// The path, relative to the folder of the first file.
+    pub(super) path: String,
+    pub(super) value: Value,
+    pub(super) root: Location,
+}
+
+/// A description, with the files that it refers to.
+pub(super) struct Description {
+    pub(super) version: Version,
+    /// The first is the description itself.
+    pub(super) files: Vec<DescriptionFile>,
+    pub(super) documents: Documents,
+    warnings: RefCell<Vec<Warning>>,
+}
+
+/// A value of a description.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node<'d> {
+    pub(super) file: usize,
+    pub(super) value: &'d Value,
+}
+
+/// What was found at a value. The place is looked up when all are known.
+struct Warning {
+    file: usize,
+    address: usize,
+    code: Code,
+    message: String,
+    help: Option<Cow<'static, str>>,
+}
+
+impl<'d> Node<'d> {
+    /// The value of a key.
+    pub(super) fn get(self, key: &str) -> Option<Node<'d>> {
+        self.value.get(key).map(|value| Node { value, ..self })
+    }
+
+    /// The text of a key.
+    pub(super) fn text(self, key: &str) -> Option<&'d str> {
+        self.value.get(key)?.as_str()
+    }
+
+    /// The flag of a key, where it is one.
+    pub(super) fn flag(self, key: &str) -> Option<bool> {
+        self.value.get(key)?.as_bool()
+    }
+
+    /// The items of a list; none of anything else.
+    pub(super) fn items(self) -> impl Iterator<Item = Node<'d>> {
+        self.value.as_array().into_iter().flatten().map(move |value| Node { value, ..self })
+    }
+
+    /// The entries of a map; none of anything else.
+    pub(super) fn entries(self) -> impl Iterator<Item = (&'d str, Node<'d>)> {
+        let map = self.value.as_object().into_iter().flatten();
+        map.map(move |(key, value)| (key.as_str(), Node { value, ..self }))
+    }
+
+    /// What tells this value from all others of a description.
+    pub(super) fn address(self) -> usize {
+        std::ptr::from_ref(self.value).addr()
+    }
+}
+
+impl Description {
+    pub(super) fn new(version: Version, files: Vec<DescriptionFile>, documents: Documents) -> Description {
+        Description { version, files, documents, warnings: RefCell::default() }
+    }
+
+    /// The description's own root.
+    pub(super) fn root(&self) -> Node<'_> {
+        const NOTHING: &Value = &Value::Null;
+        Node { file: 0, value: self.files.first().map_or(NOTHING, |file| &file.value) }
+    }
+
+    /// Warns of something at a value.
+    pub(super) fn warn(&self, at: Node<'_>, code: Code, message: impl Into<String>) {
+        self.push_warning(at, code, message.into(), None);
+    }
+
+    /// Warns of something at a value, and says what to do.
+    pub(super) fn warn_with_help(&self, at: Node<'_>, message: impl Into<String>, help: impl Into<Cow<'static, str>>) {
+        self.push_warning(at, Code::Unimplemented, message.into(), Some(help.into()));
+    }
+
+    fn push_warning(&self, at: Node<'_>, code: Code, message: String, help: Option<Cow<'static, str>>) {
+        self.warnings.borrow_mut().push(Warning { file: at.file, address: at.address(), code, message, help });
+    }
+
+    /// Follows `$ref`s from a node to what they stand for. `None`, and a warning, where they lead nowhere.
+    pub(super) fn resolve<'d>(&'d self, node: Node<'d>) -> Option<Node<'d>> {
+        let mut at = node;
+        for _ in 0..MAX_REFERENCE_HOPS {
+            let Some(reference) = at.text("$ref") else { return Some(at) };
+            match self.find(at.file, reference) {
+                Some(target) => at = target,
+                None => {
+                    self.warn_unresolved(at, reference);
+                    return None;
+                }
+            }
+        }
+        self.warn(node, Code::Cycle, "circular `$ref`");
+        None
+    }
+
+    fn warn_unresolved(&self, at: Node<'_>, reference: &str) {
+        let shown = crate::diagnostic::truncate(reference, 120);
+        let at = at.get("$ref").unwrap_or(at);
+        match reference.contains("://") {
+            true => self.warn_with_help(
+                at,
+                format!("remote `$ref` `{shown}` is not fetched"),
+                "save the file beside the description, and refer to it by its name",
+            ),
+            false => self.warn(at, Code::UnknownReference, format!("unresolved `$ref` `{shown}`")),
+        }
+    }
+
+    /// What a reference in a file names.
+    fn find<'d>(&'d self, file: usize, reference: &str) -> Option<Node<'d>> {
+        let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let file = match path {
+            "" => file,
+            path => {
+                let path = referenced_path(&self.files.get(file)?.path, path)?;
+                self.files.iter().position(|known| known.path == path)?
+            }
+        };
+        let pointer = percent_decode(pointer);
+        self.files.get(file)?.value.pointer(&pointer).map(|value| Node { file, value })
+    }
+
+    /// Puts the warnings into a report, each at its place. Those that say the same are told once.
+    pub(super) fn report_warnings(&self, report: &mut Report) {
+        let warnings = group(self.warnings.take());
+        let mut pointers: HashMap<usize, Option<String>> =
+            warnings.iter().map(|(warning, _)| (warning.address, None)).collect();
+        self.files.iter().for_each(|file| find_pointers(&file.value, &mut String::new(), &mut pointers));
+        for (warning, others) in warnings {
+            let pointer = pointers.get(&warning.address).cloned().flatten();
+            let span = self.span(warning.file, pointer.as_deref());
+            let message = match others {
+                0 => warning.message,
+                1 => format!("{} (and at 1 more place)", warning.message),
+                _ => format!("{} (and at {others} more places)", warning.message),
+            };
+            let diagnostic = report.warning(warning.code, span, message);
+            if let Some(help) = warning.help {
+                diagnostic.help(help);
+            }
+        }
+    }
+
+    /// The place of a key or an item: its first line alone.
+    fn span(&self, file: usize, pointer: Option<&str>) -> Option<Span> {
+        let root = self.files.get(file)?.root;
+        Some(self.documents.key_at(root, pointer?).span())
+    }
+}
+
+/// Warnings with the same words, together, and at how many more places each was found.
+fn group(warnings: Vec<Warning>) -> Vec<(Warning, usize)> {
+    let mut found: Vec<(Warning, usize)> = Vec::new();
+    let mut by_words: HashMap<(String, Option<Cow<'static, str>>), usize> = HashMap::new();
+    for warning in warnings {
+        let words = (warning.message.clone(), warning.help.clone());
+        match by_words.get(&words).and_then(|index| found.get_mut(*index)) {
+            Some((_, others)) => *others += 1,
+            None => {
+                by_words.insert(words, found.len());
+                found.push((warning, 0));
+            }
+        }
+    }
+    found
+}
+
+/// Fills in the JSON pointers of the values that are asked for by their addresses.
+fn find_pointers(value: &Value, here: &mut String, wanted: &mut HashMap<usize, Option<String>>) {
+    if let Some(found) = wanted.get_mut(&std::ptr::from_ref(value).addr()) {
+        *found = Some(here.clone());
+    }
+    let mut visit = |key: &str, inner: &Value| {
+        let length = here.len();
+        here.push('/');
+        here.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        find_pointers(inner, here, wanted);
+        here.truncate(length);
+    };
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| visit(&index.to_string(), item)),
+        Value::Object(map) => map.iter().for_each(|(key, inner)| visit(key, inner)),
+        _ => {}
+    }
+}
+
+/// The path of a file that another refers to, relative to the folder of the description. `None` where it leaves that,
+/// or is no path.
+pub(super) fn referenced_path(from: &str, reference: &str) -> Option<String> {
+    let reference = percent_decode(reference);
+    if reference.contains("://") || reference.starts_with(['/', '\\']) || reference.contains('\0') {
+        return None;
+    }
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in reference.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => _ = parts.pop()?,
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// A reference without percent-encoding.
+fn percent_decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A map with one entry.
+pub(super) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+}

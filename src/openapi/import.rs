@@ -1,0 +1,216 @@
+//! A description, made into the files of a server.
+
+use indexmap::IndexMap;
+use url::Url;
+
+use super::authentication::{Requirement, requirements};
+use super::description::Description;
+use super::manifest::{Connections, GeneratedEntry, GeneratedFile, fragment, manifest, tool_entry};
+use super::naming::{Names, file_stem, max_tool_chars, server_name, tool_names};
+use super::operation::{Operation, read_operations};
+use super::prose;
+use super::selection::{Choice, InvalidPattern, Selection};
+use super::server::{base_url, warn_no_server};
+use super::source::{Source, load};
+use super::tool::build_tool;
+use crate::diagnostic::{Report, nearest};
+
+/// How many operations become tools at most.
+const MAX_OPERATIONS: usize = 2000;
+/// How many fragments are written; tags beyond that share one.
+const MAX_FRAGMENTS: usize = 200;
+/// From how many tools on clients choose badly.
+const MANY_TOOLS: usize = 40;
+
+/// What to import.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// Tags, `operationId`s, names of tools, or globs of these and of paths. Everything, where there are none.
+    pub only: Vec<String>,
+}
+
+/// What came of a description.
+pub struct Import {
+    pub(super) files: Vec<GeneratedFile>,
+    /// The names of all tools that the description could become, those that were left out too.
+    pub(super) known_tools: Vec<String>,
+    /// How many operations there are.
+    pub operations: usize,
+    /// How many became tools.
+    pub tools: usize,
+    /// How many are out of use, and were left out for that.
+    pub deprecated: usize,
+    /// What could not be translated.
+    pub report: Report,
+}
+
+/// Why nothing was imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The description cannot be read; the report says why.
+    #[error("the description cannot be read")]
+    Unreadable(Box<Report>),
+    /// There is nothing in it.
+    #[error("the description has no operations")]
+    NoOperations,
+    /// What was asked for is not in it.
+    #[error("nothing matches `{pattern}`{}", hint(suggestion))]
+    NoMatch {
+        /// The pattern of `--only`.
+        pattern: String,
+        /// What may have been meant.
+        suggestion: Option<String>,
+    },
+    /// A pattern is none.
+    #[error("invalid pattern `{pattern}`: {reason}")]
+    InvalidPattern {
+        /// The pattern of `--only`.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No client could use so many tools.
+    #[error("{count} operations are too many: at most {MAX_OPERATIONS} are imported\nhelp: choose some with `--only`")]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+}
+
+fn hint(suggestion: &Option<String>) -> String {
+    suggestion.as_ref().map(|near| format!("\nhelp: did you mean `{near}`?")).unwrap_or_default()
+}
+
+impl From<InvalidPattern> for ImportError {
+    fn from(InvalidPattern { pattern, reason }: InvalidPattern) -> ImportError {
+        ImportError::InvalidPattern { pattern, reason }
+    }
+}
+
+/// Makes a description into files. What it cannot translate is in the report.
+///
+/// # Errors
+/// There is nothing that could be written.
+pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, ImportError> {
+    let mut report = Report::default();
+    let Some(description) = load(source, &mut report) else { return Err(ImportError::Unreadable(Box::new(report))) };
+    let server = server_name(description.root().get("info").and_then(|info| info.text("title")).unwrap_or_default());
+    let operations = read_operations(&description);
+    let named = name_tools(&operations, max_tool_chars(&server));
+    let chosen = choose(&named, options)?;
+    let mut builder = Builder::new(&description, server, source.url.as_ref());
+    chosen.tools.iter().for_each(|(operation, name)| builder.add(operation, name));
+    let known_tools = named.iter().map(|(_, name)| name.clone()).collect();
+    let tools = builder.tools;
+    let files = builder.finish(&source.name);
+    description.report_warnings(&mut report);
+    warn_many_tools(tools, &mut report);
+    Ok(Import { files, known_tools, operations: operations.len(), tools, deprecated: chosen.deprecated, report })
+}
+
+fn warn_many_tools(tools: usize, report: &mut Report) {
+    if tools > MANY_TOOLS {
+        let words = format!("{tools} tools are many: from {MANY_TOOLS} on some clients choose badly or drop the rest");
+        report.warning(crate::diagnostic::Code::Client, None, words).help("choose some with `--only`");
+    }
+}
+
+/// The operations with the names of their tools, which are the same whatever is chosen of them.
+fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], most: usize) -> Vec<(&'o Operation<'d>, String)> {
+    let mut names = Names::default();
+    let mut name = |operation: &Operation<'_>| {
+        let candidates = tool_names(operation.id, (operation.method, operation.path), most);
+        names.claim(&candidates, most)
+    };
+    operations.iter().map(|operation| (operation, name(operation))).collect()
+}
+
+struct Chosen<'o, 'd> {
+    tools: Vec<(&'o Operation<'d>, &'o str)>,
+    deprecated: usize,
+}
+
+fn choose<'o, 'd>(
+    named: &'o [(&'o Operation<'d>, String)],
+    options: &ImportOptions,
+) -> Result<Chosen<'o, 'd>, ImportError> {
+    if named.is_empty() {
+        return Err(ImportError::NoOperations);
+    }
+    let selection = Selection::new(&options.only)?;
+    let all: Vec<(&Operation<'_>, &str)> = named.iter().map(|(operation, name)| (*operation, name.as_str())).collect();
+    if let Some(pattern) = selection.unmatched(&all).first() {
+        return Err(ImportError::NoMatch { pattern: (*pattern).to_owned(), suggestion: suggest(pattern, &all) });
+    }
+    let (mut tools, mut deprecated) = (Vec::new(), 0);
+    for (operation, name) in named {
+        match selection.choose(operation, name) {
+            Choice::LeftOut => {}
+            Choice::Matched if operation.deprecated => deprecated += 1,
+            Choice::Matched | Choice::Named => tools.push((*operation, name.as_str())),
+        }
+    }
+    if tools.len() > MAX_OPERATIONS {
+        return Err(ImportError::TooMany { count: tools.len() });
+    }
+    Ok(Chosen { tools, deprecated })
+}
+
+fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> Option<String> {
+    let tags: std::collections::BTreeSet<&str> = all.iter().filter_map(|(operation, _)| operation.tag).collect();
+    let ids = all.iter().filter_map(|(operation, _)| operation.id);
+    nearest(pattern, tags.into_iter().chain(ids)).map(str::to_owned)
+}
+
+struct Builder<'d, 's> {
+    description: &'d Description,
+    source: Option<&'s Url>,
+    server: String,
+    connections: Connections,
+    /// Tools by the file that they go into, with the tag.
+    fragments: IndexMap<String, (&'d str, Vec<GeneratedEntry>)>,
+    tools: usize,
+    warned_of_server: bool,
+}
+
+impl<'d, 's> Builder<'d, 's> {
+    fn new(description: &'d Description, server: String, source: Option<&'s Url>) -> Builder<'d, 's> {
+        let connections = Connections::new(&server);
+        let fragments = IndexMap::new();
+        Builder { description, source, server, connections, fragments, tools: 0, warned_of_server: false }
+    }
+
+    fn add(&mut self, operation: &Operation<'d>, name: &str) {
+        let base = base_url(operation, self.description, self.source);
+        let requirement = self.requirement(operation, base.as_deref());
+        let connection = self.connections.name_for(base.as_deref(), requirement);
+        if base.is_none() && !self.warned_of_server {
+            self.warned_of_server = true;
+            warn_no_server(self.description, &super::naming::variable_name(&[&self.server, "url"]));
+        }
+        let Some(tool) = build_tool(operation, &connection, self.description) else { return };
+        self.tools += 1;
+        let tag = operation.tag.unwrap_or_default();
+        let stem = file_stem(tag);
+        let is_full = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);
+        let (stem, tag) = if is_full { ("more".to_owned(), "") } else { (stem, tag) };
+        self.fragments.entry(stem).or_insert_with(|| (tag, Vec::new())).1.push(tool_entry(name, &tool));
+    }
+
+    /// Of what an operation accepts, what others use already; else the first.
+    fn requirement(&self, operation: &Operation<'d>, base: Option<&str>) -> Requirement {
+        let mut accepted: Vec<Requirement> = requirements(operation, self.description);
+        // Who may send credentials does: an API often gives more to those that it knows.
+        accepted.sort_by_key(|requirement| requirement.scheme.is_none());
+        let known = accepted.iter().position(|requirement| self.connections.has(base, requirement));
+        let best = known.filter(|index| accepted.get(*index).is_some_and(|found| found.scheme.is_some())).unwrap_or(0);
+        if best < accepted.len() { accepted.swap_remove(best) } else { Requirement::default() }
+    }
+
+    fn finish(self, source: &str) -> Vec<GeneratedFile> {
+        let name = prose::one_line(source);
+        let manifest = manifest(&self.server, &name, &self.connections, self.description);
+        let fragments = self.fragments.into_iter().map(|(stem, (tag, tools))| fragment(&stem, tag, tools));
+        std::iter::once(manifest).chain(fragments).collect()
+    }
+}

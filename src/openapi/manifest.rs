@@ -1,0 +1,252 @@
+//! The files of a server: what is emitted of a manifest stands here, and in `tool` and `request`.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::authentication::Requirement;
+use super::description::{Description, object};
+use super::naming::{Names, variable_name};
+use super::prose;
+use super::yaml_text::{entry, scalar};
+
+/// One entry of a file, such as a tool, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GeneratedEntry {
+    pub(super) name: String,
+    /// Lines of YAML, with a line feed at the end.
+    pub(super) text: String,
+}
+
+/// Entries under one key of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GeneratedSection {
+    pub(super) key: &'static str,
+    pub(super) entries: Vec<GeneratedEntry>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GeneratedFile {
+    /// The path, relative to the folder of the server, with `/`.
+    pub(super) path: String,
+    /// What stands before the sections, and behind them.
+    pub(super) head: String,
+    pub(super) sections: Vec<GeneratedSection>,
+    pub(super) tail: String,
+}
+
+/// The file of the manifest.
+pub(super) const MANIFEST_PATH: &str = "folio.yaml";
+
+impl GeneratedFile {
+    /// The whole file, as it is written where none stands yet.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.head.clone();
+        for section in self.sections.iter().filter(|section| !section.entries.is_empty()) {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&format!("{}:\n", section.key));
+            text.push_str(&join_entries(section));
+        }
+        text.push_str(&self.tail);
+        text
+    }
+}
+
+/// The entries of a section, with an empty line between those that take several.
+fn join_entries(section: &GeneratedSection) -> String {
+    let texts = section.entries.iter().map(|entry| entry.text.as_str());
+    texts.collect::<Vec<_>>().join(if section.key == "tools" { "\n" } else { "" })
+}
+
+/// The fragment that holds the tools of a tag.
+pub(super) fn fragment(stem: &str, tag: &str, tools: Vec<GeneratedEntry>) -> GeneratedFile {
+    let tag = prose::one_line(tag);
+    let head =
+        if tag.is_empty() { String::new() } else { format!("# {}\n", tag.chars().take(100).collect::<String>()) };
+    let sections = vec![GeneratedSection { key: "tools", entries: tools }];
+    GeneratedFile { path: format!("tools/{stem}.yaml"), head, sections, tail: String::new() }
+}
+
+/// A tool as it stands in a fragment.
+pub(super) fn tool_entry(name: &str, tool: &Value) -> GeneratedEntry {
+    GeneratedEntry { name: name.to_owned(), text: entry(name, tool, 2) }
+}
+
+/// What all tools share: where the API is, and who sends requests.
+pub(super) struct Connections {
+    server: String,
+    variables: Map<String, Value>,
+    variable_names: Names,
+    connection_names: Names,
+    found: IndexMap<ConnectionKey, Connection>,
+    bases: IndexMap<Option<String>, String>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct ConnectionKey {
+    base: Option<String>,
+    schemes: Vec<String>,
+}
+
+struct Connection {
+    name: String,
+    base_variable: String,
+    requirement: Requirement,
+    /// The variables of the scheme, and of those that go along with it.
+    variables: Vec<Vec<String>>,
+}
+
+impl Connections {
+    pub(super) fn new(server: &str) -> Connections {
+        Connections {
+            server: server.to_owned(),
+            variables: Map::new(),
+            variable_names: Names::default(),
+            connection_names: Names::default(),
+            found: IndexMap::new(),
+            bases: IndexMap::new(),
+        }
+    }
+
+    /// Whether requests to a base with these credentials have a connection already.
+    pub(super) fn has(&self, base: Option<&str>, requirement: &Requirement) -> bool {
+        self.found.contains_key(&ConnectionKey::new(base, requirement))
+    }
+
+    /// The name of the connection for requests to a base with these credentials.
+    pub(super) fn name_for(&mut self, base: Option<&str>, requirement: Requirement) -> String {
+        let key = ConnectionKey::new(base, &requirement);
+        if let Some(known) = self.found.get_mut(&key) {
+            for scope in requirement.scopes {
+                if !known.requirement.scopes.contains(&scope) {
+                    known.requirement.scopes.push(scope);
+                }
+            }
+            return known.name.clone();
+        }
+        let base_variable = self.base_variable(base);
+        let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
+        let numbered = super::naming::kebab(&format!("{} {scheme}", self.server), 64);
+        let name = self.connection_names.claim(&[self.server.clone(), numbered], 64);
+        let schemes = requirement.scheme.iter().chain(&requirement.others);
+        let schemes: Vec<_> = schemes.cloned().collect();
+        let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
+        self.found.insert(key, Connection { name: name.clone(), base_variable, requirement, variables });
+        name
+    }
+
+    fn base_variable(&mut self, base: Option<&str>) -> String {
+        let key = base.map(str::to_owned);
+        if let Some(known) = self.bases.get(&key) {
+            return known.clone();
+        }
+        let name = self.claim_variable(&[self.server.clone(), "url".to_owned()]);
+        let mut variable = Map::new();
+        variable.insert("description".to_owned(), "The base of the API's URLs".into());
+        match base {
+            Some(base) => _ = variable.insert("default".to_owned(), base.into()),
+            None => _ = variable.insert("required".to_owned(), true.into()),
+        }
+        self.variables.insert(name.clone(), Value::Object(variable));
+        self.bases.insert(key, name.clone());
+        name
+    }
+
+    fn scheme_variables(&mut self, scheme: &super::authentication::Scheme) -> Vec<String> {
+        let mut names = Vec::new();
+        for (end, what) in scheme.credentials.variables() {
+            let short = [self.server.clone(), (*end).to_owned()];
+            let name = match self.variables.contains_key(&variable_name(&[&self.server, end])) {
+                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), (*end).to_owned()]),
+                false => self.claim_variable(&short),
+            };
+            let about =
+                if scheme.about.is_empty() { format!("{what} that the API asks for") } else { scheme.about.clone() };
+            let variable = object([("description", about.into()), ("required", true.into()), ("secret", true.into())]);
+            self.variables.insert(name.clone(), variable);
+            names.push(name);
+        }
+        names
+    }
+
+    fn claim_variable(&mut self, parts: &[String]) -> String {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        self.variable_names.claim(&[variable_name(&parts)], 128).replace('-', "_")
+    }
+
+    fn sections(&self) -> Vec<GeneratedSection> {
+        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let connections = self.found.values().map(|connection| (connection.name.as_str(), connection.value()));
+        let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
+            key,
+            entries: entries
+                .into_iter()
+                .map(|(name, value)| GeneratedEntry { name: name.to_owned(), text: entry(name, &value, 2) })
+                .collect(),
+        };
+        vec![section("env", variables.collect()), section("connections", connections.collect())]
+    }
+}
+
+impl ConnectionKey {
+    fn new(base: Option<&str>, requirement: &Requirement) -> ConnectionKey {
+        let schemes = requirement.scheme.iter().chain(&requirement.others).map(|scheme| scheme.name.clone()).collect();
+        ConnectionKey { base: base.map(str::to_owned), schemes }
+    }
+}
+
+impl Connection {
+    fn value(&self) -> Value {
+        let mut keys = Map::new();
+        keys.insert("url".to_owned(), format!("{{{{env.{}}}}}", self.base_variable).into());
+        let mut variables = self.variables.iter();
+        if let (Some(scheme), Some(names)) = (&self.requirement.scheme, variables.next()) {
+            keys.insert("auth".to_owned(), scheme.credentials.auth(names, &self.requirement.scopes));
+        }
+        let mut headers = Map::new();
+        // Some servers answer in XML or HTML unless they are asked for JSON.
+        headers.insert("Accept".to_owned(), "application/json, */*;q=0.5".into());
+        for (other, names) in self.requirement.others.iter().zip(variables) {
+            let auth = other.credentials.auth(names, &[]);
+            if let Some(name) = auth.pointer("/header/name").and_then(Value::as_str) {
+                headers.insert(name.to_owned(), auth.pointer("/header/value").cloned().unwrap_or_default());
+            }
+        }
+        keys.insert("headers".to_owned(), Value::Object(headers));
+        Value::Object(keys)
+    }
+}
+
+/// The manifest: what the server is, its variables and connections, and where its tools are.
+pub(super) fn manifest(
+    server: &str,
+    source: &str,
+    connections: &Connections,
+    description: &Description,
+) -> GeneratedFile {
+    let info = description.root().get("info");
+    let said = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
+    let mut keys = Map::new();
+    keys.insert("name".to_owned(), server.into());
+    for (key, text) in [
+        ("title", prose::plain(said("title"), 80)),
+        ("version", prose::one_line(said("version"))),
+        ("description", prose::summarize("", said("description"))),
+    ] {
+        if !text.is_empty() {
+            keys.insert(key.to_owned(), text.into());
+        }
+    }
+    let source = prose::one_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
+    let head = format!(
+        "# yaml-language-server: $schema=./folio.schema.json\n\
+         # From {}. What you change here and in `tools/`, `folio init --openapi … --update` keeps.\n\
+         folio: 1\n\n{}",
+        source.chars().take(80).collect::<String>(),
+        entry("server", &Value::Object(keys), 0)
+    );
+    let tail = format!("\ninclude: [{}]\n", scalar("tools/*.yaml", true));
+    GeneratedFile { path: MANIFEST_PATH.to_owned(), head, sections: connections.sections(), tail }
+}

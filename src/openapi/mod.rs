@@ -1,0 +1,41 @@
+//! OpenAPI import: from a description of an HTTP API to the files of a server that calls it.
+//!
+//! ```text
+//! source       bytes of a file or a URL, and of the files that it refers to
+//! description  trees in which every value finds its place again; `$ref` is followed here
+//! read         Operations, the same for OpenAPI 3.0, 3.1 and Swagger 2
+//! tool         an operation → a Tool: its arguments, its request, its schemas
+//! manifest     Tools → the files' entries, as YAML text
+//! update       what stands in a folder, and what becomes of it
+//! ```
+//!
+//! What cannot be translated is a warning at its place in the description. What is not here: who calls it (cli/), and
+//! whether the result is right (catalog/).
+
+mod argument;
+mod authentication;
+mod body;
+mod description;
+mod fetch;
+mod import;
+mod manifest;
+mod merge;
+mod naming;
+mod operation;
+mod pagination;
+mod parameter;
+mod prose;
+mod repair;
+mod request;
+mod schema;
+mod selection;
+mod server;
+mod source;
+mod tool;
+mod update;
+mod yaml_text;
+
+pub use fetch::{FetchError, fetch};
+pub use import::{Import, ImportError, ImportOptions, import};
+pub use source::{MAX_DESCRIPTION_BYTES, Source};
+pub use update::{EntryOutcome, FilePlan, FolderPlan, FolderReader, RECORD_PATH, UpdateError};

@@ -1,0 +1,130 @@
+//! The operations of a description, the same for all versions of the format.
+
+use super::body::{Body, read_body};
+use super::description::{Description, Node, Version};
+use super::parameter::{Parameter, read_parameters};
+use crate::diagnostic::Code;
+
+/// The methods that a request may have, as a description and as HTTP writes them.
+const METHODS: &[(&str, &str)] = &[
+    ("get", "GET"),
+    ("put", "PUT"),
+    ("post", "POST"),
+    ("delete", "DELETE"),
+    ("options", "OPTIONS"),
+    ("head", "HEAD"),
+    ("patch", "PATCH"),
+];
+
+/// One operation.
+pub(super) struct Operation<'d> {
+    pub(super) node: Node<'d>,
+    /// In upper case.
+    pub(super) method: &'static str,
+    /// With `{name}` for each parameter.
+    pub(super) path: &'d str,
+    pub(super) id: Option<&'d str>,
+    /// The first of its tags.
+    pub(super) tag: Option<&'d str>,
+    pub(super) summary: &'d str,
+    pub(super) description: &'d str,
+    pub(super) deprecated: bool,
+    path_item: Node<'d>,
+}
+
+/// The answer that an operation gives when all goes well.
+pub(super) struct Success<'d> {
+    /// The schema of its JSON.
+    pub(super) schema: Option<Node<'d>>,
+    /// Whether it has a `Link` header.
+    pub(super) has_link_header: bool,
+}
+
+/// Reads the operations, in the order written.
+pub(super) fn read_operations(description: &Description) -> Vec<Operation<'_>> {
+    let paths = description.root().get("paths");
+    let mut found = Vec::new();
+    for (path, item) in paths.into_iter().flat_map(Node::entries).filter(|(path, _)| path.starts_with('/')) {
+        let Some(path_item) = description.resolve(item) else { continue };
+        for (key, node) in path_item.entries() {
+            match METHODS.iter().find(|(written, _)| *written == key) {
+                Some((_, method)) => found.push(read_operation(method, path, (path_item, node))),
+                None if key == "trace" => description.warn(node, Code::Unimplemented, "unsupported method `trace`"),
+                None => {}
+            }
+        }
+    }
+    found
+}
+
+fn read_operation<'d>(method: &'static str, path: &'d str, (path_item, node): (Node<'d>, Node<'d>)) -> Operation<'d> {
+    let text = |key| node.text(key).or_else(|| path_item.text(key)).unwrap_or_default();
+    Operation {
+        node,
+        method,
+        path,
+        id: node.text("operationId").filter(|id| !id.trim().is_empty()),
+        tag: node.get("tags").and_then(|tags| tags.items().next()?.value.as_str()),
+        summary: text("summary"),
+        description: text("description"),
+        deprecated: node.flag("deprecated") == Some(true),
+        path_item,
+    }
+}
+
+impl<'d> Operation<'d> {
+    /// Its parameters, with those of its path.
+    pub(super) fn parameters(&self, description: &'d Description) -> Vec<Parameter<'d>> {
+        read_parameters(self.path_item, self.node, description)
+    }
+
+    /// What its request holds.
+    pub(super) fn body(&self, description: &'d Description) -> Option<Body<'d>> {
+        read_body(self.path_item, self.node, description)
+    }
+
+    /// A key of the operation, or else of its path, or else of the description.
+    pub(super) fn inherited(&self, key: &str, description: &'d Description) -> Option<Node<'d>> {
+        self.node.get(key).or_else(|| self.path_item.get(key)).or_else(|| description.root().get(key))
+    }
+
+    /// Its first answer of the statuses that begin with 2.
+    pub(super) fn success(&self, description: &'d Description) -> Option<Success<'d>> {
+        let responses = self.node.get("responses")?;
+        let (_, node) =
+            responses.entries().filter(|(status, _)| status.starts_with('2')).min_by_key(|(name, _)| *name)?;
+        let response = description.resolve(node)?;
+        let has_link_header = response
+            .get("headers")
+            .into_iter()
+            .flat_map(Node::entries)
+            .any(|(name, _)| name.eq_ignore_ascii_case("link"));
+        Some(Success { schema: self.response_schema(response, description), has_link_header })
+    }
+
+    fn response_schema(&self, response: Node<'d>, description: &'d Description) -> Option<Node<'d>> {
+        match description.version {
+            Version::Swagger2 => {
+                let produces = self.inherited("produces", description);
+                let mut types = produces.into_iter().flat_map(Node::items).filter_map(|kind| kind.value.as_str());
+                let json = produces.is_none() || types.any(is_json);
+                response.get("schema").filter(|_| json)
+            }
+            _ => {
+                let mut content = response.get("content").into_iter().flat_map(Node::entries);
+                content.find(|(media_type, _)| is_json(media_type))?.1.get("schema")
+            }
+        }
+    }
+}
+
+/// Whether a media type is JSON: `application/json`, or one that is built on it.
+pub(super) fn is_json(media_type: &str) -> bool {
+    let bare = essence(media_type);
+    bare == "application/json" || bare == "*/*" || bare.ends_with("+json")
+}
+
+/// A media type without its parameters.
+pub(super) fn essence(media_type: &str) -> String {
+    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}

@@ -1,0 +1,96 @@
+//! Pages, where a description shows how the next one is got.
+
+use serde_json::Value;
+
+use super::description::{Description, Node, object};
+use super::operation::{Operation, Success};
+use super::parameter::ParameterPlace;
+
+/// How many pages one call gets: enough to find something, and not a whole database.
+const MAX_PAGES: u64 = 3;
+
+/// Query parameters that count pages, and those that say how long one is: only together they mean pages.
+const PAGE_PARAMETERS: &[&str] = &["page", "page_number", "pageNumber"];
+const SIZE_PARAMETERS: &[&str] = &["per_page", "perPage", "page_size", "pageSize", "limit", "size", "count"];
+
+/// Fields of an answer that hold the next cursor, and the query parameters that take it.
+const CURSORS: &[(&str, &[&str])] = &[
+    ("next_cursor", &["cursor"]),
+    ("nextCursor", &["cursor"]),
+    ("next_page_token", &["page_token", "pageToken"]),
+    ("nextPageToken", &["pageToken", "page_token"]),
+];
+
+/// Objects of an answer in which the next cursor may stand.
+const CURSOR_PARENTS: &[&str] = &["meta", "metadata", "pagination", "response_metadata", "paging"];
+
+/// How further pages of a read are got. `None` where the description does not show it.
+pub(super) fn find_pagination<'d>(
+    operation: &Operation<'d>,
+    success: &Success<'d>,
+    description: &'d Description,
+) -> Option<Value> {
+    if operation.method != "GET" {
+        return None;
+    }
+    let answer = success.schema.and_then(|schema| description.resolve(schema));
+    let parameters = operation.parameters(description);
+    let query: Vec<&str> =
+        parameters.iter().filter(|known| known.place == ParameterPlace::Query).map(|known| known.name).collect();
+    let items = answer.and_then(|answer| item_list(answer, description));
+    if success.has_link_header {
+        return Some(pages([("next", "link")], items.filter(|items| !items.is_empty())));
+    }
+    let (answer, items) = (answer?, items?);
+    if let Some((cursor, parameter)) = cursor_of(answer, &query, description) {
+        return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
+    }
+    let page = PAGE_PARAMETERS.iter().find(|name| query.contains(*name))?;
+    SIZE_PARAMETERS.iter().find(|name| query.contains(*name))?;
+    Some(pages([("page", *page)], Some(items).filter(|items| !items.is_empty())))
+}
+
+fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value {
+    let mut pages = object(how.map(|(key, value)| (key, Value::from(value))));
+    if let Some(map) = pages.as_object_mut() {
+        map.extend(items.map(|items| ("items".to_owned(), Value::from(items))));
+        map.insert("maxPages".to_owned(), MAX_PAGES.into());
+    }
+    pages
+}
+
+/// Where the list of an answer stands: empty where the answer is it. `None` where there is none, or several.
+fn item_list<'d>(answer: Node<'d>, description: &'d Description) -> Option<String> {
+    if answer.text("type") == Some("array") {
+        return Some(String::new());
+    }
+    let mut lists = answer.get("properties")?.entries().filter(|(name, property)| {
+        is_word(name) && description.resolve(*property).is_some_and(|property| property.text("type") == Some("array"))
+    });
+    let (name, _) = lists.next()?;
+    lists.next().is_none().then(|| name.to_owned())
+}
+
+fn cursor_of(answer: Node<'_>, query: &[&str], description: &Description) -> Option<(String, &'static str)> {
+    let has = |node: Option<Node<'_>>, name: &str| node.is_some_and(|properties| properties.get(name).is_some());
+    let properties = answer.get("properties");
+    for (field, takers) in CURSORS {
+        let Some(parameter) = takers.iter().find(|taker| query.contains(*taker)) else { continue };
+        if has(properties, field) {
+            return Some(((*field).to_owned(), *parameter));
+        }
+        let inner = |parent: &&&str| {
+            let node = properties.and_then(|all| all.get(parent)).and_then(|node| description.resolve(node));
+            has(node.and_then(|node| node.get("properties")), field)
+        };
+        if let Some(parent) = CURSOR_PARENTS.iter().find(inner) {
+            return Some((format!("{parent}.{field}"), *parameter));
+        }
+    }
+    None
+}
+
+/// Whether a name may stand in a JMESPath as it is.
+fn is_word(name: &str) -> bool {
+    crate::notation::is_identifier(name)
+}

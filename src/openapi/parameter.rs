@@ -1,0 +1,171 @@
+//! Parameters: where each goes, and how its value is written there.
+
+use super::description::{Description, Node, Version};
+use super::operation::is_json;
+use crate::diagnostic::Code;
+
+/// Where a parameter goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ParameterPlace {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+/// How a list or an object is written in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParameterStyle {
+    /// `a=1&a=2`: the name comes again for each element, or the fields of an object are parameters of their own.
+    Repeated,
+    /// `a=1,2`: the elements in one text, with this between them.
+    Joined(&'static str),
+    /// `a[b]=1`: fields by their names in brackets.
+    DeepObject,
+}
+
+/// One parameter.
+pub(super) struct Parameter<'d> {
+    pub(super) node: Node<'d>,
+    /// Its name in the request.
+    pub(super) name: &'d str,
+    pub(super) place: ParameterPlace,
+    pub(super) required: bool,
+    pub(super) description: &'d str,
+    /// Its schema: in Swagger 2 the parameter itself.
+    pub(super) schema: Option<Node<'d>>,
+    pub(super) style: ParameterStyle,
+    /// Whether its value is a JSON text.
+    pub(super) is_json: bool,
+    /// Whether a value in a path may hold `/`.
+    pub(super) keeps_slashes: bool,
+}
+
+impl ParameterPlace {
+    fn parse(written: &str) -> Option<ParameterPlace> {
+        Some(match written {
+            "path" => ParameterPlace::Path,
+            "query" => ParameterPlace::Query,
+            "header" => ParameterPlace::Header,
+            "cookie" => ParameterPlace::Cookie,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            ParameterPlace::Path => "path",
+            ParameterPlace::Query => "query",
+            ParameterPlace::Header => "header",
+            ParameterPlace::Cookie => "cookie",
+        }
+    }
+}
+
+/// The parameters of an operation: its own, and those of its path that it does not override.
+pub(super) fn read_parameters<'d>(
+    path_item: Node<'d>,
+    operation: Node<'d>,
+    description: &'d Description,
+) -> Vec<Parameter<'d>> {
+    let mut found: Vec<Parameter<'d>> = Vec::new();
+    for node in parameter_nodes(path_item, operation, description) {
+        let Some(parameter) = read_parameter(node, description) else { continue };
+        let same = |other: &Parameter<'_>| other.place == parameter.place && other.name == parameter.name;
+        match found.iter_mut().find(|other| same(other)) {
+            Some(inherited) => *inherited = parameter,
+            None => found.push(parameter),
+        }
+    }
+    found
+}
+
+/// The parameter objects of a path and of its operation, with `$ref`s followed.
+pub(super) fn parameter_nodes<'d>(
+    path_item: Node<'d>,
+    operation: Node<'d>,
+    description: &'d Description,
+) -> impl Iterator<Item = Node<'d>> {
+    let lists = [path_item.get("parameters"), operation.get("parameters")];
+    lists.into_iter().flatten().flat_map(Node::items).filter_map(|node| description.resolve(node))
+}
+
+/// Reads one parameter. `None` where it is part of a body, or goes where folio writes nothing.
+fn read_parameter<'d>(node: Node<'d>, description: &'d Description) -> Option<Parameter<'d>> {
+    let (name, written) = (node.text("name")?, node.text("in").unwrap_or_default());
+    if matches!(written, "body" | "formData") {
+        return None;
+    }
+    let Some(place) = ParameterPlace::parse(written) else {
+        let shown = crate::diagnostic::truncate(written, 40);
+        description.warn(node, Code::Unimplemented, format!("unsupported parameter location `{shown}`"));
+        return None;
+    };
+    if place == ParameterPlace::Header && is_set_elsewhere(name) {
+        return None;
+    }
+    let content = node.get("content").and_then(|content| content.entries().next());
+    let schema = match description.version {
+        Version::Swagger2 => Some(node),
+        _ => content.map_or_else(|| node.get("schema"), |(_, media)| media.get("schema")),
+    };
+    Some(Parameter {
+        node,
+        name,
+        place,
+        required: place == ParameterPlace::Path || node.flag("required") == Some(true),
+        description: node.text("description").unwrap_or_default(),
+        schema,
+        style: read_style(node, place, description),
+        is_json: content.is_some_and(|(media_type, _)| is_json(media_type)),
+        keeps_slashes: node.flag("x-multi-segment") == Some(true) || node.flag("allowReserved") == Some(true),
+    })
+}
+
+/// Whether a header says what the body, the answer or the credentials are, which a description says elsewhere.
+fn is_set_elsewhere(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let by_description = ["accept", "content-type", "authorization"];
+    let by_client = ["host", "content-length", "transfer-encoding", "connection"];
+    by_description.contains(&name.as_str()) || by_client.contains(&name.as_str())
+}
+
+fn read_style(node: Node<'_>, place: ParameterPlace, description: &Description) -> ParameterStyle {
+    if description.version == Version::Swagger2 {
+        return collection_style(node, place, description);
+    }
+    let default = if matches!(place, ParameterPlace::Query | ParameterPlace::Cookie) { "form" } else { "simple" };
+    let style = node.text("style").unwrap_or(default);
+    let explode = node.flag("explode").unwrap_or(style == "form");
+    match style {
+        "form" if explode && place == ParameterPlace::Query => ParameterStyle::Repeated,
+        "form" | "simple" => ParameterStyle::Joined(","),
+        "spaceDelimited" => ParameterStyle::Joined(" "),
+        "pipeDelimited" => ParameterStyle::Joined("|"),
+        "deepObject" => ParameterStyle::DeepObject,
+        other => {
+            warn_style(other, node.get("style").unwrap_or(node), description);
+            ParameterStyle::Joined(",")
+        }
+    }
+}
+
+fn collection_style(node: Node<'_>, place: ParameterPlace, description: &Description) -> ParameterStyle {
+    match node.text("collectionFormat").unwrap_or("csv") {
+        "multi" if place == ParameterPlace::Query => ParameterStyle::Repeated,
+        "csv" | "multi" => ParameterStyle::Joined(","),
+        "ssv" => ParameterStyle::Joined(" "),
+        "tsv" => ParameterStyle::Joined("\t"),
+        "pipes" => ParameterStyle::Joined("|"),
+        other => {
+            warn_style(other, node.get("collectionFormat").unwrap_or(node), description);
+            ParameterStyle::Joined(",")
+        }
+    }
+}
+
+fn warn_style(style: &str, at: Node<'_>, description: &Description) {
+    let shown = crate::diagnostic::truncate(style, 40);
+    let message = format!("unsupported parameter style `{shown}`");
+    description.warn_with_help(at, message, "it is written as `simple`: elements with commas between them");
+}

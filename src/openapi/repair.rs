@@ -1,0 +1,86 @@
+//! A schema in which something is wrong: what can be taken out is, so that the rest holds.
+
+use serde_json::{Map, Value};
+
+use crate::schema::{LintKind, Schema, lint};
+
+/// How often what is left is looked at again.
+const MAX_ROUNDS: usize = 6;
+
+/// Something that was taken out of a schema.
+pub(super) struct Removal {
+    /// The JSON pointer of where it stood.
+    pub(super) pointer: String,
+    /// Why.
+    pub(super) reason: String,
+}
+
+/// Takes out of a schema what is malformed, what nothing satisfies and what has no effect. What had no effect is not
+/// told of. `None` where no schema is left.
+pub(super) fn repair(schema: &mut Value) -> Option<Vec<Removal>> {
+    let mut removals = Vec::new();
+    for _ in 0..MAX_ROUNDS {
+        let errors = mistakes(schema);
+        if errors.is_empty() {
+            return Some(removals);
+        }
+        for (removal, is_told) in errors {
+            remove(schema, &removal.pointer);
+            removals.extend(is_told.then_some(removal));
+        }
+    }
+    mistakes(schema).is_empty().then_some(removals)
+}
+
+/// Whether a schema is right as it is, and can be satisfied.
+pub(super) fn is_sound(schema: &Value) -> bool {
+    Schema::compile(schema.clone(), &|_| None).is_ok()
+        && !lint(schema).iter().any(|lint| lint.kind == LintKind::Unsatisfiable)
+}
+
+/// What is wrong, the last first, so that taking out one leaves the others where they are.
+fn mistakes(schema: &Value) -> Vec<(Removal, bool)> {
+    let mut found: Vec<(Removal, bool)> = match Schema::compile(schema.clone(), &|_| None) {
+        Err(errors) => {
+            errors.into_iter().map(|error| (error.pointer, error.message)).map(|error| told(error, true)).collect()
+        }
+        Ok(_) => {
+            let lints = lint(schema).into_iter();
+            lints.map(|lint| told((lint.pointer, lint.message), lint.kind == LintKind::Unsatisfiable)).collect()
+        }
+    };
+    found.sort_by(|(one, _), (other, _)| compare_pointers(&other.pointer, &one.pointer));
+    found.dedup_by(|(one, _), (other, _)| one.pointer == other.pointer);
+    found
+}
+
+fn told((pointer, reason): (String, String), is_told: bool) -> (Removal, bool) {
+    (Removal { pointer, reason }, is_told)
+}
+
+fn compare_pointers(one: &str, other: &str) -> std::cmp::Ordering {
+    let by_number = |pointer: &str| -> Vec<(usize, String)> {
+        pointer.split('/').map(|step| (step.parse().unwrap_or(0), step.to_owned())).collect()
+    };
+    by_number(one).cmp(&by_number(other))
+}
+
+/// Takes out what a pointer leads to. A property stays, and may be anything from then on.
+fn remove(schema: &mut Value, pointer: &str) {
+    let Some((parent, last)) = pointer.rsplit_once('/') else {
+        *schema = Value::Object(Map::new());
+        return;
+    };
+    let key = last.replace("~1", "/").replace("~0", "~");
+    let is_property = parent.ends_with("/properties") || parent.ends_with("/$defs");
+    match schema.pointer_mut(parent) {
+        Some(Value::Object(map)) if is_property => _ = map.insert(key, Value::Object(Map::new())),
+        Some(Value::Object(map)) => _ = map.shift_remove(&key),
+        Some(Value::Array(items)) => {
+            if let Some(index) = key.parse::<usize>().ok().filter(|index| *index < items.len()) {
+                items.remove(index);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,437 @@
+//! The request of a tool: its URL, query, headers and body, as templates of its arguments.
+
+use serde_json::{Map, Value};
+
+use super::argument::{Arguments, NewArgument};
+use super::body::{Body, BodyKind};
+use super::description::{Description, Node, object};
+use super::operation::Operation;
+use super::parameter::{Parameter, ParameterPlace, ParameterStyle};
+use super::prose;
+use super::schema::{Direction, Translator};
+use crate::diagnostic::Code;
+
+/// A request in the making.
+pub(super) struct RequestBuilder<'d> {
+    description: &'d Description,
+    pub(super) translator: Translator<'d>,
+    pub(super) arguments: Arguments<'d>,
+    url: String,
+    query: Map<String, Value>,
+    headers: Map<String, Value>,
+    cookies: Vec<(String, String, bool)>,
+    body: Option<(&'static str, Value)>,
+}
+
+/// What shape a value has, as far as it matters to how it is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ValueShape {
+    Scalar,
+    List,
+    Object,
+}
+
+impl<'d> RequestBuilder<'d> {
+    pub(super) fn new(description: &'d Description) -> RequestBuilder<'d> {
+        RequestBuilder {
+            description,
+            translator: Translator::new(description, Direction::Input),
+            arguments: Arguments::default(),
+            url: String::new(),
+            query: Map::new(),
+            headers: Map::new(),
+            cookies: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
+    pub(super) fn add_operation(&mut self, operation: &Operation<'d>) -> Option<()> {
+        let parameters = operation.parameters(self.description);
+        self.write_path(operation, &parameters);
+        for parameter in &parameters {
+            match parameter.place {
+                ParameterPlace::Path => {}
+                ParameterPlace::Query => self.add_query(parameter),
+                ParameterPlace::Header => self.add_header(parameter),
+                ParameterPlace::Cookie => self.add_cookie(parameter),
+            }
+        }
+        let Some(body) = operation.body(self.description) else { return Some(()) };
+        if !matches!(operation.method, "GET" | "HEAD") {
+            self.add_body(&body);
+        } else if body.required {
+            let words = format!("a {} request with a body is left out", operation.method);
+            self.description.warn(operation.node, Code::Unimplemented, words);
+            return None;
+        }
+        Some(())
+    }
+
+    /// The keys of `http`, but for the connection.
+    pub(super) fn into_keys(mut self, method: &str) -> Map<String, Value> {
+        let mut keys = Map::new();
+        if method != "GET" {
+            keys.insert("method".to_owned(), method.into());
+        }
+        keys.insert("url".to_owned(), self.url.into());
+        if !self.cookies.is_empty() {
+            self.headers.insert("Cookie".to_owned(), cookie_header(&self.cookies).into());
+        }
+        for (key, entries) in [("query", self.query), ("headers", self.headers)] {
+            if !entries.is_empty() {
+                keys.insert(key.to_owned(), Value::Object(entries));
+            }
+        }
+        keys.extend(self.body.map(|(key, value)| (key.to_owned(), value)));
+        keys
+    }
+
+    /// Writes the path, and adds what stands in it.
+    fn write_path(&mut self, operation: &Operation<'d>, parameters: &[Parameter<'d>]) {
+        let mut rest = operation.path.split('#').next().unwrap_or_default();
+        while let Some((text, name, after)) = split_placeholder(rest) {
+            self.url.push_str(&encode_literal(text));
+            let found = parameters.iter().find(|known| known.place == ParameterPlace::Path && known.name == name);
+            let template = self.add_path_parameter(name, found, operation);
+            self.url.push_str(&template);
+            rest = after;
+        }
+        self.url.push_str(&encode_literal(rest));
+        while self.url.starts_with("//") {
+            self.url.remove(0);
+        }
+        // A value right behind the first `/` could be taken for a host.
+        if self.url.starts_with("/{{") {
+            self.url.insert_str(0, "/.");
+        }
+    }
+
+    fn add_path_parameter(&mut self, name: &str, found: Option<&Parameter<'d>>, operation: &Operation<'d>) -> String {
+        let schema = found.map_or_else(|| object([("type", "string".into())]), |known| self.parameter_schema(known));
+        let shape = shape_of(&schema);
+        let node = found.map_or(operation.node, |known| known.node);
+        let argument = self.arguments.add(NewArgument { wire_name: name, place: "path", schema, required: true, node });
+        match found {
+            Some(known) if known.keeps_slashes => format!("{{{{path {argument}}}}}"),
+            Some(known) if shape == ValueShape::List => joined(&argument, known.style, true),
+            _ => hole(&argument),
+        }
+    }
+
+    /// The schema of a parameter, with its description.
+    fn parameter_schema(&mut self, parameter: &Parameter<'d>) -> Value {
+        let translated = match parameter.schema {
+            Some(_) if parameter.is_json => object([("type", "string".into())]),
+            Some(schema) => self.translator.translate(schema),
+            None => object([("type", "string".into())]),
+        };
+        let mut description = prose::plain(parameter.description, prose::ARGUMENT_CHARS);
+        if parameter.is_json {
+            description = format!("{description} As a JSON text.").trim().to_owned();
+        }
+        described(translated, &description)
+    }
+
+    fn add_query(&mut self, parameter: &Parameter<'d>) {
+        let schema = self.parameter_schema(parameter);
+        match shape_of(&self.translator.look_through(&schema)) {
+            ValueShape::Object => self.add_query_object(parameter, schema),
+            ValueShape::List => {
+                let argument = self.add_parameter(parameter, schema);
+                let template = match parameter.style {
+                    ParameterStyle::Joined(_) => joined(&argument, parameter.style, parameter.required),
+                    _ => hole(&argument),
+                };
+                self.query.insert(parameter.name.to_owned(), template.into());
+            }
+            ValueShape::Scalar => {
+                let argument = self.add_parameter(parameter, schema);
+                self.query.insert(parameter.name.to_owned(), hole(&argument).into());
+            }
+        }
+    }
+
+    fn add_parameter(&mut self, parameter: &Parameter<'d>, schema: Value) -> String {
+        let (wire_name, place) = (parameter.name, parameter.place.as_str());
+        self.arguments.add(NewArgument { wire_name, place, schema, required: parameter.required, node: parameter.node })
+    }
+
+    /// An object of which each field is a parameter.
+    fn add_query_object(&mut self, parameter: &Parameter<'d>, schema: Value) {
+        let fields = field_names(&self.translator.look_through(&schema));
+        let brackets = match parameter.style {
+            ParameterStyle::DeepObject => true,
+            ParameterStyle::Repeated => false,
+            ParameterStyle::Joined(_) => {
+                return self.leave_out(parameter, "an object whose fields are joined in one query parameter");
+            }
+        };
+        if fields.is_empty() {
+            return self.leave_out(parameter, "an object in a query without declared fields");
+        }
+        let argument = self.add_parameter(parameter, schema);
+        for field in fields {
+            let name = if brackets { format!("{}[{field}]", parameter.name) } else { field.clone() };
+            self.query.insert(name, field_hole(&argument, &field).into());
+        }
+    }
+
+    fn leave_out(&self, parameter: &Parameter<'_>, what: &str) {
+        let words = format!("unsupported parameter: {what}; it is left out");
+        self.description.warn(parameter.node, Code::Unimplemented, words);
+    }
+
+    fn add_header(&mut self, parameter: &Parameter<'d>) {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if parameter.name.is_empty() || !parameter.name.bytes().all(token) {
+            return self.leave_out(parameter, "a header whose name no request can hold");
+        }
+        let schema = self.parameter_schema(parameter);
+        match shape_of(&self.translator.look_through(&schema)) {
+            ValueShape::Object => self.leave_out(parameter, "an object in a header"),
+            shape => {
+                let argument = self.add_parameter(parameter, schema);
+                let template = match shape {
+                    ValueShape::List => joined(&argument, parameter.style, parameter.required),
+                    _ => hole(&argument),
+                };
+                self.headers.insert(parameter.name.to_owned(), template.into());
+            }
+        }
+    }
+
+    fn add_cookie(&mut self, parameter: &Parameter<'d>) {
+        let mut schema = self.parameter_schema(parameter);
+        if shape_of(&self.translator.look_through(&schema)) != ValueShape::Scalar
+            || parameter.name.contains(['=', ';', '{'])
+        {
+            return self.leave_out(parameter, "a cookie that is no plain value");
+        }
+        // A `;` would begin another cookie.
+        if let Some(map) = schema.as_object_mut().filter(|map| map.get("type").is_some_and(|kind| kind == "string")) {
+            map.entry("pattern").or_insert_with(|| r"^[^;,\s]*$".into());
+        }
+        let argument = self.add_parameter(parameter, schema);
+        self.cookies.push((parameter.name.to_owned(), argument, parameter.required));
+    }
+
+    fn add_body(&mut self, body: &Body<'d>) {
+        match body.kind {
+            BodyKind::Json => self.add_json(body),
+            BodyKind::Form => {
+                let fields = self.form_fields(body);
+                self.body = Some(("form", Value::Object(fields)));
+            }
+            BodyKind::Multipart => {
+                let fields = self.form_fields(body);
+                self.body = Some(("multipart", Value::Object(fields)));
+            }
+            BodyKind::Text => self.add_text(body),
+        }
+    }
+
+    fn add_json(&mut self, body: &Body<'d>) {
+        if !["application/json", "*/*"].contains(&body.media_type.as_str()) {
+            self.headers.insert("Content-Type".to_owned(), body.media_type.as_str().into());
+        }
+        let translated =
+            body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
+        let whole = self.translator.look_through(&translated);
+        let Some(properties) = flat_properties(&whole, body.required) else {
+            let schema = described(translated, &prose::plain(body.description, prose::ARGUMENT_CHARS));
+            let (wire_name, place) = ("body", "request");
+            let argument =
+                self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
+            self.body = Some(("json", hole(&argument).into()));
+            return;
+        };
+        let mut fields = Map::new();
+        for (name, schema) in properties {
+            let required = is_required(&whole, name);
+            let new = NewArgument { wire_name: name, place: "body", schema: schema.clone(), required, node: body.node };
+            fields.insert(name.clone(), hole(&self.arguments.add(new)).into());
+        }
+        self.body = Some(("json", Value::Object(fields)));
+    }
+
+    fn add_text(&mut self, body: &Body<'d>) {
+        if body.media_type != "text/plain" {
+            self.headers.insert("Content-Type".to_owned(), body.media_type.as_str().into());
+        }
+        if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
+            let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
+            self.description.warn(body.node, Code::Unimplemented, words);
+        }
+        let text = prose::plain(body.description, prose::ARGUMENT_CHARS);
+        let schema = described(object([("type", "string".into())]), &text);
+        let (wire_name, place) = ("body", "request");
+        let argument =
+            self.arguments.add(NewArgument { wire_name, place, schema, required: body.required, node: body.node });
+        self.body = Some(("body", hole(&argument).into()));
+    }
+
+    fn form_fields(&mut self, body: &Body<'d>) -> Map<String, Value> {
+        let mut fields = Map::new();
+        for field in &body.fields {
+            let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
+            let schema = described(self.translator.translate(field.node), &description);
+            self.warn_binary(&schema, field.node);
+            self.add_field((field.name, schema), (field.required, field.node), &mut fields);
+        }
+        let Some(node) = body.schema else { return fields };
+        let translated = self.translator.translate(node);
+        let whole = self.translator.look_through(&translated);
+        for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
+            let required = body.required && is_required(&whole, name);
+            self.warn_binary(schema, body.node);
+            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(schema)));
+            match deep.filter(|names| !names.is_empty()) {
+                Some(names) => {
+                    self.add_deep_field((name, schema.clone()), (required, body.node), (&names, &mut fields))
+                }
+                None => self.add_field((name, schema.clone()), (required, body.node), &mut fields),
+            }
+        }
+        fields
+    }
+
+    fn add_field(
+        &mut self,
+        (wire_name, schema): (&str, Value),
+        (required, node): (bool, Node<'d>),
+        fields: &mut Map<String, Value>,
+    ) {
+        let argument = self.arguments.add(NewArgument { wire_name, place: "form", schema, required, node });
+        fields.insert(wire_name.to_owned(), hole(&argument).into());
+    }
+
+    fn add_deep_field(
+        &mut self,
+        (wire_name, schema): (&str, Value),
+        (required, node): (bool, Node<'d>),
+        (names, fields): (&[String], &mut Map<String, Value>),
+    ) {
+        let argument = self.arguments.add(NewArgument { wire_name, place: "form", schema, required, node });
+        for field in names {
+            fields.insert(format!("{wire_name}[{field}]"), field_hole(&argument, field).into());
+        }
+    }
+
+    fn warn_binary(&self, schema: &Value, at: Node<'_>) {
+        let is_file = at.text("type") == Some("file");
+        if is_file || schema.get("format").is_some_and(|format| format == "binary") {
+            self.description.warn(at, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
+        }
+    }
+}
+
+/// A schema with a description, which says more of this place than its own.
+fn described(mut schema: Value, description: &str) -> Value {
+    if let Some(map) = schema.as_object_mut().filter(|_| !description.is_empty()) {
+        map.insert("description".to_owned(), description.into());
+    }
+    schema
+}
+
+fn hole(argument: &str) -> String {
+    format!("{{{{{argument}}}}}")
+}
+
+/// A field of an argument that is an object.
+fn field_hole(argument: &str, field: &str) -> String {
+    match crate::notation::is_identifier(field) {
+        true => hole(&format!("{argument}.{field}")),
+        false => hole(&format!("{argument}.[{field}]")),
+    }
+}
+
+/// A list in one text. An optional one that is absent is null, so that what holds it is left out.
+fn joined(argument: &str, style: ParameterStyle, required: bool) -> String {
+    let separator = if let ParameterStyle::Joined(separator) = style { separator } else { "," };
+    match required {
+        true => hole(&format!("join {argument} \"{separator}\"")),
+        false => hole(&format!("default (join {argument} \"{separator}\") null")),
+    }
+}
+
+fn cookie_header(cookies: &[(String, String, bool)]) -> String {
+    match cookies {
+        [(name, argument, true)] => format!("{name}={}", hole(argument)),
+        several => {
+            let one = |(name, argument, _): &(String, String, bool)| {
+                format!("{{{{#if {argument}}}}}{name}={}; {{{{/if}}}}", hole(argument))
+            };
+            several.iter().map(one).collect()
+        }
+    }
+}
+
+fn shape_of(schema: &Value) -> ValueShape {
+    let is = |wanted: &str| match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|kind| kind == wanted),
+        Some(kind) => kind == wanted,
+        None => false,
+    };
+    if is("array") {
+        ValueShape::List
+    } else if is("object") {
+        ValueShape::Object
+    } else {
+        ValueShape::Scalar
+    }
+}
+
+/// The fields that an object declares and that a template can name.
+fn field_names(schema: &Value) -> Vec<String> {
+    let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name);
+    names.filter(|name| !name.is_empty() && !name.contains(['[', ']', '{', '}', '\\'])).cloned().collect()
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&Value::from(name)))
+}
+
+/// The properties of a body whose fields can be arguments of their own: an object that takes no other fields.
+fn flat_properties(schema: &Value, body_required: bool) -> Option<&Map<String, Value>> {
+    const PLAIN: &[&str] = &["type", "properties", "required", "description", "examples", "default", "deprecated"];
+    let map = schema.as_object()?;
+    // Which fields must come together is not said of arguments.
+    let is_plain = |key: &str, value: &Value| match key {
+        "anyOf" => value.as_array().is_some_and(|parts| parts.iter().all(only_requires)),
+        "additionalProperties" => *value == Value::Bool(false),
+        "minProperties" => true,
+        key => PLAIN.contains(&key),
+    };
+    let is_object = map.get("type").is_some_and(|kind| kind == "object" || kind.as_array().is_some());
+    let optional_with_required = !body_required && map.contains_key("required");
+    if !is_object || optional_with_required || !map.iter().all(|(key, value)| is_plain(key, value)) {
+        return None;
+    }
+    map.get("properties")?.as_object().filter(|properties| !properties.is_empty())
+}
+
+fn only_requires(part: &Value) -> bool {
+    part.as_object().is_some_and(|part| part.keys().all(|key| key == "required"))
+}
+
+/// The text before the first `{name}` of a path, the name, and what follows.
+fn split_placeholder(path: &str) -> Option<(&str, &str, &str)> {
+    let (text, rest) = path.split_once('{')?;
+    let (name, after) = rest.split_once('}')?;
+    Some((text, name, after))
+}
+
+/// A text as it may stand in a URL, and is no template.
+fn encode_literal(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => encoded.push(char::from(byte)),
+            byte if b"-._~/:@!$&'()*+,;=?%".contains(&byte) => encoded.push(char::from(byte)),
+            byte => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

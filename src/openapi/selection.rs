@@ -1,0 +1,81 @@
+//! `--only`: which operations are meant.
+
+use super::operation::Operation;
+use crate::files::Globs;
+
+/// What to import: all, or what one of some patterns names.
+pub(super) struct Selection {
+    patterns: Vec<Pattern>,
+}
+
+struct Pattern {
+    text: String,
+    globs: Option<Globs>,
+}
+
+/// How an operation was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// By its own name: its `operationId`, or that of its tool.
+    Named,
+    /// With others.
+    Matched,
+    LeftOut,
+}
+
+/// A pattern that is none.
+#[derive(Debug)]
+pub(super) struct InvalidPattern {
+    pub(super) pattern: String,
+    pub(super) reason: String,
+}
+
+impl Selection {
+    pub(super) fn new(patterns: &[String]) -> Result<Selection, InvalidPattern> {
+        let compile = |text: &String| {
+            let globs = match Globs::is_glob(text) {
+                true => Some(
+                    Globs::new(&[text.trim_start_matches('/')], &[])
+                        .map_err(|error| InvalidPattern { pattern: text.clone(), reason: error.to_string() })?,
+                ),
+                false => None,
+            };
+            Ok(Pattern { text: text.clone(), globs })
+        };
+        Ok(Selection { patterns: patterns.iter().map(compile).collect::<Result<_, _>>()? })
+    }
+
+    /// Whether an operation is meant, and how.
+    pub(super) fn choose(&self, operation: &Operation<'_>, tool: &str) -> Choice {
+        let choices: Vec<Choice> = self.patterns.iter().map(|pattern| pattern.choose(operation, tool)).collect();
+        match choices.as_slice() {
+            [] => Choice::Matched,
+            some if some.contains(&Choice::Named) => Choice::Named,
+            some if some.contains(&Choice::Matched) => Choice::Matched,
+            _ => Choice::LeftOut,
+        }
+    }
+
+    /// The patterns that name nothing.
+    pub(super) fn unmatched<'s>(&'s self, operations: &[(&Operation<'_>, &str)]) -> Vec<&'s str> {
+        let matches_nothing = |pattern: &&Pattern| {
+            operations.iter().all(|(operation, tool)| pattern.choose(operation, tool) == Choice::LeftOut)
+        };
+        self.patterns.iter().filter(matches_nothing).map(|pattern| pattern.text.as_str()).collect()
+    }
+}
+
+impl Pattern {
+    fn choose(&self, operation: &Operation<'_>, tool: &str) -> Choice {
+        let names = [operation.id, Some(tool)];
+        if names.into_iter().flatten().any(|name| name == self.text) {
+            return Choice::Named;
+        }
+        let all = [operation.id, Some(tool), operation.tag, Some(operation.path)];
+        let matched = all.into_iter().flatten().any(|name| match &self.globs {
+            Some(globs) => globs.matches(name.trim_start_matches('/')),
+            None => name == self.text,
+        });
+        if matched { Choice::Matched } else { Choice::LeftOut }
+    }
+}

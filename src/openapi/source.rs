@@ -1,0 +1,127 @@
+//! From bytes to a [`Description`]: the file itself, and the local files that its `$ref`s name.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+
+use serde_json::Value;
+use url::Url;
+
+use super::description::{Description, DescriptionFile, Version, referenced_path};
+use crate::diagnostic::{Code, Report, Span};
+use crate::files::Folder;
+use crate::yaml::{Documents, Location, decode, parse, parse_json};
+
+/// How large a description may be, with all its files.
+pub const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
+
+/// How many files a description may have.
+const MAX_FILES: usize = 256;
+
+/// A description that was read and not yet looked into.
+pub struct Source {
+    /// By what name people know it.
+    pub name: String,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+    /// The folder in which its local references are looked for.
+    pub folder: Option<Folder>,
+    /// Where it was fetched from, to which the URLs in it are relative.
+    pub url: Option<Url>,
+}
+
+struct Loader<'s> {
+    source: &'s Source,
+    report: &'s mut Report,
+    files: Vec<DescriptionFile>,
+    documents: Documents,
+    /// How many bytes may still be read.
+    left: u64,
+}
+
+/// Loads a description. `None` where it is none: then the report says why.
+pub(super) fn load(source: &Source, report: &mut Report) -> Option<Description> {
+    let left = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
+    let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), left };
+    let own_name = source.name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    loader.add(own_name, &source.name, &source.bytes)?;
+    let root = loader.files.first()?;
+    let version = version_of(&root.value, root.root, loader.report)?;
+    loader.add_referenced();
+    Some(Description::new(version, loader.files, loader.documents))
+}
+
+impl Loader<'_> {
+    fn add(&mut self, path: String, shown: &str, bytes: &[u8]) -> Option<()> {
+        let before = self.report.diagnostics().len();
+        let file = decode(bytes, shown, self.report)?;
+        let is_json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|first| *first == b'{');
+        let parser = if is_json { parse_json } else { parse };
+        let document = parser(file, self.report)?;
+        // What a stricter reader would refuse, such as a key that stands twice, keeps nobody from importing the rest.
+        self.report.downgrade_from(before, "the rest is read all the same");
+        let root = self.documents.add(document);
+        let value = self.documents.json(root);
+        self.files.push(DescriptionFile { path, value, root });
+        Some(())
+    }
+
+    /// Loads what the files refer to, and what that refers to. What is not found is told where it is needed.
+    fn add_referenced(&mut self) {
+        let mut seen: HashSet<String> = self.files.iter().map(|file| file.path.clone()).collect();
+        let mut queue: VecDeque<usize> = VecDeque::from([0]);
+        while let Some(file) = self.files.get(queue.pop_front().unwrap_or(usize::MAX)) {
+            let mut paths = Vec::new();
+            find_files(&file.value, &file.path, &mut paths);
+            for path in paths {
+                if seen.insert(path.clone()) && self.files.len() < MAX_FILES && self.add_file(path).is_some() {
+                    queue.push_back(self.files.len() - 1);
+                }
+            }
+        }
+    }
+
+    fn add_file(&mut self, path: String) -> Option<()> {
+        let bytes = self.source.folder.as_ref()?.read(Path::new(&path), self.left).ok()?;
+        self.left = self.left.saturating_sub(bytes.len() as u64);
+        let shown = path.clone();
+        self.add(path, &shown, &bytes)
+    }
+}
+
+/// The files that references in a tree name.
+fn find_files(value: &Value, from: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| find_files(item, from, found)),
+        Value::Object(map) => {
+            let reference = map.get("$ref").and_then(Value::as_str);
+            let path = reference.and_then(|reference| reference.split('#').next()).filter(|path| !path.is_empty());
+            found.extend(path.and_then(|path| referenced_path(from, path)));
+            map.values().for_each(|inner| find_files(inner, from, found));
+        }
+        _ => {}
+    }
+}
+
+fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<Version> {
+    let said = |key: &str| value.get(key).map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
+    let span = Span::start_of(root.file());
+    let version = match (said("openapi"), said("swagger")) {
+        (Some(version), _) if version.starts_with("3.0") => Version::OpenApi30,
+        (Some(version), _) if version.starts_with("3.") => Version::OpenApi31,
+        (None, Some(version)) if version.starts_with('2') => Version::Swagger2,
+        (Some(version), _) | (None, Some(version)) => {
+            let shown = crate::diagnostic::truncate(&version, 40);
+            report
+                .error(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI"))
+                .help("supported are OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0");
+            return None;
+        }
+        (None, None) => {
+            report
+                .error(Code::MissingKey, span, "this is no OpenAPI description: missing field `openapi` or `swagger`")
+                .help("a description begins with `openapi: 3.1.0`, or with `swagger: \"2.0\"`");
+            return None;
+        }
+    };
+    Some(version)
+}

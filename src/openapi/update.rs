@@ -1,0 +1,306 @@
+//! What becomes of a folder: everything anew, or `--update`, which keeps what its author changed.
+//!
+//! `.folio-openapi.json` holds a digest of each entry as it was written. An entry that still has it is nobody's work,
+//! and is written again; every other stays as it stands, to the letter.
+
+mod outline;
+
+use std::collections::{BTreeMap, HashMap};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::import::Import;
+use super::manifest::{GeneratedEntry, GeneratedFile};
+use crate::diagnostic::Report;
+use crate::digest::Digest;
+use outline::Outline;
+
+/// The file that says what was written.
+pub const RECORD_PATH: &str = ".folio-openapi.json";
+
+/// A file as it is to stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePlan {
+    /// The path, relative to the folder of the server, with `/`.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// What happened to an entry that is worth a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryOutcome {
+    /// It is new.
+    Added,
+    /// It was written again, as the description changed.
+    Refreshed,
+    /// It was changed by hand, and stays as it is.
+    Kept,
+    /// It was deleted by hand, and is not written again.
+    Deleted,
+    /// The description has it no more. It stays as it is.
+    Vanished,
+    /// Somebody wrote an entry of that name, which stays as it is.
+    Taken,
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderPlan {
+    /// The files that change.
+    pub files: Vec<FilePlan>,
+    /// What happened to entries, as `tools/NAME`.
+    pub outcomes: Vec<(EntryOutcome, String)>,
+}
+
+/// Why a folder cannot be updated.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    /// Nobody knows what was written here.
+    #[error("missing `{RECORD_PATH}`: nothing was imported into this folder\nhelp: leave out `--update`")]
+    NoRecord,
+    /// The record is none.
+    #[error("invalid `{RECORD_PATH}`")]
+    InvalidRecord(#[source] serde_json::Error),
+    /// A file cannot be read.
+    #[error("could not read `{path}`")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is no YAML any more.
+    #[error("invalid YAML in `{path}`")]
+    InvalidYaml {
+        /// The path.
+        path: String,
+        /// Where.
+        report: Box<Report>,
+    },
+    /// What would be written could not be read again.
+    #[error("`{path}` is laid out in a way that cannot be extended\nhelp: write each entry on lines of its own")]
+    Layout {
+        /// The path.
+        path: String,
+    },
+}
+
+/// Reads a file of the folder: `None` where there is none.
+pub type FolderReader<'r> = dyn Fn(&str) -> std::io::Result<Option<String>> + 'r;
+
+/// Entries by file, and by `section/name`: the digests of what was written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    about: String,
+    entries: IndexMap<String, BTreeMap<String, String>>,
+}
+
+impl Record {
+    fn empty() -> Record {
+        let about = "What `folio init --openapi` wrote: `--update` keeps entries that differ. Keep it with the folder.";
+        Record { about: about.to_owned(), entries: IndexMap::new() }
+    }
+
+    fn insert(&mut self, file: &str, key: String, digest: String) {
+        self.entries.entry(file.to_owned()).or_default().insert(key, digest);
+    }
+
+    fn digest(&self, file: &str, key: &str) -> Option<&String> {
+        self.entries.get(file)?.get(key)
+    }
+
+    fn file_of(&self, key: &str) -> Option<&str> {
+        self.entries.iter().find(|(_, entries)| entries.contains_key(key)).map(|(file, _)| file.as_str())
+    }
+
+    fn plan(&self) -> FilePlan {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        FilePlan { path: RECORD_PATH.to_owned(), text }
+    }
+}
+
+/// What tells an entry from an edited one, whatever lines end with.
+fn digest(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    format!("{:016x}", Digest::new("openapi entry").chain_update(text.trim_end().as_bytes()).finish_u64())
+}
+
+impl Import {
+    /// The files of a folder in which nothing stands yet.
+    pub fn plan_new(&self) -> FolderPlan {
+        let mut record = Record::empty();
+        for (file, key, entry) in self.entries() {
+            record.insert(&file.path, key, digest(&entry.text));
+        }
+        let files = self.files.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() });
+        FolderPlan { files: files.chain([record.plan()]).collect(), outcomes: Vec::new() }
+    }
+
+    /// The files that change in a folder into which a description was imported before.
+    ///
+    /// # Errors
+    /// What stands there cannot be read, so that nobody could tell what would be lost.
+    pub fn plan_update(&self, read: &FolderReader<'_>) -> Result<FolderPlan, UpdateError> {
+        let record = read_file(RECORD_PATH, read)?.ok_or(UpdateError::NoRecord)?;
+        let record: Record = serde_json::from_str(&record).map_err(UpdateError::InvalidRecord)?;
+        let mut paths: Vec<&str> = record.entries.keys().map(String::as_str).collect();
+        paths.extend(
+            self.files.iter().map(|file| file.path.as_str()).filter(|path| !record.entries.contains_key(*path)),
+        );
+        let mut updater = Updater::new(self, &record);
+        for path in paths.iter().copied().filter(|path| is_own_path(path)) {
+            if let Some(text) = read_file(path, read)? {
+                updater.outlines.insert(path.to_owned(), (Outline::parse(path, &text)?, text));
+            }
+        }
+        updater.refresh_all();
+        updater.add_new();
+        updater.finish()
+    }
+
+    /// Every entry with its file, and its section and name as one key.
+    fn entries(&self) -> impl Iterator<Item = (&GeneratedFile, String, &GeneratedEntry)> {
+        let sections = self.files.iter().flat_map(|file| file.sections.iter().map(move |section| (file, section)));
+        sections.flat_map(|(file, section)| {
+            section.entries.iter().map(move |entry| (file, format!("{}/{}", section.key, entry.name), entry))
+        })
+    }
+}
+
+fn read_file(path: &str, read: &FolderReader<'_>) -> Result<Option<String>, UpdateError> {
+    read(path).map_err(|source| UpdateError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Whether a path is one that an import writes: a record that was edited leads nowhere else.
+fn is_own_path(path: &str) -> bool {
+    let fragment = path.strip_prefix("tools/").and_then(|name| name.strip_suffix(".yaml"));
+    path == super::manifest::MANIFEST_PATH
+        || fragment.is_some_and(|stem| {
+            !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        })
+}
+
+struct Updater<'i> {
+    import: &'i Import,
+    old: &'i Record,
+    new: Record,
+    generated: HashMap<String, &'i GeneratedEntry>,
+    /// The files that stand there, with what they held.
+    outlines: IndexMap<String, (Outline, String)>,
+    fresh: Vec<GeneratedFile>,
+    outcomes: Vec<(EntryOutcome, String)>,
+}
+
+impl<'i> Updater<'i> {
+    fn new(import: &'i Import, old: &'i Record) -> Updater<'i> {
+        let generated = import.entries().map(|(_, key, entry)| (key, entry)).collect();
+        let (outlines, fresh, outcomes) = (IndexMap::new(), Vec::new(), Vec::new());
+        Updater { import, old, new: Record::empty(), generated, outlines, fresh, outcomes }
+    }
+
+    /// Writes again what nobody has touched.
+    fn refresh_all(&mut self) {
+        let mut outlines = std::mem::take(&mut self.outlines);
+        for (path, (outline, _)) in &mut outlines {
+            for key in outline.keys() {
+                let text = outline.text(&key).unwrap_or_default().to_owned();
+                if let Some(fresh) = self.refresh(path, &key, &text) {
+                    outline.replace(&key, &fresh);
+                }
+            }
+        }
+        self.outlines = outlines;
+    }
+
+    /// What takes the place of an entry; `None` where it stays.
+    fn refresh(&mut self, path: &str, key: &str, text: &str) -> Option<String> {
+        let generated = self.generated.get(key).copied();
+        let Some(recorded) = self.old.digest(path, key) else {
+            if generated.is_some() && self.old.file_of(key).is_none() {
+                self.outcomes.push((EntryOutcome::Taken, key.to_owned()));
+            }
+            return None;
+        };
+        let untouched = digest(text) == *recorded;
+        let Some(generated) = generated else {
+            self.new.insert(path, key.to_owned(), recorded.clone());
+            let name = key.strip_prefix("tools/");
+            if name.is_some_and(|name| !self.import.known_tools.iter().any(|known| known == name)) {
+                self.outcomes.push((EntryOutcome::Vanished, key.to_owned()));
+            }
+            return None;
+        };
+        if untouched || digest(text) == digest(&generated.text) {
+            self.new.insert(path, key.to_owned(), digest(&generated.text));
+            let changed = digest(text) != digest(&generated.text);
+            self.outcomes.extend(changed.then(|| (EntryOutcome::Refreshed, key.to_owned())));
+            return changed.then(|| generated.text.clone());
+        }
+        self.new.insert(path, key.to_owned(), recorded.clone());
+        self.outcomes.push((EntryOutcome::Kept, key.to_owned()));
+        None
+    }
+
+    /// Adds what is new, at the end of its section.
+    fn add_new(&mut self) {
+        let import = self.import;
+        for (file, key, entry) in import.entries() {
+            if self.outlines.values().any(|(outline, _)| outline.text(&key).is_some()) {
+                continue;
+            }
+            if let Some(path) = self.old.file_of(&key) {
+                let recorded = self.old.digest(path, &key).cloned().unwrap_or_default();
+                self.new.insert(path, key.clone(), recorded);
+                self.outcomes.push((EntryOutcome::Deleted, key));
+                continue;
+            }
+            self.new.insert(&file.path, key.clone(), digest(&entry.text));
+            match self.outlines.get_mut(&file.path) {
+                Some((outline, _)) => outline.append(&key, &entry.text),
+                None => self.add_to_fresh(file, &key, entry),
+            }
+            self.outcomes.push((EntryOutcome::Added, key));
+        }
+    }
+
+    /// Adds an entry to a file that is not there yet.
+    fn add_to_fresh(&mut self, file: &GeneratedFile, key: &str, entry: &GeneratedEntry) {
+        if !self.fresh.iter().any(|fresh| fresh.path == file.path) {
+            let mut fresh = file.clone();
+            fresh.sections.iter_mut().for_each(|section| section.entries.clear());
+            self.fresh.push(fresh);
+        }
+        let fresh = self.fresh.iter_mut().find(|fresh| fresh.path == file.path);
+        let section = key.split('/').next().unwrap_or_default();
+        let section = fresh.and_then(|fresh| fresh.sections.iter_mut().find(|known| known.key == section));
+        if let Some(section) = section {
+            section.entries.push(entry.clone());
+        }
+    }
+
+    fn finish(mut self) -> Result<FolderPlan, UpdateError> {
+        // What was recorded of files that are gone stays known to be deleted.
+        let old = self.old.entries.iter();
+        let all = old.flat_map(|(path, entries)| entries.iter().map(move |(key, digest)| (path, key, digest)));
+        for (path, key, digest) in all {
+            if self.new.file_of(key).is_none() {
+                self.new.insert(path, key.clone(), digest.clone());
+            }
+        }
+        let mut files = Vec::new();
+        for (path, (outline, before)) in &self.outlines {
+            let text = outline.to_text();
+            if text != *before {
+                outline.check(path, &text)?;
+                files.push(FilePlan { path: path.clone(), text });
+            }
+        }
+        files.extend(self.fresh.iter().map(|file| FilePlan { path: file.path.clone(), text: file.text() }));
+        files.push(self.new.plan());
+        Ok(FolderPlan { files, outcomes: self.outcomes })
+    }
+}
