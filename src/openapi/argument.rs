@@ -100,7 +100,8 @@ fn as_arguments(schema: &Value) -> Option<Value> {
     let mut arguments = Map::new();
     for (name, property) in schema.get("properties")?.as_object()? {
         let property = property.as_object()?;
-        if !TYPED_KEYWORDS.iter().any(|key| property.contains_key(*key)) {
+        // Of an argument `required` says something else than of an object.
+        if !TYPED_KEYWORDS.iter().any(|key| property.contains_key(*key)) || property.contains_key("required") {
             return None;
         }
         let is_required = required.is_some_and(|names| names.contains(&Value::from(name.as_str())));
@@ -116,7 +117,7 @@ fn as_argument(property: &Map<String, Value>, is_required: bool) -> Map<String, 
     argument.extend(property.get("description").map(|text| ("description".to_owned(), text.clone())));
     let rest = property.iter().filter(|(key, _)| *key != "description" && !(*key == "type" && is_text && only_type));
     argument.extend(rest.map(|(key, value)| (key.clone(), value.clone())));
-    if property.get("required").is_none() && is_required {
+    if is_required {
         argument.insert("required".to_owned(), Value::Bool(true));
     }
     argument

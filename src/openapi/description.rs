@@ -1,7 +1,7 @@
 //! A description as trees: values, the files that they stand in, and where exactly.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
@@ -38,6 +38,10 @@ pub(super) struct Description {
     pub(super) files: Vec<DescriptionFile>,
     pub(super) documents: Documents,
     warnings: RefCell<Vec<Warning>>,
+    /// Descriptions in plain words, by the addresses of the values that have them.
+    pub(super) prose: RefCell<HashMap<usize, String>>,
+    /// How many schemas were translated for all tools together.
+    pub(super) schemas: Cell<usize>,
 }
 
 /// A value of a description.
@@ -91,7 +95,8 @@ impl<'d> Node<'d> {
 
 impl Description {
     pub(super) fn new(version: Version, files: Vec<DescriptionFile>, documents: Documents) -> Description {
-        Description { version, files, documents, warnings: RefCell::default() }
+        let (warnings, prose, schemas) = (RefCell::default(), RefCell::default(), Cell::default());
+        Description { version, files, documents, warnings, prose, schemas }
     }
 
     /// The description's own root.

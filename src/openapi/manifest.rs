@@ -82,6 +82,8 @@ pub(super) struct Connections {
     connection_names: Names,
     found: IndexMap<ConnectionKey, Connection>,
     bases: IndexMap<Option<String>, String>,
+    /// The variables of each scheme, by its name.
+    schemes: IndexMap<String, Vec<String>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -107,6 +109,7 @@ impl Connections {
             connection_names: Names::default(),
             found: IndexMap::new(),
             bases: IndexMap::new(),
+            schemes: IndexMap::new(),
         }
     }
 
@@ -127,9 +130,7 @@ impl Connections {
             return known.name.clone();
         }
         let base_variable = self.base_variable(base);
-        let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
-        let numbered = super::naming::kebab(&format!("{} {scheme}", self.server), 64);
-        let name = self.connection_names.claim(&[self.server.clone(), numbered], 64);
+        let name = self.connection_names.claim(&[self.server.clone(), self.telling_name(base, &requirement)], 64);
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
@@ -137,12 +138,21 @@ impl Connections {
         name
     }
 
+    /// A name for a further connection: by its host where that is another one, else by its credentials.
+    fn telling_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
+        let is_first = self.bases.first().is_none_or(|(first, _)| first.as_deref() == base);
+        let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
+        let what = if is_first { scheme } else { host_label(base) };
+        super::naming::kebab(&format!("{} {what}", self.server), 64)
+    }
+
     fn base_variable(&mut self, base: Option<&str>) -> String {
         let key = base.map(str::to_owned);
         if let Some(known) = self.bases.get(&key) {
             return known.clone();
         }
-        let name = self.claim_variable(&[self.server.clone(), "url".to_owned()]);
+        let label = if self.bases.is_empty() { "" } else { host_label(base) };
+        let name = self.claim_variable(&[self.server.clone(), label.to_owned(), "url".to_owned()]);
         let mut variable = Map::new();
         variable.insert("description".to_owned(), "The base of the API's URLs".into());
         match base {
@@ -155,6 +165,9 @@ impl Connections {
     }
 
     fn scheme_variables(&mut self, scheme: &super::authentication::Scheme) -> Vec<String> {
+        if let Some(known) = self.schemes.get(&scheme.name) {
+            return known.clone();
+        }
         let mut names = Vec::new();
         for (end, what) in scheme.credentials.variables() {
             let short = [self.server.clone(), (*end).to_owned()];
@@ -168,6 +181,7 @@ impl Connections {
             self.variables.insert(name.clone(), variable);
             names.push(name);
         }
+        self.schemes.insert(scheme.name.clone(), names.clone());
         names
     }
 
@@ -188,6 +202,11 @@ impl Connections {
         };
         vec![section("env", variables.collect()), section("connections", connections.collect())]
     }
+}
+
+/// The first part of a host's name.
+fn host_label(base: Option<&str>) -> &str {
+    base.and_then(|base| base.split("://").nth(1)?.split(['.', '/', ':']).next()).unwrap_or("other")
 }
 
 impl ConnectionKey {

@@ -1,6 +1,6 @@
 //! Names of tools, files, arguments and variables, from whatever a description calls them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::notation::is_identifier;
 use crate::template::{is_helper_without_arguments, reserved_name_meaning};
@@ -16,6 +16,8 @@ const MAX_NAMES_CHARS: usize = 60 - "mcp____".len();
 #[derive(Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
+    /// The last number that was put behind a name.
+    numbers: HashMap<String, usize>,
 }
 
 impl Names {
@@ -26,15 +28,15 @@ impl Names {
                 return name.clone();
             }
         }
-        let stem = candidates.last().map(String::as_str).unwrap_or_default();
-        let mut number = 2_usize;
+        let stem = candidates.last().cloned().unwrap_or_default();
+        let number = self.numbers.entry(stem.clone()).or_insert(1);
         loop {
+            *number += 1;
             let end = format!("-{number}");
-            let name = format!("{}{end}", cut(stem, most.saturating_sub(end.len())));
+            let name = format!("{}{end}", cut(&stem, most.saturating_sub(end.len())));
             if self.taken.insert(name.clone()) {
                 return name;
             }
-            number += 1;
         }
     }
 }
@@ -79,19 +81,40 @@ fn cut(name: &str, most: usize) -> &str {
     head.get(..end).unwrap_or_default().trim_matches('-')
 }
 
+/// Words of a title that say nothing of what is described.
+const EMPTY_WORDS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "of",
+    "for",
+    "and",
+    "api",
+    "apis",
+    "rest",
+    "http",
+    "openapi",
+    "swagger",
+    "spec",
+    "specification",
+    "official",
+    "public",
+    "documentation",
+    "docs",
+    "reference",
+    "definition",
+    "description",
+];
+/// How many words of a title make a name.
+const MAX_TITLE_WORDS: usize = 3;
+
 /// The name of a server.
 pub(super) fn server_name(title: &str) -> String {
-    let words: Vec<String> = title.split_whitespace().map(|word| kebab(word, MAX_NAME_CHARS)).collect();
-    let telling: Vec<&str> = words
-        .iter()
-        .map(String::as_str)
-        .filter(|word| !["", "the", "api", "openapi", "swagger", "spec", "s"].contains(word))
-        .collect();
-    let name = if telling.is_empty() {
-        kebab(title, MAX_SERVER_CHARS)
-    } else {
-        cut(&telling.join("-"), MAX_SERVER_CHARS).to_owned()
-    };
+    let title = title.to_ascii_lowercase().replace("'s ", " ");
+    let words: Vec<String> = title.split_whitespace().take(64).map(|word| kebab(word, MAX_NAME_CHARS)).collect();
+    let telling = words.iter().map(String::as_str).filter(|word| !word.is_empty() && !EMPTY_WORDS.contains(word));
+    let name = telling.take(MAX_TITLE_WORDS).collect::<Vec<_>>().join("-");
+    let name = if name.is_empty() { kebab(&title, MAX_SERVER_CHARS) } else { cut(&name, MAX_SERVER_CHARS).to_owned() };
     if name.is_empty() { "api".to_owned() } else { name }
 }
 
@@ -131,6 +154,7 @@ pub(super) fn variable_name(parts: &[&str]) -> String {
 #[derive(Default)]
 pub(super) struct ArgumentNames {
     taken: HashSet<String>,
+    last_number: usize,
 }
 
 impl ArgumentNames {
@@ -142,13 +166,12 @@ impl ArgumentNames {
                 return name;
             }
         }
-        let mut number = 2_usize;
         loop {
-            let name = format!("{place}_{own}_{number}");
-            if is_identifier(&name) && self.taken.insert(name.clone()) {
+            self.last_number += 1;
+            let name = format!("{place}_{own}_{}", self.last_number + 1).replace("__", "_");
+            if self.taken.insert(name.clone()) {
                 return name;
             }
-            number += 1;
         }
     }
 }

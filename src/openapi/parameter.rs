@@ -4,6 +4,9 @@ use super::description::{Description, Node, Version};
 use super::operation::is_json;
 use crate::diagnostic::Code;
 
+/// How many parameters one operation may have.
+const MAX_PARAMETERS: usize = 500;
+
 /// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ParameterPlace {
@@ -70,6 +73,14 @@ pub(super) fn read_parameters<'d>(
 ) -> Vec<Parameter<'d>> {
     let mut found: Vec<Parameter<'d>> = Vec::new();
     for node in parameter_nodes(path_item, operation, description) {
+        if found.len() >= MAX_PARAMETERS {
+            description.warn(
+                operation,
+                Code::TooLarge,
+                format!("more than {MAX_PARAMETERS} parameters: the others are left out"),
+            );
+            break;
+        }
         let Some(parameter) = read_parameter(node, description) else { continue };
         let same = |other: &Parameter<'_>| other.place == parameter.place && other.name == parameter.name;
         match found.iter_mut().find(|other| same(other)) {

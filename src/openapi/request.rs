@@ -238,7 +238,7 @@ impl<'d> RequestBuilder<'d> {
         let translated =
             body.schema.map_or_else(|| Value::Object(Map::new()), |schema| self.translator.translate(schema));
         let whole = self.translator.look_through(&translated);
-        let Some(properties) = flat_properties(&whole, body.required) else {
+        let Some(properties) = flat_properties(&whole) else {
             let schema = described(translated, &prose::plain(body.description, prose::ARGUMENT_CHARS));
             let (wire_name, place) = ("body", "request");
             let argument =
@@ -284,7 +284,7 @@ impl<'d> RequestBuilder<'d> {
         let whole = self.translator.look_through(&translated);
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
-            let required = body.required && is_required(&whole, name);
+            let required = is_required(&whole, name);
             self.warn_binary(schema, body.node);
             let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(schema)));
             match deep.filter(|names| !names.is_empty()) {
@@ -394,7 +394,7 @@ fn is_required(schema: &Value, name: &str) -> bool {
 }
 
 /// The properties of a body whose fields can be arguments of their own: an object that takes no other fields.
-fn flat_properties(schema: &Value, body_required: bool) -> Option<&Map<String, Value>> {
+fn flat_properties(schema: &Value) -> Option<&Map<String, Value>> {
     const PLAIN: &[&str] = &["type", "properties", "required", "description", "examples", "default", "deprecated"];
     let map = schema.as_object()?;
     // Which fields must come together is not said of arguments.
@@ -405,8 +405,7 @@ fn flat_properties(schema: &Value, body_required: bool) -> Option<&Map<String, V
         key => PLAIN.contains(&key),
     };
     let is_object = map.get("type").is_some_and(|kind| kind == "object" || kind.as_array().is_some());
-    let optional_with_required = !body_required && map.contains_key("required");
-    if !is_object || optional_with_required || !map.iter().all(|(key, value)| is_plain(key, value)) {
+    if !is_object || !map.iter().all(|(key, value)| is_plain(key, value)) {
         return None;
     }
     map.get("properties")?.as_object().filter(|properties| !properties.is_empty())

@@ -22,6 +22,9 @@ const MAX_NESTING: usize = 10;
 const MAX_INLINE_NESTING: usize = 5;
 /// How many schemas one tool may take or give.
 const MAX_SCHEMAS: usize = 2000;
+/// How many schemas all tools together may take and give: a description that uses the same ones over and over again is
+/// small, and what comes of it is not.
+const MAX_ALL_SCHEMAS: usize = 1_000_000;
 /// How long the name of a property may be.
 const MAX_PROPERTY_BYTES: usize = 256;
 
@@ -66,11 +69,12 @@ impl<'d> Translator<'d> {
 
     /// Translates a schema.
     pub(super) fn translate(&mut self, node: Node<'d>) -> Value {
-        if self.count >= MAX_SCHEMAS || self.nesting >= MAX_NESTING {
+        if self.is_spent() || self.nesting >= MAX_NESTING {
             self.is_cut = true;
             return Value::Object(Map::new());
         }
         self.count += 1;
+        self.description.schemas.update(|count| count + 1);
         self.nesting += 1;
         let translated = match node.value {
             Value::Bool(false) => object([("not", Value::Object(Map::new()))]),
@@ -80,6 +84,11 @@ impl<'d> Translator<'d> {
         };
         self.nesting -= 1;
         translated
+    }
+
+    /// Whether nothing more may be translated.
+    fn is_spent(&self) -> bool {
+        self.count >= MAX_SCHEMAS || self.description.schemas.get() >= MAX_ALL_SCHEMAS
     }
 
     fn translate_reference(&mut self, node: Node<'d>) -> Value {
@@ -161,13 +170,19 @@ impl<'d> Translator<'d> {
         if self.direction == Direction::Output {
             return None;
         }
-        let text = prose::plain(node.text("description")?, prose::ARGUMENT_CHARS);
-        (!text.is_empty()).then(|| Value::from(text))
+        let text = node.text("description")?;
+        let mut known = self.description.prose.borrow_mut();
+        let plain = known.entry(node.address()).or_insert_with(|| prose::plain(text, prose::ARGUMENT_CHARS));
+        (!plain.is_empty()).then(|| Value::from(plain.as_str()))
     }
 
     fn translate_properties(&mut self, node: Node<'d>, schema: &mut Map<String, Value>) {
         let mut properties = Map::new();
         for (name, property) in node.get("properties").into_iter().flat_map(Node::entries) {
+            if self.is_spent() {
+                self.is_cut = true;
+                break;
+            }
             if name.len() > MAX_PROPERTY_BYTES {
                 self.description.warn(
                     property,
@@ -182,7 +197,13 @@ impl<'d> Translator<'d> {
             node.get("properties").is_some_and(|all| all.get(name).is_some()) && !properties.contains_key(name)
         };
         let mut required: Vec<Value> = Vec::new();
-        for name in node.get("required").into_iter().flat_map(Node::items).filter_map(|name| name.value.as_str()) {
+        for name in node
+            .get("required")
+            .into_iter()
+            .flat_map(Node::items)
+            .take(MAX_SCHEMAS)
+            .filter_map(|name| name.value.as_str())
+        {
             let name_value = Value::from(name);
             if !left_out(name) && !required.contains(&name_value) {
                 required.push(name_value);
@@ -223,14 +244,17 @@ impl<'d> Translator<'d> {
             self.translate_list(prefix, "prefixItems", schema);
         }
         if let Some(patterns) = node.get("patternProperties") {
-            let translated =
-                patterns.entries().map(|(pattern, inner)| (pattern.to_owned(), self.translate(inner))).collect();
+            let translated = patterns
+                .entries()
+                .take(MAX_SCHEMAS)
+                .map(|(pattern, inner)| (pattern.to_owned(), self.translate(inner)))
+                .collect();
             schema.insert("patternProperties".to_owned(), Value::Object(translated));
         }
     }
 
     fn translate_list(&mut self, list: Node<'d>, key: &str, schema: &mut Map<String, Value>) {
-        let translated: Vec<Value> = list.items().map(|inner| self.translate(inner)).collect();
+        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
         if !translated.is_empty() {
             schema.insert(key.to_owned(), Value::Array(translated));
         }
@@ -241,7 +265,8 @@ impl<'d> Translator<'d> {
         let mut found = Vec::new();
         for key in ["oneOf", "anyOf"] {
             let Some(list) = node.get(key) else { continue };
-            let mut translated: Vec<Value> = list.items().map(|inner| self.translate(inner)).collect();
+            let mut translated: Vec<Value> =
+                list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
             translated.dedup();
             if !translated.is_empty() {
                 found.push(translated);
@@ -262,7 +287,7 @@ impl<'d> Translator<'d> {
 
     fn translate_all_of(&mut self, node: Node<'d>, schema: Map<String, Value>) -> Map<String, Value> {
         let Some(list) = node.get("allOf") else { return schema };
-        let translated: Vec<Value> = list.items().map(|inner| self.translate(inner)).collect();
+        let translated: Vec<Value> = list.items().take(MAX_SCHEMAS).map(|inner| self.translate(inner)).collect();
         let own = (!schema.is_empty()).then(|| Value::Object(schema.clone()));
         let opened: Vec<Value> = translated.iter().map(|part| self.look_through(part)).chain(own).collect();
         if let Some(merged) = merge_objects(&opened) {

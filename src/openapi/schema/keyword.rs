@@ -24,6 +24,8 @@ const FORMATS: &[&str] = &[
 ];
 /// How long an example may be, as JSON.
 const MAX_EXAMPLE_BYTES: usize = 80;
+/// How many values an `enum` may have.
+const MAX_CHOICES: usize = 1000;
 /// How many values an `enum` of an answer may have.
 const MAX_OUTPUT_CHOICES: usize = 50;
 
@@ -155,7 +157,8 @@ fn copy_choices(node: Node<'_>, direction: Direction, schema: &mut Map<String, V
     let Some(choices) = node.value.get("enum").and_then(Value::as_array).filter(|choices| !choices.is_empty()) else {
         return;
     };
-    if direction == Direction::Output && choices.len() > MAX_OUTPUT_CHOICES {
+    let most = if direction == Direction::Output { MAX_OUTPUT_CHOICES } else { MAX_CHOICES };
+    if choices.len() > most {
         return;
     }
     let mut settled: Vec<Value> = Vec::new();
