@@ -35,6 +35,9 @@ mod tool;
 mod update;
 mod yaml_text;
 
+#[cfg(test)]
+mod tests;
+
 pub use fetch::{FetchError, fetch};
 pub use import::{Import, ImportError, ImportOptions, import};
 pub use source::{MAX_DESCRIPTION_BYTES, Source};

@@ -1,0 +1,469 @@
+//! `folio init --openapi`: what is written from a description, and what `--update` leaves alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/openapi")
+}
+
+fn fixture(name: &str) -> String {
+    fixtures().join(name).to_str().unwrap().to_owned()
+}
+
+/// Imports into `out` of a folder, with more arguments.
+fn import(folder: &TestFolder, from: &str, more: &[&str]) -> CommandOutput {
+    run_folio(folder.path(), &[&["init", "out", "--openapi", from], more].concat())
+}
+
+/// Imports a description, which must go well.
+fn imported(from: &str, more: &[&str]) -> TestFolder {
+    let folder = TestFolder::new(&[]);
+    let ran = import(&folder, from, more);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    folder
+}
+
+fn read(folder: &TestFolder, path: &str) -> String {
+    fs::read_to_string(folder.join("out").join(path)).unwrap()
+}
+
+/// All files of the server, by their paths.
+fn files(folder: &TestFolder) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.join("out")];
+    while let Some(inner) = folders.pop() {
+        for path in fs::read_dir(inner).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(folder.join("out")).unwrap().to_str().unwrap().to_owned();
+                    found.insert(name, fs::read_to_string(&path).unwrap());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Writes the connection of each request into the request itself, for as long as `use` is not acted on.
+fn inline_connections(folder: &TestFolder) {
+    let manifest = read(folder, "folio.yaml");
+    let connection = Regex::new(r#"(?m)^  ([\w-]+):\n    url: "(.*)"\n(?:    (auth: .*)\n)?"#).unwrap();
+    let oauth = Regex::new(r"oauth2").unwrap();
+    let own = Regex::new(r#"use: ([\w-]+)(,|\n)([^\x00]*?)url: (?:"([^"]*)"|([^ ,\n]*))"#).unwrap();
+    let connections: BTreeMap<String, (String, String)> = connection
+        .captures_iter(&manifest)
+        .map(|found| {
+            let auth = found.get(3).map_or("", |auth| auth.as_str()).to_owned();
+            (found[1].to_owned(), (found[2].to_owned(), if oauth.is_match(&auth) { String::new() } else { auth }))
+        })
+        .collect();
+    let cleared = manifest.split("\nconnections:\n").next().unwrap().to_owned() + "\ninclude: [\"tools/*.yaml\"]\n";
+    folder.write("out/folio.yaml", cleared);
+    for (path, text) in files(folder).iter().filter(|(path, _)| path.starts_with("tools/")) {
+        let inlined = own.replace_all(text, |found: &regex::Captures<'_>| {
+            let (url, auth) = &connections[&found[1]];
+            let path = found.get(4).or(found.get(5)).unwrap().as_str();
+            let auth = if auth.is_empty() { "timeout: 30s" } else { auth };
+            format!("{auth}{}{}url: \"{url}{path}\"", &found[2], &found[3])
+        });
+        let plain = inlined.replace("multipart:", "form:");
+        folder.write(&format!("out/{path}"), plain);
+    }
+}
+
+/// What `check --strict` says, but for notes and for keys that are not acted on yet.
+fn complaints(folder: &TestFolder) -> Vec<String> {
+    let ran = run_folio(folder.path(), &["check", "out", "--strict", "--format", "lines"]);
+    let quiet = |line: &&str| !line.contains(": note: ") && !line.contains("[not-yet]");
+    ran.out.lines().filter(quiet).map(str::to_owned).collect()
+}
+
+#[test]
+fn golden_output_of_openapi_3_1() {
+    let folder = imported(&fixture("library.yaml"), &[]);
+    let golden = fixtures().join("library.out");
+    let mut written = files(&folder);
+    written.remove("folio.schema.json");
+    if std::env::var_os("UPDATE").is_some() {
+        _ = fs::remove_dir_all(&golden);
+        for (path, text) in &written {
+            let path = golden.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    for (path, text) in &written {
+        let wanted = fs::read_to_string(golden.join(path)).unwrap_or_default();
+        assert_eq!(*text, wanted, "{path} (UPDATE=1 writes it again)");
+    }
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+}
+
+#[test]
+fn warnings_point_into_the_description() {
+    let folder = TestFolder::new(&[("api/library.yaml", &fs::read_to_string(fixture("library.yaml")).unwrap())]);
+    let ran = import(&folder, "api/library.yaml", &[]);
+    assert_eq!(ran.code, Some(0));
+    for wanted in [
+        "unsupported security scheme `openIdConnect`",
+        "--> api/library.yaml:134:5",
+        "unsupported file in a form: it is sent as a text",
+        "2 warnings",
+    ] {
+        assert!(ran.err.contains(wanted), "{wanted}:\n{}", ran.err);
+    }
+}
+
+#[test]
+fn every_version_passes_check_and_serves() {
+    for (name, tools) in [
+        (
+            "library.yaml",
+            vec![
+                "add-book",
+                "delete-book",
+                "get-book",
+                "list-books",
+                "list-events",
+                "replace-book",
+                "search",
+                "upload-cover",
+            ],
+        ),
+        ("desk.json", vec!["issues-get", "issues-update"]),
+        ("store.yaml", vec!["add-photo", "get-orders", "place-order"]),
+        ("split/main.yaml", vec!["make-thing"]),
+    ] {
+        let folder = imported(&fixture(name), &[]);
+        assert_eq!(complaints(&folder), Vec::<String>::new(), "{name}");
+        inline_connections(&folder);
+        assert_eq!(complaints(&folder), Vec::<String>::new(), "{name}");
+        let ran = run_folio(folder.path(), &["list", "out", "--json"]);
+        // Variables of credentials are required, and not set here.
+        let ran = if ran.code == Some(0) { ran } else { list_with_credentials(&folder) };
+        let listed: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{name}: {ran:?}"));
+        let mut names: Vec<&str> =
+            listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, tools, "{name}");
+    }
+}
+
+/// The same with every required variable given a default.
+fn list_with_credentials(folder: &TestFolder) -> CommandOutput {
+    let manifest = read(folder, "folio.yaml").replace("required: true, secret: true", "default: x");
+    folder.write("out/folio.yaml", manifest);
+    run_folio(folder.path(), &["list", "out", "--json"])
+}
+
+/// The tools of a fragment, as they are written.
+fn tools(folder: &TestFolder, fragment: &str) -> Value {
+    let text = read(folder, fragment);
+    let mut report = folio::diagnostic::Report::default();
+    let file = folio::yaml::decode(text.as_bytes(), fragment, &mut report).unwrap();
+    let document = folio::yaml::parse(file, &mut report).unwrap();
+    assert!(!report.has_errors());
+    document.json(document.root())["tools"].clone()
+}
+
+#[test]
+fn openapi_3_0_schemas_and_places_are_translated() {
+    let folder = imported(&fixture("desk.json"), &[]);
+    let tools = tools(&folder, "tools/issues.yaml");
+    let get = &tools["issues-get"];
+    assert_eq!(get["arguments"]["number"], json!({ "type": "integer", "exclusiveMinimum": 0, "required": true }));
+    assert_eq!(get["arguments"]["since"], json!({ "type": ["string", "null"], "format": "date-time" }));
+    let http = &get["run"]["http"];
+    assert_eq!(http["url"], "/./{{team}}/issues/{{number}}");
+    assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{session}}; {{/if}}");
+    assert_eq!(http["paginate"], json!({ "next": "link", "maxPages": 3 }));
+    let update = &tools["issues-update"];
+    assert_eq!(
+        update["run"]["http"]["json"],
+        json!({ "number": "{{body_number}}", "state": "{{state}}", "owner": "{{owner}}" })
+    );
+    assert_eq!(update["run"]["http"]["headers"]["Content-Type"], "application/merge-patch+json");
+    // What nothing satisfies is left out; choices that YAML or JSON reads as numbers are texts.
+    assert_eq!(update["arguments"]["state"], json!({ "type": "string", "enum": ["1", "2"] }));
+    assert_eq!(update["arguments"]["body_number"], json!({ "type": "integer", "maximum": 3 }));
+    let owner = json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }, { "type": "null" }] });
+    assert_eq!(update["arguments"]["owner"], owner);
+}
+
+#[test]
+fn swagger_2_forms_bodies_and_collections_are_translated() {
+    let folder = imported(&fixture("store.yaml"), &[]);
+    let tools = tools(&folder, "tools/orders.yaml");
+    let query = &tools["get-orders"]["run"]["http"]["query"];
+    assert_eq!(*query, json!({ "status": "{{status}}", "ids": "{{default (join ids \",\") null}}" }));
+    assert_eq!(tools["get-orders"]["outputSchema"]["properties"]["total"]["type"], "integer");
+    assert_eq!(tools["place-order"]["arguments"]["article"], json!({ "required": true }));
+    assert_eq!(tools["place-order"]["run"]["http"]["json"]["count"], "{{count}}");
+    let photo = &tools["add-photo"]["run"]["http"];
+    assert_eq!((&photo["form"]["caption"], &photo["use"]), (&json!("{{caption}}"), &json!("swagger-store-public")));
+    let manifest = read(&folder, "folio.yaml");
+    for line in [
+        "default: \"https://store.example/api\"",
+        "STORE_API_KEY: { description: The key that the API asks for, required: true, secret: true }",
+        "auth: { header: { name: X-Key, value: \"{{env.STORE_API_KEY}}\" } }",
+    ] {
+        let line = line.replace("STORE_", "SWAGGER_STORE_");
+        let either = manifest.contains(&line) || manifest.contains(&line.replace("SWAGGER_", ""));
+        assert!(either, "{line}\n{manifest}");
+    }
+}
+
+#[test]
+fn references_stay_within_the_folder() {
+    let folder = TestFolder::new(&[]);
+    let ran = import(&folder, &fixture("split/main.yaml"), &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("remote `$ref` `https://elsewhere.example/far.yaml` is not fetched"), "{}", ran.err);
+    assert!(ran.err.contains("unresolved `$ref` `../library.yaml#/paths/~1search`"), "{}", ran.err);
+    let tool = &tools(&folder, "tools/default.yaml")["make-thing"];
+    assert_eq!(tool["arguments"]["parts"], json!({ "type": "array", "items": { "type": "string" } }));
+}
+
+#[test]
+fn only_selects_by_tag_name_and_glob() {
+    for (only, wanted) in [
+        (&["--only", "Search & more"][..], &["search"][..]),
+        (&["--only", "getBook", "delete-book"], &["get-book", "delete-book"]),
+        (&["--only", "/books/**"], &["get-book", "replace-book", "delete-book"]),
+        (&["--only", "*Event*", "--only", "oldThing"], &["old-thing", "list-events"]),
+    ] {
+        let folder = imported(&fixture("library.yaml"), only);
+        let text: String =
+            files(&folder).into_iter().filter(|(path, _)| path.starts_with("tools/")).map(|(_, text)| text).collect();
+        let mut names: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("  ") && !line.starts_with("   ") && line.ends_with(':'))
+            .collect();
+        names.sort_unstable();
+        let mut wanted: Vec<String> = wanted.iter().map(|name| format!("  {name}:")).collect();
+        wanted.sort_unstable();
+        assert_eq!(names, wanted, "{only:?}");
+    }
+    let folder = TestFolder::new(&[]);
+    let ran = import(&folder, &fixture("library.yaml"), &["--only", "getBok"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (Some(1), "error: nothing matches `getBok`\nhelp: did you mean `getBook`?\n")
+    );
+    assert!(!folder.join("out").exists());
+}
+
+#[test]
+fn nothing_is_overwritten_without_update() {
+    for existing in ["folio.yaml", "folio.yml", "tools/books.yaml", "folio.schema.json", ".folio-openapi.json"] {
+        let folder = TestFolder::new(&[(&format!("out/{existing}"), "mine")]);
+        let ran = import(&folder, &fixture("library.yaml"), &[]);
+        assert_eq!(ran.code, Some(1), "{existing}: {ran:?}");
+        assert_eq!(files(&folder), BTreeMap::from([(existing.to_owned(), "mine".to_owned())]));
+    }
+    let folder = imported(&fixture("library.yaml"), &[]);
+    let before = files(&folder);
+    let again = import(&folder, &fixture("library.yaml"), &[]);
+    assert!(again.err.contains("help: write it again with `--update`"), "{again:?}");
+    assert_eq!(files(&folder), before);
+}
+
+#[test]
+fn update_without_a_change_writes_nothing() {
+    let folder = imported(&fixture("library.yaml"), &[]);
+    let before = files(&folder);
+    let ran = import(&folder, &fixture("library.yaml"), &["--update"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.out.contains("wrote ") && !ran.out.contains("refreshed"), "{}", ran.out);
+    assert_eq!(files(&folder), before);
+}
+
+#[test]
+fn update_keeps_edits_and_takes_what_is_new() {
+    let description = fs::read_to_string(fixture("library.yaml")).unwrap();
+    let folder = TestFolder::new(&[("api.yaml", &description)]);
+    assert_eq!(import(&folder, "api.yaml", &[]).code, Some(0));
+    // An edit, a comment, an entry of the author's own, one deleted, and one that the description will lose.
+    let books = read(&folder, "tools/books.yaml")
+        .replace("description: Delete a book", "description: Delete a book, after asking")
+        .replace("  replace-book:\n", "  # Only for librarians.\n  replace-book:\n");
+    let get_book = books.find("  get-book:\n").unwrap();
+    let behind = books.find("  # Only for librarians.").unwrap();
+    let books = format!(
+        "{}{}\n  mine: {{ description: Mine, result: {{ text: hello }} }}\n",
+        &books[..get_book],
+        &books[behind..]
+    );
+    folder.write("out/tools/books.yaml", &books);
+    let newer = description
+        .replace("summary: List books", "summary: List all books")
+        .replace("summary: Add a book", "summary: Add one book")
+        .replace("summary: Replace a book", "summary: Replace one book")
+        .replace("summary: Delete a book", "summary: Delete one book")
+        .replace("  /events:\n    get:\n      operationId: listEvents", "  /events:\n    get:\n      operationId: listOccasions")
+        .replace("  /old:\n", "  /fines:\n    get: { operationId: listFines, tags: [books], summary: List fines, responses: {} }\n  /old:\n");
+    folder.write("api.yaml", newer);
+    let ran = import(&folder, "api.yaml", &["--update"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for said in [
+        "refreshed tools/list-books",
+        "refreshed tools/add-book",
+        "kept, as it was changed by hand: tools/delete-book",
+        "kept, as it was changed by hand: tools/replace-book",
+        "left out, as it was deleted by hand: tools/get-book",
+        "kept, though the description has it no more: tools/list-events",
+        "added tools/list-fines",
+        "added tools/list-occasions",
+    ] {
+        assert!(ran.out.contains(said), "{said}:\n{}", ran.out);
+    }
+    let books = read(&folder, "tools/books.yaml");
+    for kept in [
+        "Delete a book, after asking",
+        "  # Only for librarians.\n  replace-book:\n    description: Replace a book\n",
+        "  mine: {",
+    ] {
+        assert!(books.contains(kept), "{kept}:\n{books}");
+    }
+    for (there, text) in [(true, "List all books"), (true, "List fines"), (false, "get-book:"), (false, "Replace one")]
+    {
+        assert_eq!(books.contains(text), there, "{text}:\n{books}");
+    }
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    // Once more, and nothing is forgotten.
+    let before = files(&folder);
+    let again = import(&folder, "api.yaml", &["--update"]);
+    assert!(again.out.contains("left out, as it was deleted by hand: tools/get-book"), "{}", again.out);
+    assert_eq!(files(&folder), before);
+}
+
+#[test]
+fn update_refuses_what_it_cannot_read() {
+    let folder = TestFolder::new(&[("out/folio.yaml", "folio: 1\n")]);
+    let ran = import(&folder, &fixture("desk.json"), &["--update"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.err.contains("missing `.folio-openapi.json`"), "{}", ran.err);
+    let folder = imported(&fixture("desk.json"), &[]);
+    folder.write("out/tools/issues.yaml", "tools: [");
+    let before = files(&folder);
+    assert_eq!(import(&folder, &fixture("desk.json"), &["--update"]).code, Some(1));
+    assert_eq!(files(&folder), before);
+}
+
+#[test]
+fn hostile_texts_become_neither_templates_nor_yaml() {
+    let text = "{{env.HOME}} \\{{x}} {{{y}}}\u{1b}[2J\u{202e} # no\n- a: b";
+    let description = json!({
+        "openapi": "3.1.0",
+        "info": { "title": format!("{text}\ntools: {{}}"), "version": "{{1}}", "description": text },
+        "servers": [{ "url": "https://api.example/{{env.SECRET}}" }, { "url": "https://{{x}}" }],
+        "paths": {
+            "/{{x}}/a{b}/\"c\\{{d}}": {
+                "get": {
+                    "operationId": "../../etc/{{passwd}}",
+                    "tags": ["../../../evil/{{tag}}\n# x"],
+                    "summary": text,
+                    "parameters": [
+                        { "name": "{{q}}", "in": "query", "description": text, "schema": { "type": "string", "default": "{{z}}", "enum": ["{{z}}", "yes", "\u{7}"] } },
+                        { "name": "a\nb: {{c}}", "in": "header", "schema": { "type": "string" } },
+                        { "name": "{{k}}", "in": "cookie", "schema": { "type": "string" } }
+                    ],
+                    "responses": { "200": { "description": text } }
+                }
+            }
+        },
+        "components": { "securitySchemes": { "x": { "type": "apiKey", "in": "header", "name": "X-{{y}}" } } }
+    });
+    let folder = TestFolder::new(&[("api.json", &description.to_string())]);
+    let ran = import(&folder, "api.json", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.err.contains('\u{1b}') && !ran.out.contains('\u{1b}'), "{ran:?}");
+    let written = files(&folder);
+    let fragments: Vec<&str> = written.keys().map(String::as_str).filter(|path| path.contains('/')).collect();
+    assert_eq!(fragments, ["tools/evil-tag-x.yaml"]);
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    inline_connections(&folder);
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    let listed: Value = serde_json::from_str(&run_folio(folder.path(), &["list", "out", "--json"]).out).unwrap();
+    let tool = &listed["tools"][0];
+    assert_eq!(tool["name"], "etc-passwd");
+    assert!(tool["description"].as_str().unwrap().starts_with("{env.HOME}}"), "{tool}");
+}
+
+#[test]
+fn broken_descriptions_are_refused_in_words() {
+    for (text, words) in [
+        ("", "missing field `openapi` or `swagger`"),
+        ("openapi: 4.0.0\npaths: {}\n", "unsupported version `4.0.0` of OpenAPI"),
+        ("openapi: 3.0.0\npaths: {}\n", "the description has no operations"),
+        ("openapi: 3.0.0\npaths: {/a: {get: {\n", "this is not YAML"),
+        ("{\"openapi\": \"3.0.0\",", "this is not JSON"),
+        ("\u{0}\u{1}", ""),
+    ] {
+        let folder = TestFolder::new(&[("api.yaml", text)]);
+        let ran = import(&folder, "api.yaml", &[]);
+        assert_eq!(ran.code, Some(1), "{text:?}: {ran:?}");
+        assert!(ran.err.contains(words) && ran.out.is_empty(), "{text:?}: {ran:?}");
+        assert!(!folder.join("out").exists());
+    }
+    let folder = TestFolder::new(&[]);
+    let ran = import(&folder, "nowhere.yaml", &[]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.starts_with("error: could not read `nowhere.yaml`"), "{}", ran.err);
+    let ran = import(&folder, "http://api.example/x.json", &[]);
+    assert!(ran.code == Some(2) && ran.err.contains("begins with `https://`"), "{ran:?}");
+}
+
+/// A description of so many operations, all of one name.
+fn many_operations(count: usize) -> String {
+    let operation = json!({ "get": { "operationId": "same", "responses": {} } });
+    let paths: serde_json::Map<String, Value> = (0..count).map(|n| (format!("/é{n}"), operation.clone())).collect();
+    json!({ "openapi": "3.0.0", "info": { "title": "Many", "version": "1" }, "servers": [{ "url": "https://many.example" }], "paths": paths }).to_string()
+}
+
+#[test]
+fn circles_and_great_numbers_end_in_time() {
+    let began = Instant::now();
+    let circle = "openapi: 3.0.0\ninfo: { title: Circle, version: \"1\" }\nservers: [{ url: \"https://circle.example\" }]\npaths:\n  /a:\n    post:\n      requestBody: { content: { application/json: { schema: { $ref: \"#/components/schemas/A\" } } } }\n      responses: {}\n  /b: { $ref: \"#/paths/~1b\" }\ncomponents:\n  schemas:\n    A: { allOf: [{ $ref: \"#/components/schemas/B\" }, { $ref: \"#/components/schemas/A\" }] }\n    B: { type: object, properties: { a: { $ref: \"#/components/schemas/A\" }, b: { type: array, items: { $ref: \"#/components/schemas/B\" } } } }\n";
+    let folder = TestFolder::new(&[("circle.yaml", circle), ("many.json", &many_operations(50_000))]);
+    let ran = import(&folder, "circle.yaml", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("circular `$ref`"), "{}", ran.err);
+    assert_eq!(complaints(&folder), Vec::<String>::new());
+    let folder_of_many = TestFolder::new(&[("many.json", &many_operations(50_000))]);
+    let ran = import(&folder_of_many, "many.json", &[]);
+    assert_eq!(ran.code, Some(1), "{}", ran.out.len());
+    assert!(ran.err.contains("50000 operations are too many"), "{}", ran.err);
+    let ran = import(&folder_of_many, "many.json", &["--only", "/é1000*"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("11 of 50000 operations became tools"), "{}", ran.out);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+}
+
+#[test]
+fn description_is_fetched_from_this_machine() {
+    let text = fs::read_to_string(fixture("desk.json")).unwrap().replace("https://desk.example", "/base");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut socket, _) = listener.accept().unwrap();
+        _ = socket.read(&mut [0; 4096]).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+        socket.write_all((head + &text).as_bytes()).unwrap();
+    });
+    let folder = imported(&format!("http://{address}/openapi.json?key=hidden"), &[]);
+    serving.join().unwrap();
+    let manifest = read(&folder, "folio.yaml");
+    assert!(manifest.contains(&format!("default: \"http://{address}/base\"")), "{manifest}");
+    assert!(!manifest.contains("hidden"), "{manifest}");
+}
