@@ -14,7 +14,7 @@ pub(super) enum Credentials {
     Header(String),
     Query(String),
     Cookie(String),
-    ClientCredentials { token_url: String },
+    OAuth2 { token_url: String },
 }
 
 /// A scheme that was translated.
@@ -116,7 +116,7 @@ fn client_credentials(node: Node<'_>, description: &Description) -> Option<Crede
         let shown = prose::one_line(&flows.join("`, `"));
         warn_untranslated(&format!("OAuth flow `{shown}`"), node, description);
     }
-    Some(Credentials::ClientCredentials { token_url: token_url?.to_owned() })
+    Some(Credentials::OAuth2 { token_url: token_url?.to_owned() })
 }
 
 /// Whether a URL can stand in a manifest as it is.
@@ -137,7 +137,7 @@ impl Credentials {
             Credentials::Bearer => &[("token", "The token")],
             Credentials::Basic => &[("username", "The user's name"), ("password", "The user's password")],
             Credentials::Header(_) | Credentials::Query(_) | Credentials::Cookie(_) => &[("api_key", "The key")],
-            Credentials::ClientCredentials { .. } => {
+            Credentials::OAuth2 { .. } => {
                 &[("client_id", "The client's identifier"), ("client_secret", "The client's secret")]
             }
         }
@@ -157,7 +157,7 @@ impl Credentials {
                 let value = format!("{}={}", prose::one_line(name), hole(0).as_str().unwrap_or_default());
                 object([("header", named("Cookie", value.into()))])
             }
-            Credentials::ClientCredentials { token_url } => {
+            Credentials::OAuth2 { token_url } => {
                 let mut keys = Map::new();
                 keys.insert("tokenUrl".to_owned(), token_url.as_str().into());
                 keys.insert("clientId".to_owned(), hole(0));
