@@ -89,7 +89,7 @@ fn write_new(imported: &Import, dir: &Path, schema: &str, output: &Output) -> an
             false => "",
         };
         let taken = taken.join(", ");
-        output.eprint(&format!("error: nothing was written, since these are there already: {taken}\n{help}"));
+        output.eprint(&format!("error: files already exist: {taken}\n{help}"));
         return Ok(None);
     }
     write_all(dir, &plan.files)?;
@@ -133,7 +133,7 @@ fn stage(dir: &Path, files: &[FilePlan], staged: &mut Vec<(PathBuf, PathBuf)>) -
     for file in files {
         let path = dir.join(&file.path);
         let folder = path.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).with_context(|| format!("could not make the folder `{}`", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("could not create the folder `{}`", folder.display()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let beside = folder.join(format!(".{name}.{}.new", std::process::id()));
         let failed = || format!("could not write `{}`", path.display());

@@ -19,6 +19,8 @@ use crate::diagnostic::{Report, nearest};
 const MAX_OPERATIONS: usize = 2000;
 /// How many fragments are written; tags beyond that share one.
 const MAX_FRAGMENTS: usize = 200;
+/// From which size on a fragment takes no further tools.
+const MAX_FRAGMENT_BYTES: usize = 8 << 20;
 /// From how many tools on clients choose badly.
 const MANY_TOOLS: usize = 40;
 
@@ -111,7 +113,7 @@ pub fn import(source: &Source, options: &ImportOptions) -> Result<Import, Import
 fn warn_many_tools(tools: usize, report: &mut Report) {
     if tools > MANY_TOOLS {
         let words = format!("{tools} tools are many: from {MANY_TOOLS} on some clients choose badly or drop the rest");
-        report.warning(crate::diagnostic::Code::Client, None, words).help("choose some with `--only`");
+        report.warning(crate::diagnostic::Code::ClientCompatibility, None, words).help("choose some with `--only`");
     }
 }
 
@@ -162,13 +164,20 @@ fn suggest(pattern: &str, all: &[(&Operation<'_>, &str)]) -> Option<String> {
     nearest(pattern, tags.into_iter().chain(ids)).map(str::to_owned)
 }
 
+/// The tools of a file.
+struct Fragment<'d> {
+    tag: &'d str,
+    bytes: usize,
+    tools: Vec<GeneratedEntry>,
+}
+
 struct Builder<'d, 's> {
     description: &'d Description,
     source: Option<&'s Url>,
     server: String,
     connections: Connections,
     /// Tools by the file that they go into, with the tag.
-    fragments: IndexMap<String, (&'d str, Vec<GeneratedEntry>)>,
+    fragments: IndexMap<String, Fragment<'d>>,
     tools: usize,
     warned_of_server: bool,
 }
@@ -192,9 +201,20 @@ impl<'d, 's> Builder<'d, 's> {
         self.tools += 1;
         let tag = operation.tag.unwrap_or_default();
         let stem = file_stem(tag);
-        let is_full = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);
-        let (stem, tag) = if is_full { ("more".to_owned(), "") } else { (stem, tag) };
-        self.fragments.entry(stem).or_insert_with(|| (tag, Vec::new())).1.push(tool_entry(name, &tool));
+        let too_many = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);
+        let (stem, tag) = if too_many { ("more".to_owned(), "") } else { (stem, tag) };
+        self.push(&stem, tag, tool_entry(name, &tool));
+    }
+
+    /// Adds a tool to a fragment, or to the next of that name where the first ones are full.
+    fn push(&mut self, stem: &str, tag: &'d str, entry: GeneratedEntry) {
+        let is_full =
+            |stem: &String| self.fragments.get(stem).is_some_and(|fragment| fragment.bytes > MAX_FRAGMENT_BYTES);
+        let numbered = (2..).map(|number: usize| format!("{stem}-part-{number}"));
+        let stem = std::iter::once(stem.to_owned()).chain(numbered).find(|stem| !is_full(stem)).unwrap_or_default();
+        let fragment = self.fragments.entry(stem).or_insert_with(|| Fragment { tag, bytes: 0, tools: Vec::new() });
+        fragment.bytes += entry.text.len();
+        fragment.tools.push(entry);
     }
 
     /// Of what an operation accepts, what others use already; else the first.
@@ -210,7 +230,8 @@ impl<'d, 's> Builder<'d, 's> {
     fn finish(self, source: &str) -> Vec<GeneratedFile> {
         let name = prose::one_line(source);
         let manifest = manifest(&self.server, &name, &self.connections, self.description);
-        let fragments = self.fragments.into_iter().map(|(stem, (tag, tools))| fragment(&stem, tag, tools));
+        let fragments =
+            self.fragments.into_iter().map(|(stem, Fragment { tag, tools, .. })| fragment(&stem, tag, tools));
         std::iter::once(manifest).chain(fragments).collect()
     }
 }

@@ -41,12 +41,10 @@ pub(super) fn is_sound(schema: &Value) -> bool {
 /// What is wrong, the last first, so that taking out one leaves the others where they are.
 fn mistakes(schema: &Value) -> Vec<(Removal, bool)> {
     let mut found: Vec<(Removal, bool)> = match Schema::compile(schema.clone(), &|_| None) {
-        Err(errors) => {
-            errors.into_iter().map(|error| (error.pointer, error.message)).map(|error| told(error, true)).collect()
-        }
+        Err(errors) => errors.into_iter().map(|error| told((error.at, error.message), true)).collect(),
         Ok(_) => {
             let lints = lint(schema).into_iter();
-            lints.map(|lint| told((lint.pointer, lint.message), lint.kind == LintKind::Unsatisfiable)).collect()
+            lints.map(|lint| told((lint.error.at, lint.error.message), lint.kind == LintKind::Unsatisfiable)).collect()
         }
     };
     found.sort_by(|(one, _), (other, _)| compare_pointers(&other.pointer, &one.pointer));

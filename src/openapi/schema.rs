@@ -24,7 +24,7 @@ const MAX_INLINE_NESTING: usize = 5;
 const MAX_SCHEMAS: usize = 2000;
 /// How many schemas all tools together may take and give: a description that uses the same ones over and over again is
 /// small, and what comes of it is not.
-const MAX_ALL_SCHEMAS: usize = 1_000_000;
+const MAX_ALL_SCHEMAS: usize = 500_000;
 /// How long the name of a property may be.
 const MAX_PROPERTY_BYTES: usize = 256;
 
