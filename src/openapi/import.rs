@@ -121,7 +121,7 @@ fn warn_many_tools(tools: usize, report: &mut Report) {
 fn name_tools<'o, 'd>(operations: &'o [Operation<'d>], most: usize) -> Vec<(&'o Operation<'d>, String)> {
     let mut names = Names::default();
     let mut name = |operation: &Operation<'_>| {
-        let candidates = tool_names(operation.id, (operation.method, operation.path), most);
+        let candidates = tool_names(operation.id, operation.method, operation.path, most);
         names.claim(&candidates, most)
     };
     operations.iter().map(|operation| (operation, name(operation))).collect()

@@ -124,7 +124,7 @@ pub(super) fn max_tool_chars(server: &str) -> usize {
 }
 
 /// What a tool may be called, the best name first.
-pub(super) fn tool_names(id: Option<&str>, (method, path): (&str, &str), most: usize) -> Vec<String> {
+pub(super) fn tool_names(id: Option<&str>, method: &str, path: &str, most: usize) -> Vec<String> {
     let by_id = kebab(id.unwrap_or_default(), most);
     let path = if path == "/" { "root" } else { path };
     let by_path = kebab(&format!("{} {path}", method.to_ascii_lowercase()), most);

@@ -48,7 +48,7 @@ pub(super) fn read_operations(description: &Description) -> Vec<Operation<'_>> {
         let Some(path_item) = description.resolve(item) else { continue };
         for (key, node) in path_item.entries() {
             match METHODS.iter().find(|(written, _)| *written == key) {
-                Some((_, method)) => found.push(read_operation(method, path, (path_item, node))),
+                Some((_, method)) => found.push(read_operation(method, path, path_item, node)),
                 None if key == "trace" => description.warn(node, Code::Unimplemented, "unsupported method `trace`"),
                 None => {}
             }
@@ -57,7 +57,7 @@ pub(super) fn read_operations(description: &Description) -> Vec<Operation<'_>> {
     found
 }
 
-fn read_operation<'d>(method: &'static str, path: &'d str, (path_item, node): (Node<'d>, Node<'d>)) -> Operation<'d> {
+fn read_operation<'d>(method: &'static str, path: &'d str, path_item: Node<'d>, node: Node<'d>) -> Operation<'d> {
     let text = |key| node.text(key).or_else(|| path_item.text(key)).unwrap_or_default();
     Operation {
         node,

@@ -41,10 +41,10 @@ pub(super) fn is_sound(schema: &Value) -> bool {
 /// What is wrong, the last first, so that taking out one leaves the others where they are.
 fn mistakes(schema: &Value) -> Vec<(Removal, bool)> {
     let mut found: Vec<(Removal, bool)> = match Schema::compile(schema.clone(), &|_| None) {
-        Err(errors) => errors.into_iter().map(|error| told((error.at, error.message), true)).collect(),
+        Err(errors) => errors.into_iter().map(|error| told(error.at, error.message, true)).collect(),
         Ok(_) => {
             let lints = lint(schema).into_iter();
-            lints.map(|lint| told((lint.error.at, lint.error.message), lint.kind == LintKind::Unsatisfiable)).collect()
+            lints.map(|lint| told(lint.error.at, lint.error.message, lint.kind == LintKind::Unsatisfiable)).collect()
         }
     };
     found.sort_by(|(one, _), (other, _)| compare_pointers(&other.pointer, &one.pointer));
@@ -52,7 +52,7 @@ fn mistakes(schema: &Value) -> Vec<(Removal, bool)> {
     found
 }
 
-fn told((pointer, reason): (String, String), is_told: bool) -> (Removal, bool) {
+fn told(pointer: String, reason: String, is_told: bool) -> (Removal, bool) {
     (Removal { pointer, reason }, is_told)
 }
 

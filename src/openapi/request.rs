@@ -19,8 +19,15 @@ pub(super) struct RequestBuilder<'d> {
     url: String,
     query: Map<String, Value>,
     headers: Map<String, Value>,
-    cookies: Vec<(String, String, bool)>,
+    cookies: Vec<Cookie>,
     body: Option<(&'static str, Value)>,
+}
+
+/// A cookie, and the argument that it is made of.
+struct Cookie {
+    name: String,
+    argument: String,
+    required: bool,
 }
 
 /// What shape a value has, as far as it matters to how it is written.
@@ -213,7 +220,7 @@ impl<'d> RequestBuilder<'d> {
             map.entry("pattern").or_insert_with(|| r"^[^;,\s]*$".into());
         }
         let argument = self.add_parameter(parameter, schema);
-        self.cookies.push((parameter.name.to_owned(), argument, parameter.required));
+        self.cookies.push(Cookie { name: parameter.name.to_owned(), argument, required: parameter.required });
     }
 
     fn add_body(&mut self, body: &Body<'d>) {
@@ -277,45 +284,37 @@ impl<'d> RequestBuilder<'d> {
             let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
             let schema = described(self.translator.translate(field.node), &description);
             self.warn_binary(&schema, field.node);
-            self.add_field((field.name, schema), (field.required, field.node), &mut fields);
+            let (required, node) = (field.required, field.node);
+            self.add_field(NewArgument { wire_name: field.name, place: "form", schema, required, node }, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
         let translated = self.translator.translate(node);
         let whole = self.translator.look_through(&translated);
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
-            let required = is_required(&whole, name);
-            self.warn_binary(schema, body.node);
-            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(schema)));
+            let (schema, required) = (schema.clone(), is_required(&whole, name));
+            self.warn_binary(&schema, body.node);
+            let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(&schema)));
+            let new = NewArgument { wire_name: name, place: "form", schema, required, node: body.node };
             match deep.filter(|names| !names.is_empty()) {
-                Some(names) => {
-                    self.add_deep_field((name, schema.clone()), (required, body.node), (&names, &mut fields))
-                }
-                None => self.add_field((name, schema.clone()), (required, body.node), &mut fields),
+                Some(names) => self.add_deep_field(new, &names, &mut fields),
+                None => self.add_field(new, &mut fields),
             }
         }
         fields
     }
 
-    fn add_field(
-        &mut self,
-        (wire_name, schema): (&str, Value),
-        (required, node): (bool, Node<'d>),
-        fields: &mut Map<String, Value>,
-    ) {
-        let argument = self.arguments.add(NewArgument { wire_name, place: "form", schema, required, node });
-        fields.insert(wire_name.to_owned(), hole(&argument).into());
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, fields: &mut Map<String, Value>) {
+        let name = new.wire_name.to_owned();
+        fields.insert(name, hole(&self.arguments.add(new)).into());
     }
 
-    fn add_deep_field(
-        &mut self,
-        (wire_name, schema): (&str, Value),
-        (required, node): (bool, Node<'d>),
-        (names, fields): (&[String], &mut Map<String, Value>),
-    ) {
-        let argument = self.arguments.add(NewArgument { wire_name, place: "form", schema, required, node });
+    /// An object of which each field is a field of the form.
+    fn add_deep_field(&mut self, new: NewArgument<'_, 'd>, names: &[String], fields: &mut Map<String, Value>) {
+        let name = new.wire_name.to_owned();
+        let argument = self.arguments.add(new);
         for field in names {
-            fields.insert(format!("{wire_name}[{field}]"), field_hole(&argument, field).into());
+            fields.insert(format!("{name}[{field}]"), field_hole(&argument, field).into());
         }
     }
 
@@ -356,11 +355,11 @@ fn joined(argument: &str, style: ParameterStyle, required: bool) -> String {
     }
 }
 
-fn cookie_header(cookies: &[(String, String, bool)]) -> String {
+fn cookie_header(cookies: &[Cookie]) -> String {
     match cookies {
-        [(name, argument, true)] => format!("{name}={}", hole(argument)),
+        [Cookie { name, argument, required: true }] => format!("{name}={}", hole(argument)),
         several => {
-            let one = |(name, argument, _): &(String, String, bool)| {
+            let one = |Cookie { name, argument, .. }: &Cookie| {
                 format!("{{{{#if {argument}}}}}{name}={}; {{{{/if}}}}", hole(argument))
             };
             several.iter().map(one).collect()

@@ -134,7 +134,7 @@ fn names_are_those_that_people_would_choose() {
     ] {
         assert_eq!(kebab(id, 64), name);
     }
-    assert_eq!(tool_names(None, ("GET", "/pets/{petId}"), 64), ["get-pets-pet-id"]);
+    assert_eq!(tool_names(None, "GET", "/pets/{petId}", 64), ["get-pets-pet-id"]);
     assert_eq!(kebab("replace-the-repository-topics", 20), "replace-the");
     assert_eq!(server_name("GitHub's official OpenAPI spec"), "github");
     assert_eq!((server_name("日本"), server_name("The API")), ("api".to_owned(), "the-api".to_owned()));
@@ -195,7 +195,7 @@ proptest! {
         let mut arguments = ArgumentNames::default();
         let (mut seen, mut seen_arguments) = (HashSet::new(), HashSet::new());
         for text in texts.iter().chain(&texts) {
-            let name = names.claim(&tool_names(Some(text), ("GET", text), most), most);
+            let name = names.claim(&tool_names(Some(text), "GET", text, most), most);
             let valid = !name.is_empty() && name.len() <= most && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
             prop_assert!(valid && seen.insert(name.clone()), "{name}");
             let argument = arguments.claim(text, "query");

@@ -15,11 +15,11 @@ pub(super) fn entry(key: &str, value: &Value, indent: usize) -> String {
 fn write_entry(key: &str, value: &Value, indent: usize, out: &mut String) {
     let head = format!("{}{}:", " ".repeat(indent), scalar(key, false));
     out.push_str(&head);
-    write_value(value, (indent, head.chars().count()), out);
+    write_value(value, indent, head.chars().count(), out);
 }
 
 /// Writes a value behind what stands on the line already, and a line feed.
-fn write_value(value: &Value, (indent, column): (usize, usize), out: &mut String) {
+fn write_value(value: &Value, indent: usize, column: usize, out: &mut String) {
     if let Some(line) = on_one_line(value, MAX_LINE_CHARS.saturating_sub(column + 1), indent) {
         out.push(' ');
         out.push_str(&line);
@@ -56,7 +56,7 @@ fn write_item(item: &Value, indent: usize, out: &mut String) {
         }
         other => {
             out.push_str(&dash);
-            write_value(other, (indent, indent + 1), out);
+            write_value(other, indent, indent + 1, out);
         }
     }
 }
