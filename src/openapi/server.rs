@@ -21,7 +21,8 @@ pub(super) fn base_url(operation: &Operation<'_>, description: &Description, sou
 }
 
 fn swagger_base(root: Node<'_>, source: Option<&Url>) -> Option<String> {
-    let schemes: Vec<&str> = root.get("schemes")?.items().filter_map(|scheme| scheme.value.as_str()).collect();
+    let schemes = root.get("schemes").into_iter().flat_map(Node::items);
+    let schemes: Vec<&str> = schemes.filter_map(|scheme| scheme.value.as_str()).collect();
     let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { "http" };
     let base_path = root.text("basePath").unwrap_or("/");
     match root.text("host") {

@@ -221,6 +221,34 @@ fn swagger_2_forms_bodies_and_collections_are_translated() {
 }
 
 #[test]
+fn server_urls_are_found_or_asked_for() {
+    let paths = "paths: { /a: { get: { responses: {} } } }\n";
+    for (head, wanted) in [
+        ("swagger: \"2.0\"\nhost: a.example\n", "default: \"https://a.example\""),
+        ("swagger: \"2.0\"\nhost: a.example\nbasePath: v1/\nschemes: [http]\n", "default: \"http://a.example/v1\""),
+        (
+            "openapi: 3.0.0\nservers: [{ url: \"https://{x}.example/\", variables: { x: { default: b } } }]\n",
+            "default: \"https://b.example\"",
+        ),
+        (
+            "openapi: 3.0.0\nservers: [{ url: /v2 }]\n",
+            "API_URL: { description: The base of the API's URLs, required: true }",
+        ),
+        ("openapi: 3.0.0\nservers: [{ url: \"https://{x}.example\" }]\n", "required: true }"),
+        ("openapi: 3.0.0\nservers: [{ url: \"file:///etc\" }]\n", "required: true }"),
+    ] {
+        let folder = TestFolder::new(&[("api.yaml", &format!("{head}{paths}"))]);
+        let ran = import(&folder, "api.yaml", &[]);
+        let manifest = read(&folder, "folio.yaml");
+        assert!(manifest.contains(wanted), "{head}{wanted}:\n{manifest}");
+        assert_eq!(
+            ran.err.contains("missing server URL: the variable `API_URL` has to name it"),
+            wanted.contains("required")
+        );
+    }
+}
+
+#[test]
 fn references_stay_within_the_folder() {
     let folder = TestFolder::new(&[]);
     let ran = import(&folder, &fixture("split/main.yaml"), &[]);
