@@ -24,7 +24,7 @@ from served import Failed, check
 # The package, the description in it, the file that is read, and which operations are called.
 DESCRIPTIONS = [
     ("@octokit/openapi@23.0.2", "package/generated/api.github.com.json",
-     ["gitignore/get-all-templates", "repos/get", "issues/get", "issues/create", "gists/list", "users/get-by-username", "repos/get-branch", "emojis/get"]),
+     ["gitignore/get-all-templates", "repos/get", "issues/get", "issues/create", "licenses/get", "users/get-by-username", "repos/get-branch", "emojis/get"]),
     ("@ideal-postcodes/openapi@4.21.0", "package/dist/openapi.json",
      ["FindAddress", "ResolvePlace", "KeyAvailability", "FindPlace", "AddressCleanse", "EmailValidation"]),
     ("@blockfrost/openapi@0.1.93", "package/openapi.yaml",
@@ -66,29 +66,6 @@ def complaints(binary, folder):
     _, out, err = run(binary, "check", str(folder), "--strict", "--format", "lines")
     quiet = (": note: ", "[unimplemented]", "some clients choose badly")
     return [line for line in (out + err).splitlines() if not any(word in line for word in quiet)]
-
-
-def acts_on_connections(binary, folder):
-    """Whether this build calls what `use` names."""
-    _, out, _ = run(binary, "check", str(folder), "--format", "lines")
-    return not re.search(r"error: .*`use`.*\[unimplemented\]", out)
-
-
-def inline_connections(folder):
-    """Writes each request's connection into it, for a build that does not act on `use`."""
-    manifest = (folder / "folio.yaml").read_text()
-    found = re.finditer(r'^  ([\w-]+):\n    url: "(.*)"\n(?:    (auth: .*)\n)?', manifest, re.M)
-    connections = {each[1]: (each[2], each[3] or "timeout: 30s") for each in found}
-
-    def inlined(request):
-        url, auth = connections[request[1]]
-        return f'{auth}{request[2]}{request[3]}url: "{url}{request[4] or request[5]}"'
-
-    pattern = re.compile(r'use: ([\w-]+)(,|\n)((?:.|\n)*?)url: (?:"([^"]*)"|([^ ,\n]*))')
-    for fragment in (folder / "tools").glob("*.yaml"):
-        fragment.write_text(pattern.sub(inlined, fragment.read_text()).replace("multipart:", "form:"))
-    cleared = manifest.split("\nconnections:\n")[0] + '\ninclude: ["tools/*.yaml"]\n'
-    (folder / "folio.yaml").write_text(cleared)
 
 
 def free_port():
@@ -183,9 +160,6 @@ def import_all(binary, description, folder):
     check("a strict check finds nothing", not complaints(binary, folder), complaints(binary, folder)[:5])
     code, out, err = run(binary, "init", str(folder), "--openapi", str(description), "--update")
     check("an update changes nothing", code == 0 and "wrote " not in out, told(out) if code == 0 else out + err)
-    if not acts_on_connections(binary, folder):
-        inline_connections(folder)
-        check("so it does with each request's own URL", not complaints(binary, folder), complaints(binary, folder)[:5])
 
 
 def call_some(binary, modules, description, names, folder):
@@ -198,8 +172,6 @@ def call_some(binary, modules, description, names, folder):
         named = [path for path, item in paths.items() if any(isinstance(each, dict) and each.get("operationId") in names for each in item.values())]
         mocked = reduced(description, named, description.parent)
     with mock(modules, mocked) as base:
-        if not acts_on_connections(binary, folder):
-            inline_connections(folder)
         manifest = folder / "folio.yaml"
         manifest.write_text(re.sub(r'(_URL:[^}]*?default: )("?)https?://[^" }\n]*\2', rf'\1"{base}"', manifest.read_text()))
         env = {name: "preview0000" for name in re.findall(r"^  (\w+_(?:KEY|TOKEN|USERNAME|PASSWORD)):", manifest.read_text(), re.M)}

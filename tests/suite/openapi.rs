@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -53,30 +52,10 @@ fn files(folder: &TestFolder) -> BTreeMap<String, String> {
     found
 }
 
-/// Writes the connection of each request into the request itself, for as long as `use` is not acted on.
-fn inline_connections(folder: &TestFolder) {
-    let manifest = read(folder, "folio.yaml");
-    let connection = Regex::new(r#"(?m)^  ([\w-]+):\n    url: "(.*)"\n(?:    (auth: .*)\n)?"#).unwrap();
-    let oauth = Regex::new(r"oauth2").unwrap();
-    let own = Regex::new(r#"use: ([\w-]+)(,|\n)([^\x00]*?)url: (?:"([^"]*)"|([^ ,\n]*))"#).unwrap();
-    let connections: BTreeMap<String, (String, String)> = connection
-        .captures_iter(&manifest)
-        .map(|found| {
-            let auth = found.get(3).map_or("", |auth| auth.as_str()).to_owned();
-            (found[1].to_owned(), (found[2].to_owned(), if oauth.is_match(&auth) { String::new() } else { auth }))
-        })
-        .collect();
-    let cleared = manifest.split("\nconnections:\n").next().unwrap().to_owned() + "\ninclude: [\"tools/*.yaml\"]\n";
-    folder.write("out/folio.yaml", cleared);
+/// Writes forms in place of multipart bodies, for as long as these are not supported.
+fn replace_multipart(folder: &TestFolder) {
     for (path, text) in files(folder).iter().filter(|(path, _)| path.starts_with("tools/")) {
-        let inlined = own.replace_all(text, |found: &regex::Captures<'_>| {
-            let (url, auth) = &connections[&found[1]];
-            let path = found.get(4).or(found.get(5)).unwrap().as_str();
-            let auth = if auth.is_empty() { "timeout: 30s" } else { auth };
-            format!("{auth}{}{}url: \"{url}{path}\"", &found[2], &found[3])
-        });
-        let plain = inlined.replace("multipart:", "form:");
-        folder.write(&format!("out/{path}"), plain);
+        folder.write(&format!("out/{path}"), text.replace("multipart:", "form:"));
     }
 }
 
@@ -145,7 +124,7 @@ fn every_version_passes_check_and_serves() {
     ] {
         let folder = imported(&fixture(name), &[]);
         assert_eq!(complaints(&folder), Vec::<String>::new(), "{name}");
-        inline_connections(&folder);
+        replace_multipart(&folder);
         assert_eq!(complaints(&folder), Vec::<String>::new(), "{name}");
         let ran = run_folio(folder.path(), &["list", "out", "--json"]);
         // Variables of credentials are required, and not set here.
@@ -417,7 +396,7 @@ fn hostile_texts_become_neither_templates_nor_yaml() {
     let fragments: Vec<&str> = written.keys().map(String::as_str).filter(|path| path.contains('/')).collect();
     assert_eq!(fragments, ["tools/evil-tag-x.yaml"]);
     assert_eq!(complaints(&folder), Vec::<String>::new());
-    inline_connections(&folder);
+    replace_multipart(&folder);
     assert_eq!(complaints(&folder), Vec::<String>::new());
     let listed: Value = serde_json::from_str(&run_folio(folder.path(), &["list", "out", "--json"]).out).unwrap();
     let tool = &listed["tools"][0];
