@@ -37,11 +37,16 @@ pub(super) fn find_pagination<'d>(
     let parameters = operation.parameters(description);
     let query: Vec<&str> =
         parameters.iter().filter(|known| known.place == ParameterPlace::Query).map(|known| known.name).collect();
-    let items = answer.and_then(|answer| item_list(answer, description));
-    if success.has_link_header {
-        return Some(pages([("next", "link")], items.filter(|items| !items.is_empty())));
+    // Without a list in it, an answer is no page, whatever it links to.
+    let items = answer.and_then(|answer| item_list(answer, description))?;
+    let answer = answer?;
+    // One thing, by its name, may hold a list and is no page of anything.
+    if !items.is_empty() && operation.path.ends_with('}') {
+        return None;
     }
-    let (answer, items) = (answer?, items?);
+    if success.has_link_header {
+        return Some(pages([("next", "link")], Some(items).filter(|items| !items.is_empty())));
+    }
     if let Some((cursor, parameter)) = cursor_of(answer, &query, description) {
         return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
     }
