@@ -108,10 +108,6 @@ impl<'d> RequestBuilder<'d> {
         while self.url.starts_with("//") {
             self.url.remove(0);
         }
-        // A value right behind the first `/` could be taken for a host.
-        if self.url.starts_with("/{{") {
-            self.url.insert_str(0, "/.");
-        }
     }
 
     fn add_path_parameter(&mut self, name: &str, found: Option<&Parameter<'d>>, operation: &Operation<'d>) -> String {
@@ -121,7 +117,7 @@ impl<'d> RequestBuilder<'d> {
         let argument = self.arguments.add(NewArgument { wire_name: name, place: "path", schema, required: true, node });
         match found {
             Some(known) if known.keeps_slashes => format!("{{{{path {argument}}}}}"),
-            Some(known) if shape == ValueShape::List => joined(&argument, known.style, true),
+            Some(known) if shape == ValueShape::List => joined(&argument, known.style),
             _ => hole(&argument),
         }
     }
@@ -147,7 +143,7 @@ impl<'d> RequestBuilder<'d> {
             ValueShape::List => {
                 let argument = self.add_parameter(parameter, schema);
                 let template = match parameter.style {
-                    ParameterStyle::Joined(_) => joined(&argument, parameter.style, parameter.required),
+                    ParameterStyle::Joined(_) => joined(&argument, parameter.style),
                     _ => hole(&argument),
                 };
                 self.query.insert(parameter.name.to_owned(), template.into());
@@ -200,7 +196,7 @@ impl<'d> RequestBuilder<'d> {
             shape => {
                 let argument = self.add_parameter(parameter, schema);
                 let template = match shape {
-                    ValueShape::List => joined(&argument, parameter.style, parameter.required),
+                    ValueShape::List => joined(&argument, parameter.style),
                     _ => hole(&argument),
                 };
                 self.headers.insert(parameter.name.to_owned(), template.into());
@@ -346,13 +342,10 @@ fn field_hole(argument: &str, field: &str) -> String {
     }
 }
 
-/// A list in one text. An optional one that is absent is null, so that what holds it is left out.
-fn joined(argument: &str, style: ParameterStyle, required: bool) -> String {
+/// A list in one text.
+fn joined(argument: &str, style: ParameterStyle) -> String {
     let separator = if let ParameterStyle::Joined(separator) = style { separator } else { "," };
-    match required {
-        true => hole(&format!("join {argument} \"{separator}\"")),
-        false => hole(&format!("default (join {argument} \"{separator}\") null")),
-    }
+    hole(&format!("join {argument} \"{separator}\""))
 }
 
 fn cookie_header(cookies: &[Cookie]) -> String {

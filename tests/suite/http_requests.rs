@@ -71,16 +71,29 @@ fn values_do_not_leave_path_of_connection() {
 }
 
 #[test]
-fn absent_values_leave_out_parameter() {
+fn absent_values_leave_out_parameter_and_header() {
     let api = Upstream::start(ok);
     let http = format!(
-        r#"{{ url: "{}", query: {{ a: "{{{{join tags ','}}}}", b: "x:{{{{tag}}}}", c: fixed, d: "{{{{tag}}}}-{{{{n}}}}" }} }}"#,
+        r#"{{ url: "{}", query: {{ a: "{{{{join tags ','}}}}", b: "x:{{{{tag}}}}", c: fixed, d: "{{{{tag}}}}-{{{{n}}}}" }}, headers: {{ X-A: "a {{{{tag}}}}" }} }}"#,
         api.url()
     );
     let arguments = "tags: { type: array, items: { type: string } }, tag: {}, n: { type: integer }";
     call(&manifest("", arguments, &http), json!({ "n": 1 }));
     call(&manifest("", arguments, &http), json!({ "tags": ["p", "q"], "tag": "t" }));
+    let headers: Vec<_> = api.requests().iter().map(|request| request.header("x-a").map(str::to_owned)).collect();
+    assert_eq!(headers, [None, Some("a t".to_owned())]);
     assert_eq!(api.targets(), ["GET /?c=fixed&d=-1", "GET /?a=p%2Cq&b=x%3At&c=fixed&d=t-"]);
+}
+
+#[test]
+fn absent_json_body_is_not_sent() {
+    let api = Upstream::start(ok);
+    let http = format!(r#"{{ url: "{}", method: POST, json: "{{{{body}}}}" }}"#, api.url());
+    call(&manifest("", "body: { type: object }", &http), json!({}));
+    call(&manifest("", "body: { type: object }", &http), json!({ "body": { "a": 1 } }));
+    let bodies: Vec<_> =
+        api.requests().into_iter().map(|r| (r.header("content-type").map(str::to_owned), r.body)).collect();
+    assert_eq!(bodies, [(None, String::new()), (Some("application/json".to_owned()), r#"{"a":1}"#.to_owned())]);
 }
 
 /// Fails `failures` times with `status`, then succeeds.

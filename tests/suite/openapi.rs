@@ -162,7 +162,7 @@ fn openapi_3_0_schemas_and_places_are_translated() {
     assert_eq!(get["arguments"]["number"], json!({ "type": "integer", "exclusiveMinimum": 0, "required": true }));
     assert_eq!(get["arguments"]["since"], json!({ "type": ["string", "null"], "format": "date-time" }));
     let http = &get["run"]["http"];
-    assert_eq!(http["url"], "/./{{team}}/issues/{{number}}");
+    assert_eq!(http["url"], "/{{team}}/issues/{{number}}");
     assert_eq!(http["headers"]["Cookie"], "{{#if session}}session={{session}}; {{/if}}");
     assert_eq!(http["paginate"], json!({ "next": "link", "maxPages": 3 }));
     let update = &tools["issues-update"];
@@ -183,7 +183,7 @@ fn swagger_2_forms_bodies_and_collections_are_translated() {
     let folder = imported(&fixture("store.yaml"), &[]);
     let tools = tools(&folder, "tools/orders.yaml");
     let query = &tools["get-orders"]["run"]["http"]["query"];
-    assert_eq!(*query, json!({ "status": "{{status}}", "ids": "{{default (join ids \",\") null}}" }));
+    assert_eq!(*query, json!({ "status": "{{status}}", "ids": "{{join ids \",\"}}" }));
     assert_eq!(tools["get-orders"]["outputSchema"]["properties"]["total"]["type"], "integer");
     assert_eq!(tools["place-order"]["arguments"]["article"], json!({ "required": true }));
     assert_eq!(tools["place-order"]["run"]["http"]["json"]["count"], "{{count}}");

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
 use crate::redact::SECRET_PLACEHOLDER;
-use crate::template::{HeaderSlot, QueryValue, Scope, Template};
+use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RedactingWorld, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
@@ -42,7 +42,10 @@ impl HttpAction {
         let scope = context.scope;
         let (mime_type, body) = match &self.body {
             HttpBody::None => return Ok(()),
-            HttpBody::Json(value) => ("application/json", value.render(scope)?.to_string()),
+            HttpBody::Json(value) => match value.render_present(scope)? {
+                Some(value) => ("application/json", value.to_string()),
+                None => return Ok(()),
+            },
             HttpBody::Form(fields) => ("application/x-www-form-urlencoded", encode_form(fields, scope)?),
             HttpBody::Text(text) => ("text/plain; charset=utf-8", text.render(scope)?.0),
         };
@@ -164,12 +167,15 @@ pub(super) fn parse_url(text: &str) -> Result<Url, WorldError> {
     Url::parse(text).map_err(|_| WorldError::InvalidUrl { reason: "malformed" })
 }
 
-/// A header, unless it is exactly one absent value.
+/// A header, unless every value in it is absent.
 fn render_header(
     name: &str,
     value: &Template<HeaderSlot>,
     context: &ActionContext<'_>,
 ) -> Result<Option<HttpHeader>, ActionError> {
+    if is_absent(value, context.scope) {
+        return Ok(None);
+    }
     let of_env = value.read_paths().iter().any(|path| path.first().is_some_and(|head| head == "env"));
     let secret = of_env || reads_step_outcome(value.read_paths(), context);
     let Some(text) = value.render(context.scope)? else { return Ok(None) };
@@ -212,7 +218,7 @@ fn render_parameters<'p>(
 }
 
 /// Whether a template reads values, and all of them are absent.
-fn is_absent(template: &Template<QueryValue>, scope: &Scope) -> bool {
+fn is_absent<S: Slot>(template: &Template<S>, scope: &Scope) -> bool {
     let mut values = template.read_paths().iter().map(|path| scope.get(path).is_none_or(serde_json::Value::is_null));
     !template.read_paths().is_empty() && values.all(|absent| absent)
 }
