@@ -61,6 +61,8 @@ pub struct ActionOutcome {
     pub failure: Option<String>,
     /// The HTTP status, if it was a request.
     pub status: Option<u16>,
+    /// What the caller must know of the body, such as that it is not complete.
+    pub note: Option<String>,
 }
 
 /// The body of an outcome.
@@ -187,7 +189,7 @@ impl ActionOutcome {
 
     /// A successful outcome.
     pub fn success(value: Value, body: OutcomeBody) -> ActionOutcome {
-        ActionOutcome { value, body, failure: None, status: None }
+        ActionOutcome { value, body, failure: None, status: None, note: None }
     }
 }
 

@@ -166,7 +166,7 @@ impl ProgramOptions {
             OutcomeBody::Text(text) => OutcomeBody::Text(strip_escapes(&text)),
             other => other,
         };
-        Ok(ActionOutcome { value, body, failure: failed, status: None })
+        Ok(ActionOutcome { failure: failed, ..ActionOutcome::success(value, body) })
     }
 }
 

@@ -237,7 +237,7 @@ impl StepEntries<'_> {
             }
             action::OutcomeBody::Bytes(bytes, _) => drop(redactor.redact_bytes(bytes, InputEnd::Complete)),
         }
-        outcome.failure.iter_mut().for_each(|message| redactor.redact_in_place(message));
+        outcome.failure.iter_mut().chain(&mut outcome.note).for_each(|message| redactor.redact_in_place(message));
         outcome
     }
 }

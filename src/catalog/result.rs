@@ -80,6 +80,11 @@ impl ResultPlan {
         blocks.iter().filter_map(BlockPlan::resource_uri)
     }
 
+    /// Whether the caller is shown the note of the outcome: a template of the author sees the whole outcome instead.
+    pub(super) fn shows_note(&self) -> bool {
+        self.select.is_some() || matches!(self.form, ResultForm::Unchanged)
+    }
+
     /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.
     ///
     /// # Errors

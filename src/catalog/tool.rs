@@ -147,13 +147,16 @@ impl CompiledTool {
             return self.tool_content(self.result.render(None, scope)?, entry_context.budget);
         };
         let ended = self.pack_context.run((&self.listing.name, plan), &scope, &entry_context).await;
-        let ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
+        let mut ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));
         }
+        let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let size = ended.size();
         let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
-        entry_context.budget.run_sized(size, shown)?
+        let mut content = entry_context.budget.run_sized(size, shown)??;
+        content.content.extend(note.map(|note| RenderedBlock::Block(AnswerBlock::text(note))));
+        Ok(content)
     }
 
     fn tool_content(&self, shown: RenderedResult, budget: &Budget) -> Result<ToolContent, Refusal> {

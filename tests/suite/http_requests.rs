@@ -165,7 +165,7 @@ fn retry_after_is_respected_within_time_limit() {
 }
 
 /// Pages of two items, up to 7, in a form of `paginate`.
-fn pages() -> Upstream {
+fn pages_of_two() -> Upstream {
     Upstream::start(|request, _| {
         let query = request.target.split_once('?').map_or("", |(_, query)| query);
         let number =
@@ -194,7 +194,7 @@ fn pages_are_joined_in_every_form() {
         ("/list?q=a", "{ page: page, items: data }"),
         ("/bare?page=1", "{ page: page }"),
     ] {
-        let api = pages();
+        let api = pages_of_two();
         let http = format!("{{ url: \"{}{target}\", paginate: {paginate} }}", api.url());
         assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1,2,3,4,5,6,7]", "{paginate}");
         let kept = api.targets().iter().skip(1).all(|target| target.contains("q=a"));
@@ -205,12 +205,29 @@ fn pages_are_joined_in_every_form() {
 #[test]
 fn pages_and_items_are_limited() {
     for (limit, items, requests) in [("maxPages: 2", "[1,2,3,4]", 2), ("maxItems: 3", "[1,2,3]", 2)] {
-        let api = pages();
+        let api = pages_of_two();
         let manifest =
             manifest("", "", &format!("{{ url: \"{}/bare\", paginate: {{ next: link, {limit} }} }}", api.url()))
                 + "    result: { text: \"{{json result.json}} {{result.pages}} {{result.more}}\" }\n";
         assert_eq!(text(&call(&manifest, json!({}))), format!("{items} 2 true"));
         assert_eq!(api.requests().len(), requests);
+    }
+}
+
+#[test]
+fn model_is_told_that_there_are_more() {
+    for result in ["", "    result: { select: \"[]\" }\n"] {
+        for (limit, items, pages) in [("maxPages: 1", "[1,2]", 1), ("maxItems: 6", "[1,2,3,4,5,6]", 3)] {
+            let api = pages_of_two();
+            let http = format!("{{ url: \"{}/bare\", paginate: {{ next: link, {limit} }} }}", api.url());
+            let called = call(&(manifest("", "", &http) + result), json!({}));
+            let count = items.split(',').count();
+            let note = format!("There are more: only {count} items of {pages} pages were read.");
+            assert_eq!((text(&called), &called["content"][1]["text"]), (items, &json!(note)), "{called}");
+        }
+        let http = format!("{{ url: \"{}/bare\", paginate: {{ next: link, maxItems: 7 }} }}", pages_of_two().url());
+        let whole = call(&(manifest("", "", &http) + result), json!({}));
+        assert_eq!(whole["content"].as_array().unwrap().len(), 1, "{whole}");
     }
 }
 
@@ -226,14 +243,18 @@ fn page_that_fails_is_an_error_unless_partial() {
         let url = api().url();
         manifest("", "", &format!("{{ url: \"{url}\", paginate: {{ next: next, items: items{partial} }} }}"))
     };
+    let malformed = Upstream::start(|_, _| Reply::json(200, &json!({ "items": 7 })));
+    let one =
+        manifest("", "", &format!("{{ url: \"{}\", paginate: {{ next: next, items: items }} }}", malformed.url()));
+    assert_eq!(text(&call(&one, json!({}))), "`items` of `paginate` did not select a list");
     let failed = call(&http(""), json!({}));
     assert_eq!(failed["isError"], true);
     assert!(text(&failed).starts_with("page 2: GET http://127.0.0.1:"), "{failed}");
     assert!(text(&failed).contains("500 Internal Server Error: out of order"), "{failed}");
     let partial = call(&http(", partial: true"), json!({}));
-    let content: Value = serde_json::from_str(text(&partial)).unwrap();
-    assert_eq!((partial["isError"].as_bool(), &content["items"]), (Some(false), &json!([1])));
-    assert!(content["partial"].as_str().unwrap().starts_with("page 2: GET "), "{content}");
+    assert_eq!((partial["isError"].as_bool(), text(&partial)), (Some(false), "[1]"));
+    let note = partial["content"][1]["text"].as_str().unwrap();
+    assert!(note.starts_with("This is not all: page 2: GET http://127.0.0.1:"), "{partial}");
 }
 
 #[test]

@@ -96,6 +96,8 @@ struct PageReader<'a> {
     items: Vec<Value>,
     pages: u32,
     bytes: u64,
+    /// Whether items of the last page were left out.
+    is_cut: bool,
     seen: HashSet<Url>,
 }
 
@@ -125,6 +127,7 @@ impl HttpAction {
             items: Vec::new(),
             pages: 0,
             bytes: 0,
+            is_cut: false,
             seen: HashSet::new(),
         };
         reader.read(request).await
@@ -150,12 +153,13 @@ impl PageReader<'_> {
                 }
                 Err(error) => return self.fail(error, None),
             };
-            self.pages += 1;
             let next = match self.add_page(&response) {
                 Ok(next) => next,
                 Err(error) => return self.fail(error, None),
             };
+            self.pages += 1;
             match next {
+                _ if self.is_cut => return Ok(self.finish(&response, &PagesEnd::Limit)),
                 None => return Ok(self.finish(&response, &PagesEnd::Complete)),
                 Some(_) if self.is_full() => return Ok(self.finish(&response, &PagesEnd::Limit)),
                 Some(next) => match self.next_request(&request, next) {
@@ -201,6 +205,7 @@ impl PageReader<'_> {
         };
         let is_empty = items.is_empty();
         let room = self.pagination.max_items - self.items.len();
+        self.is_cut |= items.len() > room;
         self.items.extend(items.into_iter().take(room));
         self.next_url(response, &page, is_empty)
     }
@@ -230,7 +235,7 @@ impl PageReader<'_> {
             NextPage::Number(parameter) if !is_empty => {
                 let given = self.first.url.query_pairs().find(|(name, _)| name == parameter.as_str());
                 let start: u64 = given.and_then(|(_, value)| value.parse().ok()).unwrap_or(1);
-                let next = (start + u64::from(self.pages)).to_string();
+                let next = (start + u64::from(self.pages) + 1).to_string();
                 Ok(Some(with_parameter(&self.first.url, parameter, &next)))
             }
             NextPage::Number(_) => Ok(None),
@@ -276,12 +281,15 @@ impl PageReader<'_> {
             PagesEnd::Partial(message) => Some(message.as_str()),
             PagesEnd::Complete | PagesEnd::Limit => None,
         };
-        let items = Value::Array(self.items);
-        let content = match partial {
-            Some(message) => json!({ "items": items, "partial": message }),
-            None => items.clone(),
+        let note = match end {
+            PagesEnd::Complete => None,
+            PagesEnd::Limit => {
+                Some(format!("There are more: only {} items of {} pages were read.", self.items.len(), self.pages))
+            }
+            PagesEnd::Partial(message) => Some(format!("This is not all: {message}")),
         };
-        let text = content.to_string();
+        let items = Value::Array(self.items);
+        let text = items.to_string();
         let value = json!({
             "status": last.status,
             "headers": super::response::header_values(last),
@@ -292,7 +300,8 @@ impl PageReader<'_> {
             "more": matches!(end, PagesEnd::Limit),
             "partial": partial,
         });
-        ActionOutcome { value, body: OutcomeBody::Json(content, text), failure: None, status: Some(last.status) }
+        let body = OutcomeBody::Json(items, text);
+        ActionOutcome { status: Some(last.status), note, ..ActionOutcome::success(value, body) }
     }
 }
 

@@ -47,7 +47,7 @@ impl HttpAction {
             true => None,
             false => Some(self.error_message(described, &response, &value, context)?),
         };
-        Ok(ActionOutcome { value, body, failure, status: Some(response.status) })
+        Ok(ActionOutcome { failure, status: Some(response.status), ..ActionOutcome::success(value, body) })
     }
 
     fn error_message(
