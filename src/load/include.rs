@@ -7,9 +7,9 @@ use super::paths::file_stem;
 use crate::compile::{Compiler, Findings};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::Globs;
-use crate::manifest::{Fragment, Prompt};
+use crate::manifest::{Fragment, Prompt, example_of};
 use crate::notation::{TextOrFile, is_identifier};
-use crate::yaml::{Location, Spanned, from_document, parse, parse_front_matter};
+use crate::yaml::{Location, Spanned, from_document_with_examples, parse, parse_front_matter};
 
 /// Reads an included file. `None` if it has no entries.
 pub(super) fn load_file(file: &Spanned<PathBuf>, compiler: &mut Compiler<'_>) -> Option<EntryFile> {
@@ -53,7 +53,7 @@ fn read_fragment(file: FileId, compiler: &mut Compiler<'_>) -> Option<Fragment> 
     if document.is_empty() {
         return None;
     }
-    let fragment: Fragment = from_document(&document, &mut compiler.findings.report)?;
+    let fragment: Fragment = from_document_with_examples(&document, example_of, &mut compiler.findings.report)?;
     compiler.findings.documents.add(document);
     fragment.folio.iter().for_each(|version| check_version(version, compiler.findings));
     Some(fragment)
@@ -80,7 +80,8 @@ fn read_prompt_file(
         }
         Some((None, _)) => return None,
         Some((Some(document), body)) => {
-            let prompt = from_document(&document, &mut compiler.findings.report).unwrap_or_default();
+            let prompt =
+                from_document_with_examples(&document, example_of, &mut compiler.findings.report).unwrap_or_default();
             (prompt, compiler.findings.documents.add(document), body)
         }
     };

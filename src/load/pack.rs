@@ -10,10 +10,10 @@ use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
-use crate::manifest::{Fragment, Manifest, PackRef};
+use crate::manifest::{Fragment, Manifest, PackRef, example_of};
 use crate::notation::NamedMap;
 use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
-use crate::yaml::{Location, Spanned, from_document, parse};
+use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
 
 /// The maximum nesting of packs.
 const MAX_PACK_DEPTH: usize = 16;
@@ -77,7 +77,7 @@ pub(super) fn load_packs(
 fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<LoadedPack>) -> Option<Location> {
     let file = read_manifest_file(&request, findings)?;
     let document = parse(file, &mut findings.report)?;
-    let mut manifest: Manifest = from_document(&document, &mut findings.report)?;
+    let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut findings.report)?;
     let at = findings.documents.add(document);
     check_version(&manifest, file, findings);
     let DeclaredVariables { environment, unset } =

@@ -5,6 +5,7 @@
 //! values (notation/) and actions (action/).
 
 mod argument;
+mod examples;
 mod http;
 mod prompt;
 mod reference;
@@ -22,6 +23,7 @@ use crate::notation::{Connection, NamedMap, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
+pub use examples::example_of;
 pub use http::Http;
 pub use prompt::{Message, Prompt};
 pub use reference::reference;

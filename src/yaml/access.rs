@@ -4,7 +4,7 @@ use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::deserialize::{DeserializeError, NodeDeserializer};
+use super::deserialize::{DeserializeError, NodeDeserializer, ParentKey};
 use super::document::{Location, MapEntry, NodeId};
 use crate::diagnostic::{Code, nearest, quote_names};
 
@@ -100,10 +100,12 @@ impl<'de> MapAccess<'de> for EntryAccess<'_, '_> {
         while let Some(entry) = self.entries.next() {
             let Some(known) = self.known else {
                 self.value = Some(entry.value);
+                self.reader.key.is_entry = true;
                 return seed.deserialize(KeyDeserializer(self.reader.child(entry.key))).map(Some);
             };
             if let Some(field) = self.field(*entry, known) {
                 self.value = Some(entry.value);
+                self.reader.key = ParentKey { name: field, is_entry: false };
                 return seed.deserialize(StrDeserializer::new(field)).map(Some);
             }
         }

@@ -22,6 +22,18 @@ const KIND_ENUM: &str = "$kind";
 /// The longest invalid value that messages show.
 const MAX_SHOWN_BYTES: usize = 32;
 
+/// An example of the value of a key, by the name of the key; `KEY.*` is that of an entry of the map under `KEY`.
+pub type ExampleOf = fn(&str) -> Option<&'static str>;
+
+/// Deserializes a whole document, and shows the examples of `example_of` where a value has another type.
+pub fn from_document_with_examples<T: for<'de> Deserialize<'de>>(
+    document: &Document,
+    example_of: ExampleOf,
+    report: &mut Report,
+) -> Option<T> {
+    deserialize_node(document, document.root(), example_of, report)
+}
+
 /// Deserializes a whole document. After an error the result holds placeholders, good only for finding more errors.
 pub fn from_document<T: for<'de> Deserialize<'de>>(document: &Document, report: &mut Report) -> Option<T> {
     from_node(document, document.root(), report)
@@ -29,8 +41,26 @@ pub fn from_document<T: for<'de> Deserialize<'de>>(document: &Document, report: 
 
 /// Deserializes one node of a document.
 pub fn from_node<T: for<'de> Deserialize<'de>>(document: &Document, node: NodeId, report: &mut Report) -> Option<T> {
+    deserialize_node(document, node, |_| None, report)
+}
+
+fn deserialize_node<T: for<'de> Deserialize<'de>>(
+    document: &Document,
+    node: NodeId,
+    example_of: ExampleOf,
+    report: &mut Report,
+) -> Option<T> {
     let report = RefCell::new(report);
-    T::deserialize(NodeDeserializer { document, report: &report, node, is_placeholder: false }).ok()
+    let key = ParentKey { name: "", is_entry: false };
+    T::deserialize(NodeDeserializer { document, report: &report, node, key, example_of, is_placeholder: false }).ok()
+}
+
+/// The key of the struct field that a node belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct ParentKey {
+    pub(super) name: &'static str,
+    /// Whether the node is an entry of the map under the key.
+    pub(super) is_entry: bool,
 }
 
 /// An error of a visitor, to be reported at its location; without a message, one that is reported already.
@@ -51,6 +81,8 @@ pub(super) struct NodeDeserializer<'a, 'r> {
     pub(super) document: &'a Document,
     pub(super) report: &'a RefCell<&'r mut Report>,
     pub(super) node: NodeId,
+    pub(super) key: ParentKey,
+    pub(super) example_of: ExampleOf,
     /// Reads as null without errors: the error is reported already.
     pub(super) is_placeholder: bool,
 }
@@ -94,7 +126,13 @@ impl<'a, 'r> NodeDeserializer<'a, 'r> {
             return;
         }
         let message = format!("expected {expected}, found {}", self.describe());
-        self.report.borrow_mut().error(Code::WrongType, self.location(), message);
+        let mut report = self.report.borrow_mut();
+        let diagnostic = report.error(Code::WrongType, self.location(), message);
+        let ParentKey { name, is_entry } = self.key;
+        let example = if is_entry { (self.example_of)(&format!("{name}.*")) } else { (self.example_of)(name) };
+        if let Some(example) = example {
+            diagnostic.help(format!("for example `{example}`"));
+        }
     }
 
     /// Reports the error of a visitor, unless it is reported already.

@@ -15,7 +15,7 @@ mod spanned;
 #[cfg(test)]
 mod tests;
 
-pub use deserialize::{from_document, from_node};
+pub use deserialize::{ExampleOf, from_document, from_document_with_examples, from_node};
 pub use document::{Document, Documents, Location, NodeId};
 pub use parse::{decode, parse, parse_front_matter, parse_json};
 pub use quantity::parse_milliseconds;

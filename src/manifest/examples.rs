@@ -1,0 +1,68 @@
+//! Examples of keys whose value has a shape, for whoever writes another one.
+
+/// Examples by key; `KEY.*` is an entry of the map under `KEY`.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("allow", "allow: [localhost]"),
+    ("annotations", "annotations: { readOnlyHint: true }"),
+    ("arguments", "arguments: { text: { description: A text } }"),
+    ("arguments.*", "text: { type: string }"),
+    ("auth", "auth: { bearer: \"{{env.TOKEN}}\" }"),
+    ("basic", "basic: { username: me, password: \"{{env.PASSWORD}}\" }"),
+    ("connections", "connections: { api: { url: \"https://api.example\" } }"),
+    ("connections.*", "api: { url: \"https://api.example\" }"),
+    ("content", "content: [{ text: \"{{result}}\" }]"),
+    ("env", "env: { TOKEN: { secret: true } }"),
+    ("exec", "exec: [git, log]"),
+    ("expect", "expect: [404]"),
+    ("form", "form: { name: \"{{name}}\" }"),
+    ("header", "header: { name: X-Api-Key, value: \"{{env.KEY}}\" }"),
+    ("headers", "headers: { Accept: application/json }"),
+    ("http", "http: { url: \"https://api.example/items\" }"),
+    ("include", "include: [tools/*.yaml]"),
+    ("messages", "messages: [{ role: user, text: Hello }]"),
+    ("multipart", "multipart: { file: { file: report.pdf } }"),
+    ("oauth2", "oauth2: { tokenUrl: \"https://login.example/token\", clientId: me, clientSecret: \"{{env.SECRET}}\" }"),
+    ("on", "on: [429, 5xx]"),
+    ("onError", "onError: { 404: No such item, default: Try later }"),
+    ("paginate", "paginate: { next: link }"),
+    ("prompts", "prompts: { greet: { text: Say hello } }"),
+    ("prompts.*", "greet: { text: Say hello }"),
+    ("query", "query: { q: \"{{text}}\" }"),
+    ("resources", "resources: { policy: { uri: \"docs://policy\", file: policy.md } }"),
+    ("resources.*", "policy: { uri: \"docs://policy\", file: policy.md }"),
+    ("result", "result: { text: \"{{result}}\" }"),
+    ("retry", "retry: { attempts: 3 }"),
+    ("scopes", "scopes: [read]"),
+    ("server", "server: { name: my-server }"),
+    ("tools", "tools: { list: { description: List files, run: { exec: [ls] } } }"),
+    ("tools.*", "list: { description: List files, run: { exec: [ls] } }"),
+];
+
+/// An example of a key, or of an entry of its map.
+pub fn example_of(key: &str) -> Option<&'static str> {
+    EXAMPLES.iter().find(|(name, _)| *name == key).map(|(_, example)| *example)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::EXAMPLES;
+    use crate::diagnostic::Report;
+    use crate::yaml::parse;
+
+    #[test]
+    fn examples_are_yaml_of_their_key() {
+        for (key, example) in EXAMPLES {
+            let mut report = Report::default();
+            let file = report.sources.add("example.yaml", (*example).to_owned());
+            let document = parse(file, &mut report).unwrap();
+            assert!(!report.has_errors(), "{example}");
+            let value = document.json(document.root());
+            let name = key.strip_suffix(".*").unwrap_or(key);
+            let entries = value.as_object().unwrap();
+            assert_eq!(entries.len(), 1, "{example}");
+            assert!(key.ends_with(".*") || entries.contains_key(name), "{example}");
+        }
+    }
+}
