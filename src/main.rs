@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use folio::cli::{self, Cli, Exit};
+use folio::cli::{self, Cli, Exit, Output};
 use folio::redact::Redactors;
 
 fn main() -> ExitCode {
@@ -14,11 +14,12 @@ fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     let redactors = Redactors::default();
-    cli::start_logging(&arguments.global, redactors.clone());
-    match cli::run(arguments, redactors.clone()) {
+    cli::start_logging(&arguments, redactors.clone());
+    let output = Output::new(&arguments.global, redactors.clone());
+    match cli::run(arguments, redactors) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            cli::print_error(&error, &redactors);
+            output.eprint_error(&error);
             Exit::CannotRun.into()
         }
     }

@@ -125,6 +125,15 @@ impl RunPlan {
         single.into_iter().chain(steps.iter().map(|step| step.action.client_use()))
     }
 
+    /// How many steps it has.
+    #[must_use]
+    pub fn step_count(&self) -> usize {
+        match &self.steps {
+            PlanSteps::Single(_) => 1,
+            PlanSteps::List(steps, _) => steps.len(),
+        }
+    }
+
     /// Sets the step after which the run may continue as a task.
     pub fn set_detach_after(&mut self, id: &str) {
         if let PlanSteps::List(steps, _) = &self.steps {

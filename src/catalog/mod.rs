@@ -159,6 +159,16 @@ impl Catalog {
         self.find_resource(uri).is_some_and(|(resource, _)| resource.plan().is_some())
     }
 
+    /// How many steps a call runs, by its method and the name or URI that is called.
+    pub fn step_count(&self, method: &str, name: &str) -> usize {
+        let plan = match method {
+            "tools/call" => self.tools.get(name).and_then(|tool| tool.plan.as_ref()),
+            "prompts/get" => self.prompts.get(name).and_then(|prompt| prompt.plan.as_ref()),
+            _ => self.find_resource(name).and_then(|(resource, _)| resource.plan()),
+        };
+        plan.map_or(0, RunPlan::step_count)
+    }
+
     /// Whether one of these resources may run actions; any might if its URI is only known at a call.
     fn any_resource_runs_actions<'a>(&self, uris: impl IntoIterator<Item = &'a Template<Uri>>) -> bool {
         uris.into_iter().any(|uri| match uri.read_paths().is_empty() {
@@ -224,9 +234,9 @@ impl Catalog {
             Ok(result) => result,
         };
         match self.resolve_blocks(result.content, &tool.pack_context, entry_context).await {
-            Ok(content) => Ok(ToolAnswer { content, structured: result.structured, is_error: false }),
+            Ok(content) => Ok(ToolAnswer { content, structured: result.structured, ..ToolAnswer::default() }),
             Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(refusal),
-            Err(refusal) => Ok(ToolAnswer::failure(refusal.message)),
+            Err(refusal) => Ok(refusal.into()),
         }
     }
 

@@ -123,18 +123,18 @@ impl CompiledTool {
         let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;
         let arguments = match bound.map_err(Refusal::from) {
             Ok(arguments) => arguments,
-            Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(ToolAnswer::failure(refusal.message))),
+            Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(refusal.into())),
             Err(refusal) => return Err(refusal),
         };
         // A resumed call was admitted before.
         let is_new = entry_context.resume.is_none();
         let _permit = match self.limit.as_ref().map(|limit| limit.acquire(&self.listing.name, is_new)).transpose() {
             Ok(turn) => turn,
-            Err(message) => return Ok(Err(ToolAnswer::failure(message))),
+            Err(message) => return Ok(Err(ToolAnswer::caller_error(message))),
         };
         match self.run(arguments, entry_context).await {
             Ok(given) => Ok(Ok(given)),
-            Err(refusal) if is_tool_error(refusal.kind) => Ok(Err(ToolAnswer::failure(refusal.message))),
+            Err(refusal) if is_tool_error(refusal.kind) => Ok(Err(refusal.into())),
             Err(refusal) => Err(refusal),
         }
     }

@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::{Exit, Interval, ListenAddress, LogFilter};
+use super::{Exit, Interval, ListenAddress, LogFilter, LogFormat};
 use crate::diagnostic::Format;
 
 const ABOUT: &str = "\
@@ -126,9 +126,13 @@ impl Cli {
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// How much to log on stderr: error, warn, info, debug, trace, off, or a filter such as `info,rmcp=debug`
-    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = LogFilter::DEFAULT)]
+    /// [default: info, and of calls those that fail]
+    #[arg(long, global = true, env = "FOLIO_LOG", value_name = "LEVEL", default_value = "", hide_default_value = true)]
     #[arg(hide_env_values = true)]
     pub log_level: LogFilter,
+    /// How to write on stderr
+    #[arg(long, global = true, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
     /// Whether to use colours; NO_COLOR is honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub color: Color,
@@ -263,6 +267,12 @@ pub struct RequestArgs {
     /// Print the whole result as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the first program that would be run, or request that would be sent, and stop there
+    #[arg(long, conflicts_with = "json")]
+    pub dry_run: bool,
+    /// Print each program and request on stderr, and how it ended
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub verbose: bool,
 }
 
 /// `folio get`.

@@ -13,10 +13,11 @@ pub(super) fn run(arguments: &CallArgs, output: &Output) -> anyhow::Result<Exit>
         let schema = catalog.input_schema(&arguments.name).cloned().unwrap_or_default();
         json!({ "name": arguments.name, "arguments": pairs.into_typed(&Value::Object(schema)) })
     };
-    Request { method: "tools/call", options: &arguments.request, output }.run(params, print_result)
+    Request { method: "tools/call", name: &arguments.name, options: &arguments.request, output }
+        .run(params, print_result)
 }
 
-fn print_result(result: &Value, output: &Output) -> anyhow::Result<Exit> {
+pub(super) fn print_result(result: &Value, output: &Output) -> anyhow::Result<Exit> {
     let failed = result.get("isError") == Some(&Value::Bool(true));
     for content in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let text = ensure_newline(&format_content_block(content));

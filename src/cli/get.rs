@@ -10,7 +10,8 @@ use crate::catalog::Catalog;
 pub(super) fn run(arguments: &GetArgs, output: &Output) -> anyhow::Result<Exit> {
     let pairs = ArgumentPairs::parse(&arguments.arguments, &mut std::io::stdin())?;
     let params = |_: &Catalog| json!({ "name": arguments.name, "arguments": pairs.into_strings() });
-    Request { method: "prompts/get", options: &arguments.request, output }.run(params, print_messages)
+    Request { method: "prompts/get", name: &arguments.name, options: &arguments.request, output }
+        .run(params, print_messages)
 }
 
 /// One message of the user is printed as it is; several with their roles.

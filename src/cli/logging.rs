@@ -4,6 +4,9 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 use std::str::FromStr;
 
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -13,15 +16,25 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use super::{GlobalArgs, Output};
+use super::{Cli, CliCommand, Output};
 use crate::diagnostic::{nearest, sanitize};
 use crate::redact::Redactors;
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
-/// Which events are logged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogFilter(Targets);
+/// Which events are logged; `None` if that is left to the command.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LogFilter(Option<Targets>);
+
+/// How events are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    #[default]
+    Text,
+    /// One JSON object per line, for programs
+    Json,
+}
 
 /// Why a log filter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,13 +58,11 @@ pub enum LogFilterError {
 }
 
 impl LogFilter {
-    /// The default level.
-    pub(super) const DEFAULT: &str = "info";
-}
-
-impl Default for LogFilter {
-    fn default() -> LogFilter {
-        LogFilter(default_targets(LevelFilter::INFO))
+    /// The targets. By default a server logs the calls that fail, and a command none: it prints how its call ended.
+    fn targets(&self, command: &CliCommand) -> Targets {
+        let calls = if matches!(command, CliCommand::Serve(_)) { LevelFilter::WARN } else { LevelFilter::OFF };
+        let default = || default_targets(LevelFilter::INFO).with_target("folio::call", calls);
+        self.0.clone().unwrap_or_else(default)
     }
 }
 
@@ -60,9 +71,11 @@ impl FromStr for LogFilter {
 
     fn from_str(text: &str) -> Result<LogFilter, LogFilterError> {
         let text = text.trim();
-        let text = if text.is_empty() { LogFilter::DEFAULT } else { text };
+        if text.is_empty() {
+            return Ok(LogFilter::default());
+        }
         if !text.contains([',', '=']) {
-            return parse_level(text).map(|level| LogFilter(default_targets(level)));
+            return parse_level(text).map(|level| LogFilter(Some(default_targets(level))));
         }
         let malformed = || LogFilterError::Malformed { text: text.to_owned() };
         let mut filter = Targets::new();
@@ -73,7 +86,7 @@ impl FromStr for LogFilter {
                 None => filter.with_default(parse_level(directive)?),
             };
         }
-        Ok(LogFilter(filter))
+        Ok(LogFilter(Some(filter)))
     }
 }
 
@@ -101,11 +114,12 @@ fn default_targets(level: LevelFilter) -> Targets {
 }
 
 /// Logs to stderr from now on, with the secrets of `redactors` removed. A second call does nothing.
-pub fn init_logging(common: &GlobalArgs, redactors: Redactors) {
-    let terminal = io::stderr().is_terminal();
-    let color = Output::new(common.color, Redactors::default()).error_style().color;
-    let line = LineFormat { color, timestamp: !terminal, redactors };
-    let _ = tracing::subscriber::set_global_default(subscriber(common.log_level.0.clone(), line, io::stderr));
+pub fn init_logging(arguments: &Cli, redactors: Redactors) {
+    let (global, terminal) = (&arguments.global, io::stderr().is_terminal());
+    let color = Output::new(global, Redactors::default()).error_style().color;
+    let line = LineFormat { format: global.log_format, color, timestamp: !terminal, redactors };
+    let filter = global.log_level.targets(&arguments.command);
+    let _ = tracing::subscriber::set_global_default(subscriber(filter, line, io::stderr));
 }
 
 fn subscriber<W>(filter: Targets, line: LineFormat, to: W) -> impl Subscriber
@@ -118,6 +132,7 @@ where
 
 /// The format of a line: `INFO reload: reloaded in 4 ms`, with a timestamp if stderr is not a terminal.
 struct LineFormat {
+    format: LogFormat,
     color: bool,
     timestamp: bool,
     redactors: Redactors,
@@ -129,13 +144,20 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        if self.format == LogFormat::Json {
+            return to.write_str(&json_line(event, &self.redactors));
+        }
         if self.timestamp {
             SystemTime.format_time(&mut to)?;
             to.write_char(' ')?;
         }
         write_level(&mut to, *event.metadata().level(), self.color)?;
         let mut text = format!("{}: ", short_target(event.metadata().target()));
-        context.format_fields(Writer::new(&mut text), event)?;
+        match event.metadata().target() {
+            // Its message says what its fields say.
+            "folio::call" => text.push_str(&JsonFields::of(event).message),
+            _ => context.format_fields(Writer::new(&mut text), event)?,
+        }
         writeln!(to, "{}", self.redactors.redact_text(escape_line(&text)))
     }
 }
@@ -148,6 +170,75 @@ fn write_level(to: &mut Writer<'_>, level: Level, color: bool) -> fmt::Result {
         _ => "2",
     };
     if color { write!(to, "\u{1b}[{code}m{level}\u{1b}[0m ") } else { write!(to, "{level} ") }
+}
+
+fn json_line(event: &Event<'_>, redactors: &Redactors) -> String {
+    let JsonFields { message, fields } = JsonFields::of(event);
+    let level = event.metadata().level().as_str().to_ascii_lowercase();
+    let mut line = log_object(&level, event.metadata().target(), redactors.redact_text(message));
+    for (name, mut value) in fields {
+        if let Value::String(text) = &mut value {
+            *text = redactors.redact_text(std::mem::take(text));
+        }
+        line.entry(name).or_insert(value);
+    }
+    format!("{}\n", Value::Object(line))
+}
+
+/// The keys that every line of JSON has.
+pub(super) fn log_object(level: &str, target: &str, message: String) -> Map<String, Value> {
+    let mut time = String::new();
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    let keys = [("time", time), ("level", level.to_owned()), ("target", target.to_owned()), ("message", message)];
+    keys.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect()
+}
+
+/// The message and the fields of an event.
+#[derive(Default)]
+struct JsonFields {
+    message: String,
+    fields: Map<String, Value>,
+}
+
+impl JsonFields {
+    fn of(event: &Event<'_>) -> JsonFields {
+        let mut fields = JsonFields::default();
+        event.record(&mut fields);
+        fields
+    }
+
+    fn record(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(text)) => self.message = text,
+            (name, value) => drop(self.fields.insert(name.to_owned(), value)),
+        }
+    }
+}
+
+impl Visit for JsonFields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record(field, Value::String(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.record(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.record(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.record(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.record(field, value.into());
+    }
 }
 
 /// The room of folio, or the crate.
@@ -167,7 +258,7 @@ fn escape_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use std::sync::{Arc, Mutex};
 
     use super::*;
@@ -191,14 +282,29 @@ mod tests {
     fn logged(filter: &str, line: LineFormat, speak: impl FnOnce()) -> String {
         let written = SharedBuffer::default();
         let writer = written.clone();
-        let filter = filter.parse::<LogFilter>().unwrap().0;
+        let filter = filter.parse::<LogFilter>().unwrap().targets(&CliCommand::Schema);
         tracing::subscriber::with_default(subscriber(filter, line, move || writer.clone()), speak);
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
     fn bare() -> LineFormat {
-        LineFormat { color: false, timestamp: false, redactors: Redactors::new(Arc::new(Redactor::new(["hunter22"]))) }
+        let redactors = Redactors::new(Arc::new(Redactor::new(["hunter22"])));
+        LineFormat { format: LogFormat::Text, color: false, timestamp: false, redactors }
+    }
+
+    #[test]
+    fn json_line_has_message_and_redacted_fields() {
+        let text = logged("info", LineFormat { format: LogFormat::Json, ..bare() }, || {
+            tracing::warn!(target: "folio::load", key = "hunter22", count = 3, at = ?"a\nb", level = 7, "x {}", "hunter22\n");
+        });
+        let Value::Object(mut line) = serde_json::from_str(&text).unwrap() else { panic!("{text}") };
+        assert!(line.remove("time").unwrap().as_str().unwrap().ends_with('Z'), "{text}");
+        let rest = serde_json::json!({
+            "level": "warn", "target": "folio::load", "message": "x [secret]\n", "key": "[secret]", "count": 3, "at": "\"a\\nb\"",
+        });
+        assert_eq!(Value::Object(line), rest);
+        assert_eq!(text.lines().count(), 1, "{text}");
     }
 
     #[test]
@@ -241,7 +347,7 @@ mod tests {
     fn timestamp_comes_first_without_a_terminal() {
         let text = logged(
             "",
-            LineFormat { color: true, timestamp: true, redactors: Redactors::default() },
+            LineFormat { color: true, timestamp: true, redactors: Redactors::default(), ..bare() },
             || tracing::info!(target: "folio::load", "x"),
         );
         assert!(text.starts_with("20") && text.ends_with("Z \u{1b}[32mINFO\u{1b}[0m load: x\n"), "{text:?}");

@@ -35,15 +35,15 @@ pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
 pub use exit::Exit;
 pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};
-pub use logging::{LogFilter, LogFilterError, init_logging as start_logging};
-pub use output::{Output, print_error};
+pub use logging::{LogFilter, LogFilterError, LogFormat, init_logging as start_logging};
+pub use output::Output;
 
 use crate::redact::Redactors;
 
 /// Runs the command. Output and logs pass `redactors`, which learn the secrets of what is loaded. An `Err` is printed for
 /// the user.
 pub fn run(arguments: Cli, redactors: Redactors) -> anyhow::Result<Exit> {
-    let output = Output::new(arguments.global.color, redactors);
+    let output = Output::new(&arguments.global, redactors);
     match arguments.command {
         CliCommand::Serve(serve) => serve::run(&serve, &output),
         CliCommand::Check(check) => check::run(&check, &output),

@@ -4,23 +4,28 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 
-use super::Color;
+use serde_json::Value;
+
+use super::logging::{LogFormat, log_object};
+use super::{Color, GlobalArgs};
 use crate::catalog::BuildOutcome;
-use crate::diagnostic::{Format, Report, TerminalStyle, render, sanitize};
+use crate::diagnostic::{Format, Report, Severity, TerminalStyle, render, render_line, sanitize};
 use crate::redact::Redactors;
 
 /// The output of a command.
 #[derive(Debug, Clone)]
 pub struct Output {
     color: Color,
+    /// The format of stderr.
+    log_format: LogFormat,
     /// Removes the secrets of what was loaded.
     redactors: Redactors,
 }
 
 impl Output {
-    /// Creates an output with colours as chosen, and with the secrets of `redactors` removed.
-    pub fn new(color: Color, redactors: Redactors) -> Output {
-        Output { color, redactors }
+    /// Creates an output with colours and format as chosen, and with the secrets of `redactors` removed.
+    pub fn new(global: &GlobalArgs, redactors: Redactors) -> Output {
+        Output { color: global.color, log_format: global.log_format, redactors }
     }
 
     /// Removes the secrets of what was loaded from now on, here and in the log.
@@ -52,19 +57,43 @@ impl Output {
 
     /// Writes the diagnostics of a load to stderr.
     pub(super) fn eprint_report(&self, report: &Report) {
-        self.eprint(&render(report, Format::Text, self.error_style()));
+        if self.log_format == LogFormat::Text {
+            return self.eprint(&render(report, Format::Text, self.error_style()));
+        }
+        for diagnostic in report.diagnostics() {
+            let level = match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warn",
+                Severity::Note => "info",
+            };
+            self.eprint_json(level, "folio::manifest", render_line(report, diagnostic).trim_end());
+        }
     }
 
     /// Writes to stderr, and ignores errors.
     pub fn eprint(&self, text: &str) {
-        let _ = write_to(&mut io::stderr().lock(), self.redactors.redact_text(text.to_owned()).as_bytes());
+        match (self.log_format, text.strip_prefix("error: ")) {
+            (LogFormat::Json, Some(error)) => self.eprint_json("error", "folio::cli", error.trim_end()),
+            (LogFormat::Json, None) => self.eprint_json("info", "folio::cli", text.trim_end()),
+            (LogFormat::Text, _) => self.write_to_stderr(self.redactors.redact_text(text.to_owned())),
+        }
     }
-}
 
-/// Prints an error to stderr in one paragraph, without a backtrace.
-pub fn print_error(error: &anyhow::Error, redactors: &Redactors) {
-    let words = redactors.redact_text(format!("error: {error:#}\n"));
-    let _ = write_to(&mut io::stderr().lock(), sanitize(&words).as_bytes());
+    /// Prints an error to stderr in one paragraph, without a backtrace.
+    pub fn eprint_error(&self, error: &anyhow::Error) {
+        // An escape must not hide a secret.
+        let text = self.redactors.redact_text(format!("error: {error:#}\n"));
+        self.eprint(&sanitize(&text));
+    }
+
+    fn eprint_json(&self, level: &str, target: &str, message: &str) {
+        let message = self.redactors.redact_text(message.to_owned());
+        self.write_to_stderr(format!("{}\n", Value::Object(log_object(level, target, message))));
+    }
+
+    fn write_to_stderr(&self, text: String) {
+        let _ = write_to(&mut io::stderr().lock(), text.as_bytes());
+    }
 }
 
 fn write_to(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {

@@ -10,7 +10,8 @@ use crate::catalog::Catalog;
 /// Reads one resource, as a client would.
 pub(super) fn run(arguments: &ReadArgs, output: &Output) -> anyhow::Result<Exit> {
     let params = |_: &Catalog| json!({ "uri": arguments.uri });
-    Request { method: "resources/read", options: &arguments.request, output }.run(params, print_contents)
+    Request { method: "resources/read", name: &arguments.uri, options: &arguments.request, output }
+        .run(params, print_contents)
 }
 
 /// Text is printed as text, bytes as bytes.

@@ -12,7 +12,7 @@ use crate::diagnostic::sanitize;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, RequestError};
-use crate::world::RealWorld;
+use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
@@ -34,6 +34,8 @@ pub(super) fn new_world() -> RealWorld {
 /// One request to the catalog at a path, sent as a client would.
 pub(super) struct Request<'a> {
     pub(super) method: &'static str,
+    /// The name or URI that is called.
+    pub(super) name: &'a str,
     pub(super) options: &'a RequestArgs,
     pub(super) output: &'a Output,
 }
@@ -45,33 +47,76 @@ impl Request<'_> {
         params: impl FnOnce(&Catalog) -> Value,
         print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        let Request { method, options, output } = self;
+        let Request { method, options, output, .. } = self;
         let mut built = load_and_build(&ManifestLocation::resolve(&options.file)?, output);
         let Ok(catalog) = built.accept(&Usage::Local) else {
             output.eprint_report(&built.report);
             return Ok(Exit::Failure);
         };
         let params = params(&catalog);
-        match send_request(catalog, method, params)? {
+        if options.dry_run {
+            return self.dry_run(catalog, params);
+        }
+        match send_request(catalog.clone(), self.world(&catalog), (method, params))? {
             Ok(result) if options.json => {
                 output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
                 Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
             }
             Ok(result) => print(&result, output),
-            Err(error) => {
-                output.eprint(&format!("error: {}\n", sanitize(&error.to_string())));
-                Ok(Exit::Failure)
+            Err(error) => Ok(print_refusal(&error, output)),
+        }
+    }
+
+    /// The real world, whose actions are printed with `--verbose`.
+    fn world(&self, catalog: &Catalog) -> Arc<dyn World> {
+        let world: Arc<dyn World> = Arc::new(new_world());
+        if !self.options.verbose {
+            return world;
+        }
+        let output = self.output.clone();
+        let print = move |report: ActionReport<'_>| output.eprint(&report.to_text());
+        ReportingWorld::wrap(catalog.redactor(), &world, Arc::new(print))
+    }
+
+    /// Prints the first action instead of doing it.
+    fn dry_run(&self, catalog: Arc<Catalog>, params: Value) -> anyhow::Result<Exit> {
+        let world = Arc::new(DryRunWorld::new(catalog.redactor().clone()));
+        let result = send_request(catalog.clone(), world.clone(), (self.method, params))?;
+        if let Some(action) = world.first_action() {
+            self.output.print(&action)?;
+            if catalog.step_count(self.method, self.name) > 1 {
+                self.output.print("later steps depend on its outcome\n")?;
             }
+            return Ok(Exit::Success);
+        }
+        match result {
+            Ok(result) if result.get("isError") == Some(&Value::Bool(true)) => {
+                super::call::print_result(&result, self.output)
+            }
+            Ok(_) => {
+                self.output.print("no program is run and no request is sent\n")?;
+                Ok(Exit::Success)
+            }
+            Err(error) => Ok(print_refusal(&error, self.output)),
         }
     }
 }
 
-fn send_request(catalog: Arc<Catalog>, method: &str, params: Value) -> anyhow::Result<Result<Value, RequestError>> {
+fn print_refusal(error: &RequestError, output: &Output) -> Exit {
+    output.eprint(&format!("error: {}\n", sanitize(&error.to_string())));
+    Exit::Failure
+}
+
+fn send_request(
+    catalog: Arc<Catalog>,
+    world: Arc<dyn World>,
+    (method, params): (&str, Value),
+) -> anyhow::Result<Result<Value, RequestError>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
-        let live = LiveCatalog::new(catalog, Arc::new(new_world()), options);
+        let live = LiveCatalog::new(catalog, world, options);
         in_process::ask(&live, method, params).await
     });
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));

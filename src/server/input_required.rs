@@ -21,7 +21,13 @@ use crate::{
     digest::sha256,
 };
 
-use super::{ConnectionHandler, client::RequestClient, question, session::AdmittedRequest};
+use super::{
+    ConnectionHandler,
+    call_log::{CallAnswer, CallLog},
+    client::RequestClient,
+    question,
+    session::AdmittedRequest,
+};
 
 /// A request that calls an entry, as it arrived.
 pub(crate) struct CallRequest<'a> {
@@ -61,7 +67,7 @@ impl<T> CallOutcome<T> {
 
 impl ConnectionHandler {
     /// Makes a call for a client, which may be asked on the way.
-    pub(crate) async fn run_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
+    pub(crate) async fn run_call<T: CallAnswer, F: Future<Output = Result<T, Refusal>> + Send>(
         &self,
         (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
         admitted: &AdmittedRequest,
@@ -72,17 +78,17 @@ impl ConnectionHandler {
         fresh_call.detach = request.detach;
         // A waiting call is resumed or refused, even if no entry asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
-            return self
-                .run(context, Box::pin(call(request.arguments, fresh_call)))
-                .await
-                .map(CallOutcome::Done)
-                .map_err(refuse);
+            let named = (request.method, request.name);
+            let log = CallLog::start(named, request.arguments.as_ref(), &admitted.snapshot.catalog);
+            let outcome = self.run(context, Box::pin(call(request.arguments, fresh_call))).await;
+            log.finish(&outcome);
+            return outcome.map(CallOutcome::Done).map_err(refuse);
         }
         Box::pin(self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse)).await
     }
 
     /// The same for a call that may ask, or whose question is answered.
-    async fn run_interactive_call<T, F: Future<Output = Result<T, Refusal>> + Send>(
+    async fn run_interactive_call<T: CallAnswer, F: Future<Output = Result<T, Refusal>> + Send>(
         &self,
         (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
         admitted: &AdmittedRequest,
@@ -96,6 +102,7 @@ impl ConnectionHandler {
             Some(state) => Some(self.open_state(state, &binding())?),
             None => None,
         };
+        let log = CallLog::start((method, name), arguments.as_ref(), &admitted.snapshot.catalog);
         let answers = responses.map(|answers| answers.into_iter().collect());
         let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
         let fresh_call = fresh_call.with_client(client.clone());
@@ -110,6 +117,7 @@ impl ConnectionHandler {
             outcome = self.run(context, Box::pin(call(arguments.clone(), fresh_call))).await;
         }
         client.flush_held().await;
+        log.finish(&outcome);
         match outcome {
             Ok(answer) => Ok(CallOutcome::Done(answer)),
             Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {

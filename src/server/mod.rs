@@ -7,6 +7,7 @@
 
 mod input_required;
 mod bytes_in_flight;
+mod call_log;
 mod capability;
 mod changes;
 mod client;
@@ -51,7 +52,8 @@ pub use live::{LiveCatalog, ServeOptions};
 pub(crate) use session::RootsRevision;
 
 use crate::catalog::answer::{CallContext, Refusal, RefusalKind};
-use crate::world::TraceContext;
+use crate::redact::Redactor;
+use crate::world::{ActionReport, ReportingWorld, TraceContext, World};
 
 use self::{
     client_rate_limit::{Allowance, Cost},
@@ -120,7 +122,8 @@ impl ConnectionHandler {
         let trace = TraceContext::new(meta_text("traceparent"))
             .with_tracestate(meta_text("tracestate").filter(|_| propagation.tracestate))
             .with_baggage(meta_text("baggage").filter(|_| propagation.baggage));
-        CallContext::new(context.ct.clone(), trace.wrap(self.live.world()), self.live.capacity())
+        let world = log_actions(served.catalog.redactor(), self.live.world());
+        CallContext::new(context.ct.clone(), trace.wrap(world), self.live.capacity())
     }
 
     /// Charges a request to the rate limit of its client, or returns how long to wait.
@@ -133,6 +136,19 @@ impl ConnectionHandler {
     fn allowance(&self, spec_version: SpecVersion) -> &Allowance {
         if spec_version.is_sessionless() { self.live.allowance() } else { &self.session.allowance }
     }
+}
+
+/// Logs the programs and requests of a call, if anybody wants to know.
+fn log_actions(redactor: &Arc<Redactor>, world: Arc<dyn World>) -> Arc<dyn World> {
+    if !tracing::enabled!(target: "folio::world", tracing::Level::DEBUG) {
+        return world;
+    }
+    let log = |report: ActionReport<'_>| {
+        if let Some(line) = report.to_line() {
+            tracing::debug!(target: "folio::world", "{line}");
+        }
+    };
+    ReportingWorld::wrap(redactor, &world, Arc::new(log))
 }
 
 /// How long a cancelled call may take to end before it is dropped.

@@ -39,8 +39,8 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, LiveCatalog, PeerBytes, Reservation, error, question, session::AdmittedRequest,
-    session::SpecVersion, tools, weight::Weight,
+    CANCEL_GRACE, ConnectionHandler, LiveCatalog, PeerBytes, Reservation, call_log::CallLog, error, question,
+    session::AdmittedRequest, session::SpecVersion, tools, weight::Weight,
 };
 
 /// How many tasks there may be at once, running or remembered. Only those that run are in each other's way.
@@ -221,6 +221,7 @@ async fn run_task(
     let mut call = call.with_client(task_client.clone());
     call.cancel = cancel.clone();
     call.resume = checkpoint;
+    let log = CallLog::start(("tools/call", &name), arguments.as_ref(), &admitted.snapshot.catalog);
     let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
     let shutdown = live.shutdown_token();
@@ -230,9 +231,13 @@ async fn run_task(
         exit = wait_for_end(&task_client.context, &shutdown, ttl) => {
             cancel.cancel();
             let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
+            if let TaskExit::Error(error) = &exit {
+                log.fail(&error.message);
+            }
             return Err(exit);
         }
     };
+    log.finish(&outcome);
     match outcome {
         Ok(answer) => Ok(tools::tool_result(answer, &name, &admitted)),
         Err(refusal) if refusal.kind == RefusalKind::Cancelled => Err(TaskExit::Cancelled),

@@ -48,6 +48,17 @@ pub struct AccessToken {
     refresh_at: Instant,
 }
 
+impl AccessToken {
+    /// Stands for a token that is not fetched.
+    pub(super) fn placeholder() -> AccessToken {
+        AccessToken {
+            authorization: HttpHeader::new_secret("Authorization", "Bearer -"),
+            redactor: Arc::default(),
+            refresh_at: Instant::now(),
+        }
+    }
+}
+
 /// The tokens of a process.
 #[derive(Default)]
 pub(super) struct TokenCache {

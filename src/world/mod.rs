@@ -5,6 +5,8 @@
 
 mod access_token;
 mod captured_bytes;
+mod describe;
+mod dry_run;
 mod program_run;
 mod http_client;
 mod error;
@@ -18,6 +20,8 @@ mod procfs;
 mod program_path;
 mod redacting_world;
 mod redirect;
+mod reporting_world;
+mod shell_quote;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -31,6 +35,7 @@ use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, TokenRequest};
 pub use captured_bytes::{CapturedBytes, strip_escapes, tail};
+pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse};
@@ -38,6 +43,7 @@ pub use isolation::forbid_ptrace;
 pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use redacting_world::RedactingWorld;
+pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
 pub use supervisor::run_supervisor;
 pub use trace_context::{TraceContext, TracePropagation};
 

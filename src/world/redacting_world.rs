@@ -93,4 +93,8 @@ impl World for RedactingWorld {
             token.map_err(|error| self.redact_error(error))
         })
     }
+
+    fn set_program_limit(&self, limit: usize) {
+        self.world.set_program_limit(limit);
+    }
 }

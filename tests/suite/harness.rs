@@ -256,8 +256,8 @@ fn endpoint_path(event: &str) -> String {
 
 impl TestServer {
     fn log_port(&self) -> u16 {
-        let line = self.log.wait_for_line(0, |line| line.starts_with("listening on http://") || line.contains("error"));
-        let port = line.strip_prefix("listening on http://").and_then(|rest| {
+        let line = self.log.wait_for_line(0, |line| line.contains("listening on http://") || line.contains("error"));
+        let port = line.split_once("listening on http://").and_then(|(_, rest)| {
             let (authority, path) = rest.split_once('/')?;
             assert!(path.starts_with("mcp") || !path.is_empty(), "{line}");
             authority.rsplit_once(':')?.1.parse().ok()

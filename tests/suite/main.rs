@@ -48,6 +48,7 @@ mod shutdown;
 mod skills;
 mod sse;
 mod notifications;
+mod observability;
 mod openapi;
 mod specification;
 mod stdio;

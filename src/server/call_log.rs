@@ -1,0 +1,175 @@
+//! Logs each call: its arguments at `debug`, and at its end how it ended, after how long and why.
+
+use std::time::Instant;
+
+use tracing::Level;
+
+use crate::catalog::{
+    Catalog,
+    answer::{AnswerBlock, PromptAnswer, Refusal, RefusalKind, ResourceAnswer, ToolAnswer},
+    listing::Object,
+};
+use crate::diagnostic::truncate;
+
+/// How much of a reason is logged.
+const MAX_REASON_CHARS: usize = 300;
+/// How much of a name or URI.
+const MAX_NAME_CHARS: usize = 256;
+/// How much of the arguments.
+const MAX_ARGUMENTS_CHARS: usize = 2000;
+
+/// A call that is logged when it ends; if it is dropped before, as cancelled.
+pub(crate) struct CallLog<'a> {
+    method: &'static str,
+    name: &'a str,
+    catalog: &'a Catalog,
+    /// `None` if calls are not logged, or this one has been.
+    started: Option<Instant>,
+}
+
+/// How a call ended.
+struct CallEnd {
+    outcome: &'static str,
+    reason: Option<String>,
+    /// Whether something is wrong on this side.
+    is_warning: bool,
+}
+
+impl CallEnd {
+    fn new(outcome: &'static str) -> CallEnd {
+        CallEnd { outcome, reason: None, is_warning: false }
+    }
+}
+
+/// An answer that may report a failure.
+pub(crate) trait CallAnswer {
+    /// Why the call failed, and whether its caller caused that.
+    fn failure(&self) -> Option<(&str, bool)> {
+        None
+    }
+}
+
+impl CallAnswer for ToolAnswer {
+    fn failure(&self) -> Option<(&str, bool)> {
+        let text = self.content.iter().find_map(|block| match block {
+            AnswerBlock::Text(block) => Some(block.text.as_str()),
+            _ => None,
+        });
+        self.is_error.then(|| (text.unwrap_or_default(), self.is_caller_error))
+    }
+}
+
+impl CallAnswer for PromptAnswer {}
+impl CallAnswer for ResourceAnswer {}
+
+impl<'a> CallLog<'a> {
+    /// Begins a call of the method `call.0` with the name or URI `call.1`.
+    pub(crate) fn start(
+        call: (&'static str, &'a str),
+        arguments: Option<&Object>,
+        catalog: &'a Catalog,
+    ) -> CallLog<'a> {
+        let (method, name) = call;
+        let is_logged = tracing::enabled!(target: "folio::call", Level::WARN);
+        let log = CallLog { method, name, catalog, started: is_logged.then(Instant::now) };
+        if tracing::enabled!(target: "folio::call", Level::DEBUG) {
+            log.write_arguments(arguments);
+        }
+        log
+    }
+
+    fn write_arguments(&self, arguments: Option<&Object>) {
+        let written = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
+        // A secret is found before the text is cut.
+        let redacted = self.catalog.redactor().redact_text(written.as_deref().unwrap_or("{}")).into_owned();
+        let (call, arguments) = (self.call(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
+        tracing::debug!(target: "folio::call", "{call} with {arguments}");
+    }
+
+    /// Logs how it ended.
+    pub(crate) fn finish<T: CallAnswer>(mut self, outcome: &Result<T, Refusal>) {
+        let Some(started) = self.started.take() else { return };
+        let end = match outcome {
+            Ok(answer) => match answer.failure() {
+                Some((reason, is_caller_error)) => self.failed(reason, is_caller_error),
+                None => CallEnd::new("ok"),
+            },
+            Err(refusal) => match refusal.kind {
+                RefusalKind::Cancelled => CallEnd::new("cancelled"),
+                RefusalKind::InputRequired => CallEnd::new("input required"),
+                RefusalKind::Detached => CallEnd::new("continues as a task"),
+                kind => self.failed(&refusal.message, kind.is_caller_error()),
+            },
+        };
+        self.write(end, started);
+    }
+
+    /// Logs that the call failed without an outcome.
+    pub(crate) fn fail(mut self, reason: &str) {
+        if let Some(started) = self.started.take() {
+            self.write(self.failed(reason, false), started);
+        }
+    }
+
+    fn failed(&self, reason: &str, is_caller_error: bool) -> CallEnd {
+        let reason = first_line(&self.catalog.redactor().redact_text(reason));
+        CallEnd { outcome: "failed", reason: Some(reason), is_warning: !is_caller_error }
+    }
+
+    fn write(&self, end: CallEnd, started: Instant) {
+        if !end.is_warning && !self.is_worth_a_line(&end) {
+            return;
+        }
+        let elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let CallEnd { outcome, reason, is_warning } = end;
+        let reason = reason.as_deref();
+        let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.call());
+        let (method, name) = (self.method, &*truncate(self.name, MAX_NAME_CHARS));
+        if is_warning {
+            tracing::warn!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
+        } else {
+            tracing::info!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
+        }
+    }
+
+    /// Whether it failed, or is a call of what acts, and that is logged.
+    fn is_worth_a_line(&self, end: &CallEnd) -> bool {
+        tracing::enabled!(target: "folio::call", Level::INFO) && (end.reason.is_some() || self.runs_actions())
+    }
+
+    fn runs_actions(&self) -> bool {
+        match self.method {
+            "tools/call" => self.catalog.tool_runs_actions(self.name),
+            "prompts/get" => self.catalog.prompt_runs_actions(self.name),
+            _ => self.catalog.resource_runs_actions(self.name),
+        }
+    }
+
+    /// The call as on the command line: `call list-issues`.
+    fn call(&self) -> String {
+        let verb = match self.method {
+            "tools/call" => "call",
+            "prompts/get" => "get",
+            _ => "read",
+        };
+        format!("{verb} {}", truncate(self.name, MAX_NAME_CHARS))
+    }
+}
+
+impl Drop for CallLog<'_> {
+    fn drop(&mut self) {
+        if let Some(started) = self.started.take() {
+            self.write(CallEnd::new("cancelled"), started);
+        }
+    }
+}
+
+/// The first line of a reason, with the second if it only introduces that.
+fn first_line(reason: &str) -> String {
+    let mut lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().filter(|_| first.ends_with(':'));
+    let whole = second.map_or_else(|| first.to_owned(), |second| format!("{first} {second}"));
+    truncate(&whole, MAX_REASON_CHARS).into_owned()
+}

@@ -1,0 +1,116 @@
+//! A [`World`] that reports what it does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+
+use super::describe::{
+    program_details, program_end, program_line, request_details, request_line, response_end, url_text,
+};
+use super::{
+    AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RedactingWorld, TokenRequest, World,
+    WorldError,
+};
+use crate::redact::Redactor;
+
+/// The beginning or the end of an action, without secrets.
+#[derive(Debug, Clone, Copy)]
+pub enum ActionReport<'a> {
+    /// It begins.
+    Start {
+        /// In one line.
+        action: &'a str,
+        /// The rest, indented, in whole lines.
+        details: &'a str,
+    },
+    /// It ended.
+    End {
+        /// In one line.
+        action: &'a str,
+        /// Its status and sizes, or its error.
+        end: &'a str,
+        /// How long it took.
+        elapsed: Duration,
+    },
+}
+
+impl ActionReport<'_> {
+    /// The action and its end in one line; `None` at its beginning.
+    pub fn to_line(self) -> Option<String> {
+        match self {
+            ActionReport::Start { .. } => None,
+            ActionReport::End { action, end, elapsed } => Some(format!("{action}: {end}, {} ms", elapsed.as_millis())),
+        }
+    }
+
+    /// All of it for a person who follows the call.
+    pub fn to_text(self) -> String {
+        match self {
+            ActionReport::Start { action, details } => format!("{action}\n{details}"),
+            ActionReport::End { end, elapsed, .. } => format!("  -> {end}, {} ms\n", elapsed.as_millis()),
+        }
+    }
+}
+
+/// Takes reports.
+pub type ReportSink = Arc<dyn Fn(ActionReport<'_>) + Send + Sync>;
+
+/// Reports the actions of another world.
+pub struct ReportingWorld {
+    redactor: Arc<Redactor>,
+    world: Arc<dyn World>,
+    sink: ReportSink,
+}
+
+impl ReportingWorld {
+    /// Wraps a world, whose output is also redacted.
+    #[must_use]
+    pub fn wrap(redactor: &Arc<Redactor>, world: &Arc<dyn World>, sink: ReportSink) -> Arc<dyn World> {
+        let world = RedactingWorld::wrap(redactor, world);
+        Arc::new(ReportingWorld { redactor: redactor.clone(), world, sink })
+    }
+
+    async fn report<T>(
+        &self,
+        (action, details): (String, String),
+        work: impl Future<Output = Result<T, WorldError>>,
+        describe: impl FnOnce(&T) -> String,
+    ) -> Result<T, WorldError> {
+        (self.sink)(ActionReport::Start { action: &action, details: &details });
+        let started = Instant::now();
+        let outcome = work.await;
+        let end =
+            outcome.as_ref().map_or_else(|error| super::describe::line(&error.to_string(), &self.redactor), describe);
+        (self.sink)(ActionReport::End { action: &action, end: &end, elapsed: started.elapsed() });
+        outcome
+    }
+}
+
+impl World for ReportingWorld {
+    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+        let action = format!("run {}", program_line(&command, &self.redactor));
+        let details = program_details(&command, &self.redactor);
+        Box::pin(self.report((action, details), self.world.run_program(command), program_end))
+    }
+
+    fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
+        let action = format!("send {}", request_line(&request, &self.redactor));
+        let details = request_details(&request, &self.redactor);
+        Box::pin(self.report((action, details), self.world.send_request(request), response_end))
+    }
+
+    fn access_token<'a>(
+        &'a self,
+        request: TokenRequest,
+        rejected: Option<&'a AccessToken>,
+    ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
+        let action = format!("get access token from {}", url_text(&request.url, &self.redactor));
+        let work = self.world.access_token(request, rejected);
+        Box::pin(self.report((action, String::new()), work, |_| "ok".to_owned()))
+    }
+
+    fn set_program_limit(&self, limit: usize) {
+        self.world.set_program_limit(limit);
+    }
+}
