@@ -26,6 +26,7 @@ mod cli;
 mod completion;
 mod conversation;
 mod examples;
+mod faulty_upstream;
 mod flood;
 mod hostile;
 mod http;
