@@ -203,6 +203,9 @@ pub(super) fn parse_body(
     wants_json: bool,
     limit: u64,
 ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+    if let Some(mime_type) = mime_type.filter(|mime_type| !wants_json && is_media(mime_type)) {
+        return Ok((None, binary_body(bytes, Some(mime_type))));
+    }
     let Some(text) = bytes.text() else {
         if wants_json {
             return Err(ActionError::InvalidJson { message: "not UTF-8".to_owned() });
@@ -235,6 +238,12 @@ fn binary_body(bytes: &CapturedBytes, mime_type: Option<&str>) -> OutcomeBody {
     } else {
         OutcomeBody::Bytes(bytes.bytes.clone(), mime_type)
     }
+}
+
+/// Whether a type is never text, even where its bytes happen to be UTF-8. SVG is text.
+fn is_media(mime_type: &str) -> bool {
+    let is_text = mime_type.ends_with("+xml");
+    !is_text && ["image/", "audio/", "video/"].iter().any(|kind| mime_type.starts_with(kind))
 }
 
 /// The media type of an image, by its magic bytes.

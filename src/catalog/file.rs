@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::files::{FileError, Folder, mime_of};
+use crate::files::{FileError, Folder, is_mime_type, mime_of};
 use crate::yaml::Spanned;
 
 use super::answer::{Refusal, RefusalKind, TextOrBlob};
@@ -95,12 +95,4 @@ pub(super) fn check_mime_type(written: Option<&Spanned<String>>, compiler: &mut 
     compiler
         .warning(Code::BadValue, written.location, format!("invalid MIME type `{}`", written.value))
         .help("use two parts, such as `text/markdown` or `image/png`");
-}
-
-/// Whether a text is a MIME type (RFC 6838), with parameters or without.
-fn is_mime_type(text: &str) -> bool {
-    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
-    let part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
-    let essence = text.split(';').next().unwrap_or_default().trim_end();
-    essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
 }

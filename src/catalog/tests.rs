@@ -25,7 +25,7 @@ use crate::diagnostic::render_lines;
 use crate::files::Folder;
 use crate::load::{EnvSource, ManifestLocation, load};
 use crate::world::{
-    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, World, WorldError,
+    CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RealWorld, RequestBody, World, WorldError,
 };
 
 /// A server in a folder of its own.
@@ -150,7 +150,10 @@ impl World for MockWorld {
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         let headers: Vec<(String, String)> =
             request.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
-        let body = request.body.map(|body| String::from_utf8(body).unwrap());
+        let body = request.body.map(|body| match body {
+            RequestBody::Bytes(bytes) => String::from_utf8(bytes).unwrap(),
+            RequestBody::Multipart(parts) => format!("{} parts", parts.len()),
+        });
         self.sent.lock().unwrap().push(json!({
             "method": request.method,
             "url": request.url.as_str(),

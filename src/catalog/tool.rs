@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::action::{OutcomeBody, RunPlan};
 use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
+use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::Schema;
 use crate::template::{Template, Uri};
 use crate::world::CapturedBytes;
 use crate::yaml::{Location, Spanned};
 
-use super::answer::{AnswerBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, ToolAnswer};
+use super::answer::{
+    AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, RefusalKind, TaskPolicy, TextOrBlob, ToolAnswer,
+};
 use super::block::RenderedBlock;
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
@@ -216,8 +219,20 @@ fn bytes_block(bytes: &[u8], mime_type: String) -> AnswerBlock {
     match mime_type.split('/').next() {
         Some("image") => AnswerBlock::Image(media(mime_type)),
         Some("audio") => AnswerBlock::Audio(media(mime_type)),
-        _ => AnswerBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text()),
+        // Bytes of no known type are text in another encoding more often than not.
+        _ if mime_type == "application/octet-stream" => {
+            AnswerBlock::text(CapturedBytes::new(bytes.to_vec(), 0).to_display_text())
+        }
+        _ => AnswerBlock::Resource(blob_block(bytes, mime_type)),
     }
+}
+
+/// Bytes as a resource, which is named by its digest (RFC 6920): it exists in this result only.
+fn blob_block(bytes: &[u8], mime_type: String) -> EmbeddedBlock {
+    let uri = format!("ni:///sha-256;{}", URL_SAFE_NO_PAD.encode(sha256(bytes)));
+    let body = TextOrBlob::Blob(STANDARD.encode(bytes));
+    let resource = AnswerContents { uri, mime_type: Some(mime_type), body, meta: None };
+    EmbeddedBlock { resource, annotations: None, meta: None }
 }
 
 fn compile_task_policy(written: Option<&Task>, plan: Option<&mut RunPlan>) -> Option<TaskPolicy> {

@@ -102,6 +102,14 @@ pub fn mime_by_name(path: &str) -> Option<&'static str> {
     lookup(FILE_NAME_TYPES, &name).or(own).or_else(|| mime_guess::from_ext(&extension?).first_raw())
 }
 
+/// Whether a text is a MIME type (RFC 6838), with parameters or without.
+pub fn is_mime_type(text: &str) -> bool {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "!#$&-^_.+".contains(letter);
+    let part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    essence.split_once('/').is_some_and(|(kind, name)| part(kind) && part(name))
+}
+
 fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
     let at = table.binary_search_by_key(&key, |(name, _)| *name).ok()?;
     table.get(at).map(|(_, mime)| *mime)

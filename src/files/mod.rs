@@ -17,7 +17,7 @@ mod resolve;
 pub use error::FileError;
 pub use folder::{FileEntry, FileStat, Folder, rfc3339};
 pub use glob::{GlobError, Globs};
-pub use mime::{mime_by_name, mime_of};
+pub use mime::{is_mime_type, mime_by_name, mime_of};
 pub use open::OpenFile;
 pub use path::normalize;
 pub use resolve::{RootPathError, Roots};

@@ -40,6 +40,14 @@ impl OpenFile {
         (self.size > 0).then_some(self.size)
     }
 
+    /// Reads it piece by piece.
+    pub fn into_reader(self) -> Box<dyn Read + Send> {
+        match self.source {
+            FileContents::Disk(file) => Box::new(file.into_std()),
+            FileContents::Memory(bytes) => Box::new(io::Cursor::new(bytes)),
+        }
+    }
+
     /// Reads the whole file, of at most `limit` bytes.
     ///
     /// # Errors

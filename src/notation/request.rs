@@ -112,6 +112,6 @@ pub struct Connection {
     pub auth: Option<Spanned<Auth>>,
     /// When to retry a request.
     pub retry: Option<Spanned<Retry>>,
-    /// Hosts that may have private addresses, such as `[localhost]`.
+    /// Hosts and networks that may have private addresses, such as `[localhost, 10.0.0.0/8]`.
     pub allow: Option<Vec<Spanned<String>>>,
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use url::Url;
 
-use super::{HttpHeader, HttpRequest, HttpResponse, World, WorldError};
+use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 use crate::digest::sha256;
 use crate::redact::Redactor;
 
@@ -153,7 +153,7 @@ impl TokenRequest {
             method: "POST".to_owned(),
             url: self.url.clone(),
             headers,
-            body: Some(form.finish().into_bytes()),
+            body: Some(RequestBody::Bytes(form.finish().into_bytes())),
             secret_body: true,
             max_output: MAX_RESPONSE_BYTES,
             ..self.limits.clone()

@@ -85,11 +85,17 @@ pub enum WorldError {
         /// The header's name.
         name: String,
     },
-    /// An entry of the allowed hosts is neither `host` nor `host:port`.
-    #[error("invalid host `{entry}`: expected `host` or `host:port`")]
+    /// An entry of the allowed hosts is none of `host`, `host:port`, a network and `*`.
+    #[error("invalid host `{entry}`: expected `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`")]
     InvalidHost {
         /// As written.
         entry: String,
+    },
+    /// A file of the body could not be read.
+    #[error("cannot send the request: {reason}")]
+    UnreadableFile {
+        /// The reason, with the relative path.
+        reason: String,
     },
     /// The host name has no address.
     #[error("could not resolve host `{host}`")]

@@ -10,10 +10,66 @@ use super::error::WorldError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPolicy {
     allowed: Vec<(Host, Option<u16>)>,
+    networks: Vec<Network>,
+    allows_all: bool,
+}
+
+/// The addresses that a host may have.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum AllowedAddresses {
+    /// All.
+    All,
+    /// Public ones, and those of these networks.
+    PublicOr(Vec<Network>),
+}
+
+impl AllowedAddresses {
+    pub(super) fn contain(&self, address: IpAddr) -> bool {
+        match self {
+            AllowedAddresses::All => true,
+            AllowedAddresses::PublicOr(networks) => {
+                is_public(address) || networks.iter().any(|network| network.contains(address))
+            }
+        }
+    }
+}
+
+/// A network in CIDR notation, such as `10.0.0.0/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+impl Network {
+    /// Reads a network. Its address has no bits outside of it: `10.1.2.3/8` is more likely a mistake than `10.0.0.0/8`.
+    fn parse(text: &str) -> Option<Network> {
+        let (address, prefix) = text.split_once('/')?;
+        let address: IpAddr = address.parse().ok()?;
+        let is_number = !prefix.is_empty() && prefix.bytes().all(|byte| byte.is_ascii_digit());
+        let prefix: u32 = prefix.parse().ok().filter(|_| is_number)?;
+        let (bits, width) = address_bits(address);
+        let inside = 1_u128.checked_shl(width.checked_sub(prefix)?).map_or(u128::MAX, |end| end - 1);
+        (bits & inside == 0).then_some(Network { address, prefix })
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        let ((own, own_width), (bits, width)) = (address_bits(self.address), address_bits(address.to_canonical()));
+        own_width == width && (own ^ bits).checked_shr(width - self.prefix).is_none_or(|differing| differing == 0)
+    }
+}
+
+/// The bits of an address, and how many there are.
+fn address_bits(address: IpAddr) -> (u128, u32) {
+    match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    }
 }
 
 impl HostPolicy {
-    /// Allows `entries`: each a host, or `host:port` for that port alone. A port in no entry means all ports.
+    /// Allows `entries`: each a host, or `host:port` for that port alone; a network, such as `10.0.0.0/8`; or `*` for all
+    /// private addresses. No port means all ports.
     pub fn new<E: AsRef<str>>(entries: impl IntoIterator<Item = E>) -> Result<HostPolicy, WorldError> {
         let mut policy = HostPolicy::default();
         for entry in entries {
@@ -25,6 +81,14 @@ impl HostPolicy {
     /// Allows one more entry, as in [`HostPolicy::new`].
     pub fn allow(&mut self, entry: &str) -> Result<(), WorldError> {
         let invalid = || WorldError::InvalidHost { entry: entry.to_owned() };
+        if entry == "*" {
+            self.allows_all = true;
+            return Ok(());
+        }
+        if entry.contains('/') {
+            self.networks.push(Network::parse(entry).ok_or_else(invalid)?);
+            return Ok(());
+        }
         // `Url` drops the default port of its scheme, so both schemes are parsed.
         let plain = Url::parse(&format!("http://{entry}")).map_err(|_| invalid())?;
         let secure = Url::parse(&format!("https://{entry}")).map_err(|_| invalid())?;
@@ -41,8 +105,19 @@ impl HostPolicy {
         }
     }
 
-    /// Whether the host of `url` may have a private address.
-    pub fn allows(&self, url: &Url) -> bool {
+    /// The addresses that the host of `url` may have.
+    pub(super) fn allowed_addresses(&self, url: &Url) -> AllowedAddresses {
+        match self.allows(url) {
+            true => AllowedAddresses::All,
+            false => AllowedAddresses::PublicOr(self.networks.clone()),
+        }
+    }
+
+    /// Whether the host of `url` may have any address.
+    fn allows(&self, url: &Url) -> bool {
+        if self.allows_all {
+            return true;
+        }
         let port = url.port_or_known_default();
         normalized_host(url).is_some_and(|host| {
             self.allowed.iter().any(|(allowed, at)| *allowed == host && at.is_none_or(|at| port == Some(at)))
@@ -57,7 +132,7 @@ impl HostPolicy {
             Some(Host::Domain(_)) => return Ok(()),
             None => return Err(WorldError::InvalidUrl { reason: "missing host" }),
         };
-        if is_public(address) || self.allows(url) {
+        if self.allowed_addresses(url).contain(address) {
             return Ok(());
         }
         Err(WorldError::PrivateAddress { host: address.to_string() })
@@ -264,9 +339,51 @@ mod tests {
 
     #[test]
     fn invalid_host_entry_is_refused() {
-        for entry in ["", "*", "*.example.com", "http://x", "a/b", "user@host", "10.0.0.0/8", "host:port", "a b"] {
+        for entry in [
+            "",
+            "*.example.com",
+            "http://x",
+            "a/b",
+            "user@host",
+            "host:port",
+            "a b",
+            "10.1.2.3/8",
+            "10.0.0.0/33",
+            "10.0.0.0/+8",
+            "10.0.0.0/",
+            "10.0.0/8",
+            "[fd00::]/8",
+            "fd00::1/8",
+            "localhost/8",
+        ] {
             assert!(matches!(HostPolicy::new([entry]), Err(WorldError::InvalidHost { .. })), "{entry}");
         }
+    }
+
+    #[test]
+    fn network_allows_its_addresses_only() {
+        let policy = HostPolicy::new(["10.0.0.0/8", "192.168.7.0/24", "127.0.0.1/32", "fd00::/8"]).unwrap();
+        for text in [
+            "http://10.0.0.0/",
+            "http://10.255.255.255:8080/",
+            "http://[::ffff:10.1.2.3]/",
+            "http://192.168.7.9/",
+            "http://127.1/",
+            "http://[fdff::1]/",
+            "http://8.8.8.8/",
+        ] {
+            assert!(policy.check_url(&url(text)).is_ok(), "{text}");
+        }
+        for text in ["http://11.0.0.1.nip/", "http://localhost/"] {
+            assert!(policy.check_url(&url(text)).is_ok() && !policy.allows(&url(text)), "{text}: it is resolved first");
+        }
+        for text in ["http://192.168.8.1/", "http://127.0.0.2/", "http://[fc00::1]/", "http://[::1]/", "http://0/"] {
+            assert!(policy.check_url(&url(text)).is_err(), "{text}");
+        }
+        let resolved = policy.allowed_addresses(&url("http://internal.example/"));
+        assert!(resolved.contain("10.1.2.3".parse().unwrap()) && !resolved.contain("172.16.0.1".parse().unwrap()));
+        assert!(HostPolicy::new(["0.0.0.0/0"]).unwrap().check_url(&url("http://172.16.0.1/")).is_ok());
+        assert!(HostPolicy::new(["*"]).unwrap().check_url(&url("http://[fe80::1]/")).is_ok());
     }
 
     #[test]

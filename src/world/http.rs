@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use reqwest::header::{CONTENT_LENGTH, LOCATION};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -12,6 +12,7 @@ use super::error::WorldError;
 use super::host_policy::HostPolicy;
 use super::http_client::{HttpClients, classify_error};
 use super::redirect::RedirectHop;
+use super::request_body::RequestBody;
 
 const MAX_REDIRECTS: usize = 10;
 /// How many bytes over the limit are read to count those that are missing.
@@ -57,13 +58,15 @@ pub struct HttpRequest {
     /// The headers; names may repeat.
     pub headers: Vec<HttpHeader>,
     /// The body.
-    pub body: Option<Vec<u8>>,
+    pub body: Option<RequestBody>,
     /// Whether the body contains a credential, which redirects must not send to another origin.
     pub secret_body: bool,
     /// The time limit, including redirects and the body of the response.
     pub timeout: Duration,
     /// How many bytes of the decoded response body are kept.
     pub max_output: u64,
+    /// How old a response may be that was kept; `None` for a new one.
+    pub cache: Option<Duration>,
     /// Whether redirects are followed. Otherwise a redirect is the response.
     pub follows_redirects: bool,
     /// The hosts that may have private addresses.
@@ -83,6 +86,7 @@ impl HttpRequest {
             secret_body: false,
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
+            cache: None,
             follows_redirects: true,
             host_policy: HostPolicy::default(),
             cancel: CancellationToken::new(),
@@ -114,12 +118,21 @@ impl HttpResponse {
 
 /// Sends `request` and reads the response.
 pub(super) async fn send(clients: &HttpClients, request: HttpRequest) -> Result<HttpResponse, WorldError> {
-    let (cancel, after) = (request.cancel.clone(), request.timeout);
+    let (cancel, timeout) = (request.cancel.clone(), request.timeout);
+    within_limits(&cancel, timeout, follow_redirects(clients, request)).await
+}
+
+/// Ends an exchange that takes too long or is cancelled.
+pub(super) async fn within_limits(
+    cancel: &CancellationToken,
+    timeout: Duration,
+    exchange: impl Future<Output = Result<HttpResponse, WorldError>>,
+) -> Result<HttpResponse, WorldError> {
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(WorldError::Cancelled),
-        () = tokio::time::sleep(after) => Err(WorldError::timed_out(after)),
-        answer = follow_redirects(clients, request) => answer,
+        () = tokio::time::sleep(timeout) => Err(WorldError::timed_out(timeout)),
+        response = exchange => response,
     }
 }
 
@@ -141,10 +154,14 @@ async fn send_once(
     allow: &HostPolicy,
 ) -> Result<reqwest::Response, WorldError> {
     allow.check_url(&hop.url)?;
-    let client = clients.get(!allow.allows(&hop.url))?;
+    let client = clients.get(allow.allowed_addresses(&hop.url))?;
     let mut request = client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     if let Some(body) = &hop.body {
-        request = request.body(body.clone());
+        let opened = body.open().await?;
+        if let Some((length, content_type)) = opened.streamed {
+            request = request.header(CONTENT_LENGTH, length).header(CONTENT_TYPE, content_type);
+        }
+        request = request.body(opened.body);
     }
     request.send().await.map_err(|error| classify_error(&error, &hop.host()))
 }

@@ -1,37 +1,50 @@
 //! Builds the HTTP clients, and classifies their errors.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::error::WorldError;
-use super::host_policy::is_public;
+use super::host_policy::AllowedAddresses;
+use super::request_body::UnreadableFile;
 
-/// Two clients, built on first use: one for public addresses only, and one for all. They share no connections.
+/// How many clients are kept: one for each list of networks in a manifest.
+const MAX_CLIENTS: usize = 64;
+
+/// A client for each set of allowed addresses, built on first use. They share no connections, so that none is used by a
+/// request that could not have opened it.
 #[derive(Default)]
 pub(super) struct HttpClients {
-    public: OnceLock<Option<reqwest::Client>>,
-    unrestricted: OnceLock<Option<reqwest::Client>>,
+    by_addresses: Mutex<HashMap<AllowedAddresses, reqwest::Client>>,
 }
 
 impl HttpClients {
-    /// The client for public addresses only, or for all.
-    pub(super) fn get(&self, public_only: bool) -> Result<&reqwest::Client, WorldError> {
-        let client = if public_only { &self.public } else { &self.unrestricted };
-        client.get_or_init(|| build_client(public_only)).as_ref().ok_or(WorldError::NoHttpClient)
+    /// The client for hosts that have these addresses.
+    pub(super) fn get(&self, addresses: AllowedAddresses) -> Result<reqwest::Client, WorldError> {
+        let mut clients = self.by_addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&addresses) {
+            return Ok(client.clone());
+        }
+        if clients.len() >= MAX_CLIENTS {
+            clients.clear();
+        }
+        let client = build_client(addresses.clone()).ok_or(WorldError::NoHttpClient)?;
+        clients.insert(addresses, client.clone());
+        Ok(client)
     }
 }
 
 /// Redirects and proxies are off in the client: both would connect to unchecked addresses.
-fn build_client(public_only: bool) -> Option<reqwest::Client> {
+fn build_client(addresses: AllowedAddresses) -> Option<reqwest::Client> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls_config()?)
-        .dns_resolver(Resolver { public_only })
+        .dns_resolver(Resolver { addresses })
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .no_proxy()
@@ -42,8 +55,15 @@ fn build_client(public_only: bool) -> Option<reqwest::Client> {
         .ok()
 }
 
-/// Without certificate authorities, as in an empty container, plain HTTP still works.
+/// With HTTP/2 where the server speaks it, and with the authorities that this system trusts.
 fn tls_config() -> Option<ClientConfig> {
+    let mut config = verifying_config()?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Some(config)
+}
+
+/// Without certificate authorities, as in an empty container, plain HTTP still works.
+fn verifying_config() -> Option<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
     match builder().ok()?.with_platform_verifier() {
@@ -57,7 +77,7 @@ fn tls_config() -> Option<ClientConfig> {
 
 /// Resolves names to allowed addresses. The client connects to these only, so DNS rebinding has no effect.
 struct Resolver {
-    public_only: bool,
+    addresses: AllowedAddresses,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,12 +90,12 @@ enum DnsError {
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let public_only = self.public_only;
+        let allowed = self.addresses.clone();
         Box::pin(async move {
             let all: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| DnsError::NoAddress)?.collect();
             let found = !all.is_empty();
-            let dialled: Vec<_> = all.into_iter().filter(|address| !public_only || is_public(address.ip())).collect();
+            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.contain(address.ip())).collect();
             match dialled.is_empty() {
                 false => Ok(Box::new(dialled.into_iter()) as Addrs),
                 true if found => Err(DnsError::PrivateOnly.into()),
@@ -94,6 +114,9 @@ pub(super) fn classify_error(error: &reqwest::Error, host: &str) -> WorldError {
             Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host },
             Some(DnsError::NoAddress) => return WorldError::Dns { host },
             None => {}
+        }
+        if let Some(file) = cause.downcast_ref::<UnreadableFile>() {
+            return file.clone().into();
         }
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
             return WorldError::Tls { host, reason: tls.to_string() };

@@ -22,6 +22,8 @@ mod redacting_world;
 mod redirect;
 mod reporting_world;
 mod shell_quote;
+mod request_body;
+mod response_cache;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -44,12 +46,14 @@ pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use redacting_world::RedactingWorld;
 pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
+pub use request_body::{BodyPart, PartContent, RequestBody};
 pub use supervisor::run_supervisor;
 pub use trace_context::{TraceContext, TracePropagation};
 
 use access_token::TokenCache;
 use http_client::HttpClients;
 use permits::ProgramPermits;
+use response_cache::ResponseCache;
 use supervisor::Supervisor;
 
 /// All side effects of actions.
@@ -80,6 +84,7 @@ pub struct RealWorld {
     permits: ProgramPermits,
     clients: OnceLock<HttpClients>,
     tokens: TokenCache,
+    responses: ResponseCache,
 }
 
 impl RealWorld {
@@ -104,7 +109,8 @@ impl RealWorld {
             })
             .collect();
         let (supervisor, permits) = (Supervisor::new(None), ProgramPermits::default());
-        RealWorld { environment, supervisor, permits, clients: OnceLock::new(), tokens: TokenCache::default() }
+        let (clients, tokens, responses) = (OnceLock::new(), TokenCache::default(), ResponseCache::default());
+        RealWorld { environment, supervisor, permits, clients, tokens, responses }
     }
 
     /// Starts programs from a supervisor process, whose program must call [`run_supervisor`] with its arguments. Programs then
@@ -134,7 +140,11 @@ impl World for RealWorld {
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
-        Box::pin(async move { http::send(self.clients.get_or_init(HttpClients::default), request).await })
+        let clients = || self.clients.get_or_init(HttpClients::default);
+        match request.cache {
+            Some(max_age) => Box::pin(self.responses.get(clients(), request, max_age)),
+            None => Box::pin(async move { http::send(clients(), request).await }),
+        }
     }
 
     fn access_token<'a>(

@@ -6,13 +6,14 @@ use url::Url;
 
 use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest};
+use super::request_body::RequestBody;
 
 /// A request after the redirects so far.
 pub(super) struct RedirectHop {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: Option<Vec<u8>>,
+    pub(super) body: Option<RequestBody>,
     secret_body: bool,
 }
 

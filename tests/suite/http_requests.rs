@@ -511,3 +511,65 @@ fn text_is_decoded_by_its_charset() {
         assert_eq!(text(&result), "grüße", "{charset}");
     }
 }
+
+#[test]
+fn media_and_other_bytes_are_content_of_their_kind() {
+    let reply = |request: &crate::api::RecordedRequest, _: usize| {
+        let (mime_type, body): (_, &[u8]) = match request.target.as_str() {
+            "/png" => ("image/png", b"\x89PNG\xff"),
+            "/ascii" => ("image/gif; x=1", b"GIF89a"),
+            "/wav" => ("audio/wav", b"RIFF\xff"),
+            "/zip" => ("application/zip", b"PK\x03\x04\xff"),
+            "/svg" => ("image/svg+xml", b"<svg/>"),
+            _ => ("application/octet-stream", b"caf\xe9"),
+        };
+        Reply::with_headers(200, &[("Content-Type", mime_type)], body)
+    };
+    let api = Upstream::start(reply);
+    let (_folder, server) = serve(&manifest("", "id: {}", &format!("{{ url: \"{}/{{{{id}}}}\" }}", api.url())));
+    let client = server.client(SESSION_VERSIONS[3]);
+    let block = |id: &str| client.call("t", json!({ "id": id }))["content"][0].clone();
+    assert_eq!(block("png"), json!({ "type": "image", "data": "iVBOR/8=", "mimeType": "image/png" }));
+    assert_eq!(block("ascii"), json!({ "type": "image", "data": "R0lGODlh", "mimeType": "image/gif" }));
+    assert_eq!(block("wav"), json!({ "type": "audio", "data": "UklGRv8=", "mimeType": "audio/wav" }));
+    let zip = block("zip");
+    assert_eq!((zip["type"].as_str(), zip["resource"]["blob"].as_str()), (Some("resource"), Some("UEsDBP8=")), "{zip}");
+    assert_eq!(zip["resource"]["mimeType"], "application/zip");
+    assert_eq!(block("svg")["text"], "<svg/>");
+    assert!(block("raw")["text"].as_str().unwrap().starts_with("caf"));
+}
+
+#[test]
+fn networks_can_be_allowed() {
+    let api = Upstream::start(ok);
+    let named = api.url().replace("127.0.0.1", "localhost");
+    let outcome = |allow: &str, variable: &str, url: &str| {
+        let http = format!("{{ url: \"{{{{id}}}}\", allow: [{allow}] }}");
+        let folder = TestFolder::with_manifest(&manifest("", "id: {}", &http));
+        let server = folder.serve_command().env("ID", variable).env("KEY", "sesame-open-4711").stdio();
+        let result = server.client(SESSION_VERSIONS[3]).call("t", json!({ "id": url }));
+        let checked = std::process::Command::new(env!("CARGO_BIN_EXE_folio"))
+            .arg("check")
+            .current_dir(folder.path())
+            .env("ID", variable)
+            .output()
+            .unwrap();
+        (text(&result).to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned())
+    };
+    let fine = r#"{"ok":true}"#;
+    for (allow, variable) in
+        [("127.0.0.0/8, \"::1/128\"", "x"), ("\"*\"", "x"), ("\"{{env.ID}}\"", "10.0.0.0/8, 127.0.0.0/8, ::1/128")]
+    {
+        for url in [&api.url(), &named] {
+            let (text, warnings) = outcome(allow, variable, url);
+            assert_eq!(text, fine, "{allow} {url}");
+            assert_eq!(warnings.contains("opens the whole network"), allow.contains('*'), "{warnings}");
+        }
+    }
+    for url in [&api.url(), &named] {
+        let (text, _) = outcome("10.0.0.0/8", "x", url);
+        assert!(text.contains("has a private address and is not listed in `allow`"), "{text}");
+    }
+    let (_, warnings) = outcome("\"{{env.ID}}\"", "*", &named);
+    assert!(warnings.contains("`*` in the value of `ID` opens the whole network"), "{warnings}");
+}

@@ -1,40 +1,17 @@
 //! Checks and compiles the spec of a request.
 
-use crate::action::{ActionNode, unsupported};
+use crate::action::ActionNode;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{Connection, NamedMap, OneOrMany, Scalar};
 use crate::template::{HeaderSlot, QueryValue, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
-use crate::yaml::{Location, Spanned};
+use crate::yaml::Spanned;
 
 use super::connection::{compile_base, compile_path, in_connection_scope};
 use super::credentials::HttpCredentials;
-use super::{HttpBody, HttpSpec, Method, Part};
-
-/// Reports `multipart`, which is not supported yet.
-pub(super) fn check_multipart(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
-    if let Some(multipart) = &spec.multipart {
-        multipart.values().for_each(|part| check_part(part, multipart.location, compiler));
-        unsupported::report_unsupported(compiler, multipart.location, "`multipart`");
-    }
-}
-
-pub(super) fn check_part(part: &Part, at: Location, compiler: &mut Compiler<'_>) {
-    match part {
-        Part::Text(text) => {
-            let _: Option<Template<Text>> = compiler.template(&text.to_text(), Exposure::Private);
-        }
-        Part::File(part) => match &part.file {
-            Some(file) => {
-                compiler.resolve_file(file, file.location);
-            }
-            None => {
-                compiler.error(Code::MissingKey, at, "missing key `file` in a part of `multipart`");
-            }
-        },
-    }
-}
+use super::multipart::Multipart;
+use super::{HttpBody, HttpSpec, Method};
 
 /// The URL of a request: its own, and that of its connection, which it is appended to.
 pub(super) struct RequestUrls {
@@ -183,6 +160,9 @@ pub(super) fn compile_body(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compi
     if let Some(form) = &spec.form {
         return compile_parameters(form, compiler).map(HttpBody::Form);
     }
+    if let Some(multipart) = &spec.multipart {
+        return Multipart::compile(multipart, compiler).map(HttpBody::Multipart);
+    }
     match &spec.body {
         Some(body) => {
             let text = compiler.resolve_text(body)?;
@@ -202,6 +182,15 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
         return None;
     }
     Some(method.value.as_str())
+}
+
+/// Reports `cache` of a request that is sent for what it does.
+pub(super) fn check_cache(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+    if let Some(cache) = spec.cache.as_ref().filter(|_| !matches!(method, "GET" | "HEAD")) {
+        compiler
+            .error(Code::Conflict, cache.location, format!("a {method} request must not have `cache`"))
+            .help("remove `cache`: only responses of GET and HEAD requests are kept");
+    }
 }
 
 /// The hosts that may be private: those that are written in the manifest.
@@ -244,11 +233,21 @@ fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Option<url::Url>
     }
 }
 
+const HOST_HELP: &str = "write `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`";
+
+/// Warns of `*`.
+fn warn_of_open_network(what: &str, at: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    compiler
+        .warning(Code::Unsafe, at.location, format!("{what} opens the whole network of the server to the request"))
+        .help("write the hosts or networks that it needs");
+}
+
 fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
+    if host.value == "*" {
+        warn_of_open_network("`*` in `allow`", host, compiler);
+    }
     if policy.allow(host).is_err() {
-        compiler
-            .error(Code::BadValue, host.location, format!("invalid host `{}`", host.value))
-            .help("write `host` or `host:port`");
+        compiler.error(Code::BadValue, host.location, format!("invalid host `{}`", host.value)).help(HOST_HELP);
     }
 }
 
@@ -271,10 +270,14 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     };
     let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
     let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
+    let hosts: Vec<&str> = hosts.collect();
+    if hosts.contains(&"*") {
+        warn_of_open_network(&format!("`*` in the value of `{name}`"), host, compiler);
+    }
     // The value may be a secret.
-    if hosts.map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
+    if hosts.into_iter().map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {
         compiler
             .error(Code::BadValue, host.location, format!("invalid host in the value of `{name}`"))
-            .help("write `host` or `host:port`, separated by commas");
+            .help(format!("{HOST_HELP}, separated by commas"));
     }
 }

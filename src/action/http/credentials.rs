@@ -156,7 +156,7 @@ impl OAuth2Credentials {
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
             form,
-            limits: HttpRequest { body: None, headers: Vec::new(), ..request.clone() },
+            limits: HttpRequest { body: None, cache: None, headers: Vec::new(), ..request.clone() },
         })
     }
 }

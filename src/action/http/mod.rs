@@ -3,6 +3,7 @@
 mod compile;
 mod connection;
 mod credentials;
+mod multipart;
 mod paginate;
 mod response;
 mod retry;
@@ -17,12 +18,13 @@ use crate::world::HostPolicy;
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use credentials::HttpCredentials;
+use multipart::Multipart;
 use paginate::Pagination;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
 
 pub use connection::check_connection;
-pub use spec::{HttpSpec, Method, Part, Redirect};
+pub use spec::{HttpSpec, Method, Redirect};
 
 /// A compiled request.
 pub struct HttpAction {
@@ -35,6 +37,8 @@ pub struct HttpAction {
     credentials: HttpCredentials,
     body: HttpBody,
     timeout: Option<std::time::Duration>,
+    /// How old a response may be that was kept.
+    cache: Option<std::time::Duration>,
     retry: RetryPolicy,
     pagination: Option<Pagination>,
     follows_redirects: bool,
@@ -56,6 +60,7 @@ enum HttpBody {
     None,
     Json(JsonTemplate),
     Form(Vec<(String, Vec<Template<QueryValue>>)>),
+    Multipart(Multipart),
     Text(Template<Text>),
 }
 
@@ -65,6 +70,7 @@ impl HttpBody {
             HttpBody::None => Vec::new(),
             HttpBody::Json(value) => value.read_paths(),
             HttpBody::Form(form) => parameter_reads(form),
+            HttpBody::Multipart(multipart) => multipart.reads(),
             HttpBody::Text(text) => text.read_paths().to_vec(),
         }
     }
@@ -106,7 +112,6 @@ impl ActionKind for HttpAction {
         let spec = &node.spec.value;
         let connection = connection::find_connection(spec, compiler);
         let shared = connection.flatten();
-        compile::check_multipart(spec, compiler);
         let urls = compile::compile_urls(&node, shared, compiler);
         let query = compile::compile_parameters(&spec.query, compiler);
         let headers = compile::merge_headers(spec, shared, compiler);
@@ -118,6 +123,7 @@ impl ActionKind for HttpAction {
         let method = compile::http_method(spec, compiler);
         connection?;
         let (method, urls) = (method?, urls?);
+        compile::check_cache(spec, method, compiler);
         let retry = RetryPolicy::compile(
             spec.retry.as_ref(),
             shared.and_then(|shared| shared.retry.as_ref()),
@@ -139,6 +145,7 @@ impl ActionKind for HttpAction {
             credentials,
             body,
             timeout: spec.timeout.map(|timeout| timeout.to_std()),
+            cache: spec.cache.as_ref().map(|cache| cache.to_std()),
             retry: retry?,
             pagination: match pagination {
                 Some(pagination) => Some(pagination?),

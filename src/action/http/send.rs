@@ -7,7 +7,7 @@ use url::Url;
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
 use crate::redact::SECRET_PLACEHOLDER;
 use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template};
-use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RedactingWorld, WorldError};
+use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RedactingWorld, RequestBody, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
 use super::{HttpAction, HttpBody};
@@ -25,6 +25,7 @@ impl HttpAction {
         self.add_body(&mut request, context)?;
         request.timeout = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
         request.max_output = context.run.max_output;
+        request.cache = self.cache;
         request.follows_redirects = self.follows_redirects;
         request.host_policy = self.host_policy.clone();
         request.cancel = context.run.cancel.clone();
@@ -40,6 +41,7 @@ impl HttpAction {
 
     fn add_body(&self, request: &mut HttpRequest, context: &ActionContext<'_>) -> Result<(), ActionError> {
         let scope = context.scope;
+        request.secret_body = self.has_secret_body || reads_step_outcome(&self.body_reads, context);
         let (mime_type, body) = match &self.body {
             HttpBody::None => return Ok(()),
             HttpBody::Json(value) => match value.render_present(scope)? {
@@ -47,14 +49,18 @@ impl HttpAction {
                 None => return Ok(()),
             },
             HttpBody::Form(fields) => ("application/x-www-form-urlencoded", encode_form(fields, scope)?),
+            HttpBody::Multipart(multipart) => {
+                // Its `Content-Type` has the boundary, which is new each time it is sent.
+                request.headers.retain(|header| !is_content_type(header));
+                request.body = Some(multipart.render(scope)?);
+                return Ok(());
+            }
             HttpBody::Text(text) => ("text/plain; charset=utf-8", text.render(scope)?.0),
         };
-        let given = request.headers.iter().any(|header| header.name.eq_ignore_ascii_case("content-type"));
-        if !given {
+        if !request.headers.iter().any(is_content_type) {
             request.headers.push(HttpHeader::new("Content-Type", mime_type));
         }
-        request.body = Some(body.into_bytes());
-        request.secret_body = self.has_secret_body || reads_step_outcome(&self.body_reads, context);
+        request.body = Some(RequestBody::Bytes(body.into_bytes()));
         Ok(())
     }
 
@@ -217,8 +223,12 @@ fn render_parameters<'p>(
     Ok(rendered)
 }
 
+fn is_content_type(header: &HttpHeader) -> bool {
+    header.name.eq_ignore_ascii_case("content-type")
+}
+
 /// Whether a template reads values, and all of them are absent.
-fn is_absent<S: Slot>(template: &Template<S>, scope: &Scope) -> bool {
+pub(super) fn is_absent<S: Slot>(template: &Template<S>, scope: &Scope) -> bool {
     let mut values = template.read_paths().iter().map(|path| scope.get(path).is_none_or(serde_json::Value::is_null));
     !template.read_paths().is_empty() && values.all(|absent| absent)
 }

@@ -33,13 +33,18 @@ pub struct HttpSpec {
     /// A form body, written like `query`.
     #[schemars(with = "Option<IndexMap<String, OneOrMany>>")]
     pub form: Option<NamedMap<OneOrMany>>,
-    /// A multipart body, parts by name.
+    /// A multipart body, parts by name, each a text (a template) or a file of the pack:
+    /// `{ title: "{{title}}", report: { file: report.pdf } }`. Absent texts are left out.
     #[schemars(with = "Option<IndexMap<String, Part>>")]
     pub multipart: Option<Spanned<NamedMap<Part>>>,
     /// A text body, a template.
     pub body: Option<Spanned<TextOrFile>>,
     /// The time limit of the request, such as `10s`.
     pub timeout: Option<Duration>,
+    /// How long a response of a GET or HEAD request is kept, such as `60s`: equal requests get it again, without a request.
+    /// Only those with status 200 are, and none with `Cache-Control: no-store`. An older one is asked for again only if it
+    /// has changed, where its `ETag` or `Last-Modified` allows that.
+    pub cache: Option<Spanned<Duration>>,
     /// When to retry the request.
     pub retry: Option<Spanned<Retry>>,
     /// How to request further pages of a response.
@@ -54,8 +59,8 @@ pub struct HttpSpec {
     /// `arguments.NAME` there.
     #[schemars(with = "IndexMap<String, String>")]
     pub on_error: NamedMap<Spanned<String>>,
-    /// Hosts (`host` or `host:port`) that may have private addresses, or `{{env.NAME}}` for a variable with a
-    /// comma-separated list of them: `["localhost:8080"]`.
+    /// What may have private addresses: hosts (`host` or `host:port`), networks (`10.0.0.0/8`, `fd00::/8`), or `*` for
+    /// all. `{{env.NAME}}` is a variable with a comma-separated list of them: `["localhost:8080", "10.0.0.0/8"]`.
     pub allow: Option<Vec<Spanned<String>>>,
 }
 
@@ -99,12 +104,12 @@ kind_enum! {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FilePart {
-    /// The path of the file.
+    /// The path of the file, relative to this manifest. It is read while it is sent, in whatever size.
     #[schemars(with = "String", extend("x-required" = true))]
     pub file: Option<Spanned<String>>,
-    /// Its media type.
+    /// Its media type. The default is guessed from the name of the file.
     pub mime_type: Option<Spanned<String>>,
-    /// The file name to send.
+    /// The file name to send, a template. The default is that of the file.
     pub filename: Option<Spanned<String>>,
 }
 

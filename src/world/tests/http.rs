@@ -7,7 +7,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::world::{HostPolicy, HttpHeader, HttpRequest, HttpResponse, RealWorld, World, WorldError};
+use crate::world::{
+    BodyPart, HostPolicy, HttpHeader, HttpRequest, HttpResponse, PartContent, RealWorld, RequestBody, World, WorldError,
+};
 
 /// A server that gives fixed answers, one for each connection, and keeps what it was asked.
 struct FixedServer {
@@ -82,7 +84,7 @@ async fn request_and_response_round_trip() {
     let request = HttpRequest {
         method: "PATCH".into(),
         headers: vec![HttpHeader::new("X-A", "1"), HttpHeader::new_secret("Authorization", "Bearer t")],
-        body: Some(b"{\"a\":1}".to_vec()),
+        body: Some(RequestBody::Bytes(b"{\"a\":1}".to_vec())),
         ..server.request("/p?q=a%20b")
     };
     let response = send(request).await.unwrap();
@@ -159,7 +161,7 @@ async fn redirect_status_decides_the_method() {
         ("308 Permanent", "PUT", "PUT"),
     ] {
         let server = FixedServer::new([redirect(status, "../two"), answer("200 OK", "", "")]).await;
-        let body = (method != "HEAD").then(|| b"body".to_vec());
+        let body = (method != "HEAD").then(|| RequestBody::Bytes(b"body".to_vec()));
         let headers = vec![HttpHeader::new("content-type", "text/plain"), HttpHeader::new_secret("x-key", "k")];
         let request = HttpRequest { method: method.into(), headers, body, ..server.request("/a/one") };
         let response = send(request).await.unwrap();
@@ -187,7 +189,12 @@ async fn credentials_are_not_sent_to_another_origin() {
         HttpHeader::new_secret("x-key", "k"),
         HttpHeader::new("x-plain", "p"),
     ];
-    let request = HttpRequest { method: "POST".into(), headers, body: Some(b"body".to_vec()), ..first.request("/") };
+    let request = HttpRequest {
+        method: "POST".into(),
+        headers,
+        body: Some(RequestBody::Bytes(b"body".to_vec())),
+        ..first.request("/")
+    };
     send(request.clone()).await.unwrap();
     let asked = other.requests().remove(0);
     assert!(asked.contains("x-plain: p") && asked.ends_with("body"), "{asked}");
@@ -300,4 +307,56 @@ async fn malformed_header_and_method_are_refused() {
     assert!(matches!(send(method).await, Err(WorldError::InvalidMethod)));
     assert!(server.requests().is_empty());
     assert_eq!(format!("{:?}", HttpHeader::new("a", "s3cret")), "a: …");
+}
+
+#[tokio::test]
+async fn failure_is_not_shared_by_those_that_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    // The last seven requests are answered when all of them are there: none waits for another.
+    tokio::spawn(async move {
+        for count in [1, 7] {
+            let mut streams = Vec::new();
+            for _ in 0..count {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                read_request(&mut stream).await;
+                streams.push(stream);
+            }
+            for stream in &mut streams {
+                stream.write_all(&answer("503 Busy", "", "")).await.unwrap();
+            }
+        }
+    });
+    let world = RealWorld::new();
+    let host_policy = HostPolicy::new(["127.0.0.1"]).unwrap();
+    let cache = Some(Duration::from_secs(3600));
+    let request = HttpRequest { host_policy, cache, ..HttpRequest::new("GET", url) };
+    let responses = futures_util::future::join_all((0..8).map(|_| world.send_request(request.clone()))).await;
+    assert!(responses.iter().all(|response| response.as_ref().is_ok_and(|response| response.status == 503)));
+}
+
+#[tokio::test]
+async fn file_that_becomes_shorter_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    std::fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = vec![0; 1024];
+        stream.read_exact(&mut head).await.unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(1).unwrap();
+        let mut rest = vec![0; 1 << 20];
+        while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+    });
+    let content = PartContent::File { folder: crate::files::Folder::open(folder.path()).unwrap(), path: "f".into() };
+    let part = BodyPart { name: "f".into(), filename: None, mime_type: None, content };
+    let request = HttpRequest {
+        host_policy: HostPolicy::new(["127.0.0.1"]).unwrap(),
+        body: Some(RequestBody::Multipart(vec![part])),
+        ..HttpRequest::new("POST", url)
+    };
+    let failed = send(request).await.unwrap_err();
+    assert_eq!(failed.to_string(), "cannot send the request: file `f` became shorter while it was sent");
 }

@@ -1,0 +1,215 @@
+//! The body of a request: bytes, or parts, whose files are read while they are sent.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use futures_util::stream;
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::task::spawn_blocking;
+
+use super::error::WorldError;
+use crate::files::{FileError, Folder};
+
+/// How much of a file is read at once.
+const CHUNK_BYTES: u64 = 64 << 10;
+
+/// The body of a request. Its files are opened anew each time it is sent.
+#[derive(Clone)]
+pub enum RequestBody {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// The parts of `multipart/form-data` (RFC 7578).
+    Multipart(Vec<BodyPart>),
+}
+
+/// A part of a multipart body.
+#[derive(Clone)]
+pub struct BodyPart {
+    /// The name of its field.
+    pub name: String,
+    /// The name of its file, if it is one.
+    pub filename: Option<String>,
+    /// Its media type.
+    pub mime_type: Option<String>,
+    /// Its content.
+    pub content: PartContent,
+}
+
+/// The content of a part.
+#[derive(Clone)]
+pub enum PartContent {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A file.
+    File {
+        /// The folder, which the path does not escape.
+        folder: Folder,
+        /// The path in it.
+        path: PathBuf,
+    },
+}
+
+/// A body that is ready to be sent.
+pub(super) struct OpenBody {
+    pub(super) body: reqwest::Body,
+    /// The length and the `Content-Type` of a body that is streamed.
+    pub(super) streamed: Option<(u64, String)>,
+}
+
+impl RequestBody {
+    /// Opens its files.
+    pub(super) async fn open(&self) -> Result<OpenBody, WorldError> {
+        let parts = match self {
+            RequestBody::Bytes(bytes) => return Ok(OpenBody { body: bytes.clone().into(), streamed: None }),
+            RequestBody::Multipart(parts) => parts.clone(),
+        };
+        let boundary = random_boundary();
+        let content_type = format!("multipart/form-data; boundary={boundary}");
+        let opened = spawn_blocking(move || open_parts(&parts, &boundary)).await;
+        let segments = opened.map_err(|_| WorldError::Cancelled)?.map_err(UnreadableFile::from)?;
+        let length = segments.iter().map(Segment::len).sum();
+        Ok(OpenBody { body: reqwest::Body::wrap_stream(into_stream(segments)), streamed: Some((length, content_type)) })
+    }
+}
+
+/// What no part contains.
+fn random_boundary() -> String {
+    let mut bytes = [0; 16];
+    let _ = SystemRandom::new().fill(&mut bytes);
+    format!("folio-{:032x}", u128::from_be_bytes(bytes))
+}
+
+/// A piece of a multipart body.
+enum Segment {
+    Bytes(Vec<u8>),
+    File { path: PathBuf, reader: Box<dyn Read + Send>, remaining: u64 },
+}
+
+impl Segment {
+    fn len(&self) -> u64 {
+        match self {
+            Segment::Bytes(bytes) => bytes.len() as u64,
+            Segment::File { remaining, .. } => *remaining,
+        }
+    }
+}
+
+fn open_parts(parts: &[BodyPart], boundary: &str) -> Result<VecDeque<Segment>, FileError> {
+    let mut segments = VecDeque::with_capacity(2 * parts.len() + 1);
+    let mut separator = format!("--{boundary}\r\n");
+    for part in parts {
+        segments.push_back(Segment::Bytes(format!("{separator}{}", part.head()).into_bytes()));
+        segments.push_back(part.content.open()?);
+        separator = format!("\r\n--{boundary}\r\n");
+    }
+    let end = if parts.is_empty() { format!("--{boundary}--\r\n") } else { format!("\r\n--{boundary}--\r\n") };
+    segments.push_back(Segment::Bytes(end.into_bytes()));
+    Ok(segments)
+}
+
+impl BodyPart {
+    /// Its headers, and the empty line after them.
+    fn head(&self) -> String {
+        let mut head = format!("Content-Disposition: form-data; name=\"{}\"", escape_quoted(&self.name));
+        if let Some(filename) = &self.filename {
+            head.push_str(&format!("; filename=\"{}\"", escape_quoted(filename)));
+        }
+        if let Some(mime_type) = &self.mime_type {
+            let one_line: String = mime_type.chars().filter(|letter| !letter.is_control()).collect();
+            head.push_str(&format!("\r\nContent-Type: {one_line}"));
+        }
+        head.push_str("\r\n\r\n");
+        head
+    }
+}
+
+/// Escapes a quoted name as browsers do. Control characters, which would end the header, are escaped too.
+fn escape_quoted(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '"' | '\0'..='\x1f' | '\x7f' => escaped.push_str(&format!("%{:02X}", u32::from(letter))),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+impl PartContent {
+    fn open(&self) -> Result<Segment, FileError> {
+        match self {
+            PartContent::Bytes(bytes) => Ok(Segment::Bytes(bytes.clone())),
+            PartContent::File { folder, path } => {
+                let file = folder.open_file(path)?;
+                let remaining = file.size().unwrap_or(0);
+                Ok(Segment::File { path: path.clone(), reader: file.into_reader(), remaining })
+            }
+        }
+    }
+}
+
+/// A file of a body could not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{reason}")]
+pub(super) struct UnreadableFile {
+    reason: String,
+}
+
+impl From<FileError> for UnreadableFile {
+    fn from(error: FileError) -> UnreadableFile {
+        UnreadableFile { reason: error.to_string() }
+    }
+}
+
+impl From<UnreadableFile> for WorldError {
+    fn from(error: UnreadableFile) -> WorldError {
+        WorldError::UnreadableFile { reason: error.reason }
+    }
+}
+
+fn into_stream(
+    segments: VecDeque<Segment>,
+) -> impl futures_util::Stream<Item = Result<Vec<u8>, UnreadableFile>> + Send + 'static {
+    stream::try_unfold(segments, |mut segments| async move {
+        loop {
+            match segments.pop_front() {
+                None => return Ok(None),
+                Some(Segment::Bytes(bytes)) if bytes.is_empty() => {}
+                Some(Segment::Bytes(bytes)) => return Ok(Some((bytes, segments))),
+                Some(Segment::File { remaining: 0, .. }) => {}
+                Some(file) => {
+                    let read = spawn_blocking(move || read_chunk(file)).await;
+                    let stopped = |_| UnreadableFile { reason: "the server is stopping".to_owned() };
+                    let (bytes, rest) = read.map_err(stopped)??;
+                    segments.push_front(rest);
+                    return Ok(Some((bytes, segments)));
+                }
+            }
+        }
+    })
+}
+
+/// Reads the next bytes of a file; never more than its length when it was opened, which was announced.
+fn read_chunk(segment: Segment) -> Result<(Vec<u8>, Segment), UnreadableFile> {
+    let Segment::File { path, mut reader, remaining } = segment else { return Ok((Vec::new(), segment)) };
+    let mut bytes = Vec::new();
+    let read = reader.by_ref().take(remaining.min(CHUNK_BYTES)).read_to_end(&mut bytes);
+    let failed = |what: io::ErrorKind| UnreadableFile { reason: format!("cannot read `{}`: {what}", path.display()) };
+    read.map_err(|error| failed(error.kind()))?;
+    if bytes.is_empty() {
+        return Err(UnreadableFile { reason: format!("file `{}` became shorter while it was sent", path.display()) });
+    }
+    let remaining = remaining - bytes.len() as u64;
+    Ok((bytes, Segment::File { path, reader, remaining }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape_quoted;
+
+    #[test]
+    fn quoted_names_stay_on_their_line() {
+        assert_eq!(escape_quoted("a\"\r\nX-Evil: 1\u{7f}ä%"), "a%22%0D%0AX-Evil: 1%7Fä%");
+    }
+}

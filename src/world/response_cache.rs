@@ -1,0 +1,269 @@
+//! Keeps responses for a while, in memory.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::error::WorldError;
+use super::http::{HttpHeader, HttpRequest, HttpResponse, send, within_limits};
+use super::http_client::HttpClients;
+use crate::digest::sha256;
+
+/// How many responses are kept.
+const MAX_RESPONSES: usize = 1024;
+/// How many bytes they may have together, with their headers.
+const MAX_BYTES: usize = 32 << 20;
+/// What a response takes beside its body and its headers.
+const OVERHEAD_BYTES: usize = 512;
+
+/// The digest of a request. Credentials are part of it, so that no response is seen with others.
+type Key = [u8; 32];
+
+/// The responses of a process. The least recently used ones are dropped when there are too many.
+#[derive(Default)]
+pub(super) struct ResponseCache {
+    responses: Mutex<CachedResponses>,
+    fetches: Mutex<HashMap<Key, Arc<Fetch>>>,
+}
+
+#[derive(Default)]
+struct CachedResponses {
+    by_key: HashMap<Key, CachedResponse>,
+    bytes: usize,
+    uses: u64,
+}
+
+struct CachedResponse {
+    response: Arc<HttpResponse>,
+    received: Instant,
+    last_use: u64,
+}
+
+/// A request that is under way; equal requests wait for it.
+#[derive(Default)]
+struct Fetch {
+    lock: tokio::sync::Mutex<()>,
+    finished: AtomicU64,
+}
+
+impl ResponseCache {
+    /// A response to `request` that is not older than `max_age`: a kept one, or a new one.
+    pub(super) async fn get(
+        &self,
+        clients: &HttpClients,
+        request: HttpRequest,
+        max_age: Duration,
+    ) -> Result<HttpResponse, WorldError> {
+        let Some(key) = cache_key(&request) else { return send(clients, request).await };
+        if let Some(response) = self.find_fresh(&key, max_age) {
+            return Ok(response);
+        }
+        let (cancel, timeout) = (request.cancel.clone(), request.timeout);
+        within_limits(&cancel, timeout, self.fetch_once(clients, request, CacheSlot { key, max_age })).await
+    }
+
+    /// Sends a request, unless another one that is equal is under way and its response is kept.
+    async fn fetch_once(
+        &self,
+        clients: &HttpClients,
+        request: HttpRequest,
+        slot: CacheSlot,
+    ) -> Result<HttpResponse, WorldError> {
+        let waiting = self.join_fetch(slot.key);
+        let finished = waiting.fetch.finished.load(Ordering::Acquire);
+        let lock = waiting.fetch.lock.lock().await;
+        if let Some(response) = self.find_fresh(&slot.key, slot.max_age) {
+            return Ok(response);
+        }
+        if waiting.fetch.finished.load(Ordering::Acquire) != finished {
+            // Its response was not one to keep: those that waited do not wait for each other too.
+            drop(lock);
+            return self.fetch(clients, request, slot.key).await;
+        }
+        let response = self.fetch(clients, request, slot.key).await;
+        waiting.fetch.finished.fetch_add(1, Ordering::Release);
+        response
+    }
+
+    /// Sends a request, on the condition that what is kept has changed.
+    async fn fetch(
+        &self,
+        clients: &HttpClients,
+        mut request: HttpRequest,
+        key: Key,
+    ) -> Result<HttpResponse, WorldError> {
+        let kept = self.responses().find(&key).map(|kept| kept.response.clone());
+        let kept = kept.filter(|kept| add_conditions(&mut request, kept));
+        let response = send(clients, request).await?;
+        if let Some(kept) = kept.filter(|_| response.status == 304) {
+            self.responses().insert(key, kept.clone());
+            return Ok(HttpResponse::clone(&kept));
+        }
+        if is_storable(&response) {
+            self.responses().insert(key, Arc::new(response.clone()));
+        }
+        Ok(response)
+    }
+
+    fn find_fresh(&self, key: &Key, max_age: Duration) -> Option<HttpResponse> {
+        let fresh = self.responses().find(key).filter(|kept| kept.received.elapsed() < max_age)?.response.clone();
+        Some(HttpResponse::clone(&fresh))
+    }
+
+    fn responses(&self) -> MutexGuard<'_, CachedResponses> {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fetches(&self) -> MutexGuard<'_, HashMap<Key, Arc<Fetch>>> {
+        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join_fetch(&self, key: Key) -> WaitingFetch<'_> {
+        let fetch = self.fetches().entry(key).or_default().clone();
+        WaitingFetch { cache: self, key, fetch }
+    }
+}
+
+/// Which response is wanted.
+#[derive(Clone, Copy)]
+struct CacheSlot {
+    key: Key,
+    max_age: Duration,
+}
+
+/// A fetch that is forgotten when the last one that waits for it ends, or is dropped.
+struct WaitingFetch<'a> {
+    cache: &'a ResponseCache,
+    key: Key,
+    fetch: Arc<Fetch>,
+}
+
+impl Drop for WaitingFetch<'_> {
+    fn drop(&mut self) {
+        let mut fetches = self.cache.fetches();
+        // One in the table, and this one.
+        if Arc::strong_count(&self.fetch) <= 2 {
+            fetches.remove(&self.key);
+        }
+    }
+}
+
+impl CachedResponses {
+    fn find(&mut self, key: &Key) -> Option<&CachedResponse> {
+        self.uses += 1;
+        let kept = self.by_key.get_mut(key)?;
+        kept.last_use = self.uses;
+        Some(kept)
+    }
+
+    fn insert(&mut self, key: Key, response: Arc<HttpResponse>) {
+        self.remove(&key);
+        let size = response_size(&response);
+        if size > MAX_BYTES {
+            return;
+        }
+        self.bytes += size;
+        self.uses += 1;
+        self.by_key.insert(key, CachedResponse { response, received: Instant::now(), last_use: self.uses });
+        while self.by_key.len() > MAX_RESPONSES || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.by_key.iter().min_by_key(|(_, kept)| kept.last_use).map(|(key, _)| *key) else {
+                return;
+            };
+            self.remove(&oldest);
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(removed) = self.by_key.remove(key) {
+            self.bytes -= response_size(&removed.response);
+        }
+    }
+}
+
+fn response_size(response: &HttpResponse) -> usize {
+    let headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len() + 48).sum();
+    OVERHEAD_BYTES + headers + response.url.as_str().len() + response.body.bytes.len()
+}
+
+/// The key of a request that may be answered from the cache: of a safe method, without a body. What traces a request is
+/// new in each one, and no part of the key.
+fn cache_key(request: &HttpRequest) -> Option<Key> {
+    if !matches!(request.method.as_str(), "GET" | "HEAD") || request.body.is_some() {
+        return None;
+    }
+    let headers: Vec<(String, &str)> = request
+        .headers
+        .iter()
+        .map(|header| (header.name.to_ascii_lowercase(), header.value.as_str()))
+        .filter(|(name, _)| name != "traceparent" && name != "tracestate")
+        .collect();
+    let limits = (request.max_output, request.follows_redirects, &request.host_policy);
+    Some(sha256(format!("{:?}", (&request.method, request.url.as_str(), headers, limits)).as_bytes()))
+}
+
+/// Asks for a response only if it is not `kept`, which needs a validator (RFC 9110, 13.1).
+fn add_conditions(request: &mut HttpRequest, kept: &HttpResponse) -> bool {
+    let conditional = |header: &HttpHeader| header.name.to_ascii_lowercase().starts_with("if-");
+    if request.headers.iter().any(conditional) {
+        return false;
+    }
+    let before = request.headers.len();
+    for (validator, condition) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
+        request.headers.extend(kept.header(validator).map(|value| HttpHeader::new(condition, value)));
+    }
+    request.headers.len() > before
+}
+
+fn is_storable(response: &HttpResponse) -> bool {
+    let directives = response.header("cache-control").unwrap_or_default().to_ascii_lowercase();
+    response.status == 200 && !directives.split(',').any(|directive| directive.trim() == "no-store")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::{CachedResponses, MAX_BYTES, MAX_RESPONSES};
+    use crate::world::{CapturedBytes, HttpResponse};
+    use std::sync::Arc;
+
+    fn response(length: usize) -> Arc<HttpResponse> {
+        let body = CapturedBytes::new(vec![b'x'; length], 0);
+        let url = "https://api.example/".parse().unwrap();
+        Arc::new(HttpResponse { status: 200, headers: Vec::new(), body, url })
+    }
+
+    fn key(number: usize) -> [u8; 32] {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&number.to_be_bytes());
+        key
+    }
+
+    #[test]
+    fn least_recently_used_responses_are_dropped() {
+        let mut cache = CachedResponses::default();
+        for number in 0..MAX_RESPONSES {
+            cache.insert(key(number), response(0));
+        }
+        assert!(cache.find(&key(0)).is_some());
+        cache.insert(key(MAX_RESPONSES), response(0));
+        assert_eq!(cache.by_key.len(), MAX_RESPONSES);
+        assert!(cache.find(&key(0)).is_some() && cache.find(&key(1)).is_none());
+    }
+
+    #[test]
+    fn responses_are_bounded_in_bytes() {
+        let mut cache = CachedResponses::default();
+        for number in 0..100 {
+            cache.insert(key(number), response(1 << 20));
+            cache.insert(key(number), response(1 << 20));
+            assert!(cache.bytes <= MAX_BYTES);
+        }
+        assert_eq!(cache.by_key.len(), 31);
+        cache.insert(key(99), response(MAX_BYTES));
+        assert!(cache.find(&key(99)).is_none());
+        (0..100).for_each(|number| cache.remove(&key(number)));
+        assert_eq!(cache.bytes, 0);
+    }
+}

@@ -1,0 +1,107 @@
+//! `cache` of `http`: which responses are kept, for whom, and for how long.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::api::RecordedRequest;
+use crate::harness::*;
+use crate::upstream::{Reply, Upstream};
+
+fn manifest(http: &str) -> String {
+    format!(
+        "folio: 1\nserver: {{ name: cached }}\ntools:\n  t:\n    description: T\n    \
+         arguments: {{ id: {{ default: a }}, key: {{ default: k }} }}\n    run: {{ http: {http} }}\n"
+    )
+}
+
+fn serve(http: &str) -> (TestFolder, TestServer) {
+    let folder = TestFolder::with_manifest(&manifest(http));
+    let server = folder.stdio();
+    (folder, server)
+}
+
+fn numbered(_: &RecordedRequest, number: usize) -> Reply {
+    Reply::json(200, &json!({ "number": number }))
+}
+
+/// The texts of the results of one call for each of `arguments`.
+fn texts(http: &str, arguments: &[Value]) -> Vec<String> {
+    let (_folder, server) = serve(http);
+    let client = server.client(SESSION_VERSIONS[3]);
+    arguments.iter().map(|arguments| text_of(&client.call("t", arguments.clone())["content"][0])).collect()
+}
+
+fn number(number: usize) -> String {
+    json!({ "number": number }).to_string()
+}
+
+#[test]
+fn equal_requests_get_kept_response() {
+    let api = Upstream::start(numbered);
+    let http = format!(r#"{{ url: "{}/{{{{id}}}}", auth: {{ bearer: "{{{{key}}}}" }}, cache: 1h }}"#, api.url());
+    let http = http.as_str();
+    let calls = [json!({}), json!({ "key": "other" }), json!({ "id": "b" }), json!({ "key": "other" }), json!({})];
+    assert_eq!(texts(http, &calls), [number(0), number(1), number(2), number(1), number(0)]);
+    assert_eq!(texts(http, &[json!({})]), [number(3)], "another process keeps its own");
+}
+
+#[test]
+fn responses_that_are_no_success_are_not_kept() {
+    for (status, headers) in
+        [(404, &[][..]), (206, &[]), (200, &[("Cache-Control", "private, No-Store")]), (500, &[("ETag", "\"a\"")])]
+    {
+        let api = Upstream::start(move |_, _| Reply::with_headers(status, headers, "x"));
+        texts(&format!("{{ url: \"{}\", cache: 1h }}", api.url()), &[json!({}), json!({})]);
+        assert_eq!(api.requests().len(), 2, "{status} {headers:?}");
+        assert_eq!(api.requests()[1].header("if-none-match"), None);
+    }
+}
+
+#[test]
+fn old_response_is_revalidated() {
+    let api = Upstream::start(|_, number| match number {
+        0 => Reply::with_headers(200, &[("ETag", "\"v1\""), ("Last-Modified", "yesterday")], "first"),
+        1 => Reply::raw(b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_vec()),
+        2 => Reply::with_headers(200, &[], "second"),
+        _ => Reply::with_headers(200, &[], "third"),
+    });
+    let http = format!("{{ url: \"{}\", cache: 0ms }}", api.url());
+    let calls = [json!({}), json!({}), json!({}), json!({})];
+    assert_eq!(texts(&http, &calls), ["first", "first", "second", "third"]);
+    let conditions = |request: &RecordedRequest| {
+        (request.header("if-none-match").map(str::to_owned), request.header("if-modified-since").map(str::to_owned))
+    };
+    let validators = (Some("\"v1\"".to_owned()), Some("yesterday".to_owned()));
+    let sent: Vec<_> = api.requests().iter().map(conditions).collect();
+    assert_eq!(sent, [(None, None), validators.clone(), validators, (None, None)]);
+}
+
+#[test]
+fn equal_requests_at_once_are_one() {
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let inner = gate.clone();
+    let api = Upstream::start(move |request, number| {
+        let (is_open, changed) = &*inner;
+        drop(changed.wait_while(is_open.lock().unwrap(), |is_open| !*is_open).unwrap());
+        numbered(request, number)
+    });
+    let (_folder, server) = serve(&format!("{{ url: \"{}\", cache: 1h }}", api.url()));
+    let client = server.client(SESSION_VERSIONS[3]);
+    let calls: Vec<i64> = (0..8).map(|_| client.start_call("t", json!({}))).collect();
+    wait_until("the first request", || !api.requests().is_empty());
+    client.round_trip();
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    for call in calls {
+        assert_eq!(text_of(&client.wait_for_answer(call)["result"]["content"][0]), number(0));
+    }
+    assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
+fn cache_of_other_methods_is_an_error() {
+    let folder = TestFolder::with_manifest(&manifest("{ url: \"https://x.example/\", json: {}, cache: 60s }"));
+    let output = run_folio(folder.path(), &["check"]);
+    assert!(output.out.contains("a POST request must not have `cache`"), "{}{}", output.err, output.out);
+}
