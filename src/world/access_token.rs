@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
+use serde_json::Value;
 use url::Url;
 
 use super::{HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
@@ -20,6 +20,9 @@ const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
 /// How many tokens are kept: one for each client in a manifest.
 const MAX_TOKENS: usize = 256;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// How much of an error is kept until it is redacted, which shortens it.
+const MAX_REASON_CHARS: usize = 4000;
 
 /// A request for an access token.
 #[derive(Clone)]
@@ -76,8 +79,10 @@ impl TokenCache {
         request: TokenRequest,
         rejected: Option<&AccessToken>,
     ) -> Result<AccessToken, WorldError> {
+        let (started, limits) = (Instant::now(), &request.limits);
         let slot = self.slot(request.key());
-        let mut slot = slot.lock().await;
+        let locked = limits.cancel.run_until_cancelled(tokio::time::timeout(limits.timeout, slot.lock())).await;
+        let mut slot = locked.ok_or(WorldError::Cancelled)?.map_err(|_| WorldError::timed_out(limits.timeout))?;
         let usable = |token: &&AccessToken| {
             token.refresh_at > Instant::now() && rejected.is_none_or(|old| old.authorization != token.authorization)
         };
@@ -85,6 +90,8 @@ impl TokenCache {
             return Ok(token.clone());
         }
         *slot = None;
+        let timeout = request.limits.timeout.saturating_sub(started.elapsed());
+        let request = TokenRequest { limits: HttpRequest { timeout, ..request.limits.clone() }, ..request };
         let token = request.fetch(world).await?;
         Ok(slot.insert(token).clone())
     }
@@ -99,14 +106,35 @@ impl TokenCache {
 }
 
 /// A response of a token endpoint (RFC 6749, 5.1 and 5.2).
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct TokenResponse {
     access_token: String,
     token_type: String,
     expires_in: Option<f64>,
     error: String,
     error_description: String,
+}
+
+impl TokenResponse {
+    /// Parses a response. Servers write numbers as strings, and null for what is absent.
+    fn parse(bytes: &[u8]) -> TokenResponse {
+        let json: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let expires_in = json.get("expires_in");
+        TokenResponse {
+            access_token: text("access_token"),
+            token_type: text("token_type"),
+            expires_in: expires_in.and_then(|value| value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())),
+            error: json.pointer("/error/message").and_then(Value::as_str).map_or_else(|| text("error"), str::to_owned),
+            error_description: text("error_description"),
+        }
+    }
+
+    /// Whether the token can be part of a header (RFC 6750, 2.1), and is not too long to be looked for in responses.
+    fn has_valid_token(&self) -> bool {
+        let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+        self.access_token.len() <= MAX_TOKEN_BYTES && self.access_token.bytes().all(is_token_byte)
+    }
 }
 
 impl TokenRequest {
@@ -120,12 +148,16 @@ impl TokenRequest {
     /// Fetches a token.
     pub(super) async fn fetch(&self, world: &(impl World + ?Sized)) -> Result<AccessToken, WorldError> {
         let response = world.send_request(self.to_http()).await?;
-        let parsed: TokenResponse = serde_json::from_slice(&response.body.bytes).unwrap_or_default();
+        let parsed = TokenResponse::parse(&response.body.bytes);
         if !(200..300).contains(&response.status) || parsed.access_token.is_empty() {
             return Err(self.error(&response, &parsed));
         }
         if !parsed.token_type.is_empty() && !parsed.token_type.eq_ignore_ascii_case("bearer") {
-            return Err(self.failure(format!("unsupported `token_type` `{}`", parsed.token_type)));
+            let kind: String = parsed.token_type.replace(&parsed.access_token, "…").chars().take(40).collect();
+            return Err(self.failure(format!("unsupported `token_type` `{kind}`")));
+        }
+        if !parsed.has_valid_token() {
+            return Err(self.failure("invalid `access_token`".to_owned()));
         }
         let lifetime = parsed.expires_in.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let lifetime = lifetime.unwrap_or(DEFAULT_LIFETIME).min(Duration::from_secs(30 * 24 * 3600));
@@ -156,6 +188,7 @@ impl TokenRequest {
             body: Some(RequestBody::Bytes(form.finish().into_bytes())),
             secret_body: true,
             max_output: MAX_RESPONSE_BYTES,
+            follows_redirects: false,
             ..self.limits.clone()
         }
     }
@@ -172,7 +205,7 @@ impl TokenRequest {
         let reason = match reason.is_empty() {
             true if (200..300).contains(&response.status) => "no `access_token` in the response".to_owned(),
             true => format!("HTTP status {}", response.status),
-            false => reason.join(": ").chars().take(300).collect(),
+            false => reason.join(": ").chars().take(MAX_REASON_CHARS).collect(),
         };
         self.failure(reason)
     }

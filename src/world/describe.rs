@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::shell_quote::shell_quote;
-use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput};
+use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RequestBody};
 use crate::diagnostic::{sanitize, truncate};
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
@@ -69,8 +69,16 @@ pub(super) fn request_details(request: &HttpRequest, redactor: &Redactor) -> Str
         details.push_str(&format!("  {}: {}\n", line(&header.name, redactor), header_value(header, redactor)));
     }
     if let Some(body) = &request.body {
-        details.push_str(&format!("  body: {} bytes\n", body.len()));
-        details.push_str(&body_text(body, redactor));
+        match body {
+            RequestBody::Bytes(bytes) => {
+                details.push_str(&format!("  body: {} bytes\n", bytes.len()));
+                details.push_str(&body_text(bytes, redactor));
+            }
+            RequestBody::Multipart(parts) => {
+                let names = parts.iter().map(|part| line(&part.name, redactor)).collect::<Vec<_>>();
+                details.push_str(&format!("  body: multipart, parts {}\n", names.join(", ")));
+            }
+        }
     }
     details
 }

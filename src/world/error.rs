@@ -131,6 +131,9 @@ pub enum WorldError {
         /// The host.
         host: String,
     },
+    /// A request failed after a redirect.
+    #[error("after a redirect: {0}")]
+    AfterRedirect(Box<WorldError>),
     /// The authorization server issued no access token.
     #[error("no access token from `{host}`: {reason}")]
     Token {
@@ -176,12 +179,21 @@ impl WorldError {
             | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
             | WorldError::CrossOriginCredentials { host } => Some(host),
+            WorldError::AfterRedirect(error) => error.host_mut(),
             _ => None,
         }
     }
 
+    /// The error of a request that was redirected, and thus sent.
+    pub(super) fn after_redirect(self) -> WorldError {
+        WorldError::AfterRedirect(Box::new(self))
+    }
+
     /// Whether the same request may succeed soon.
     pub fn is_transient(&self) -> bool {
+        if let WorldError::AfterRedirect(error) = self {
+            return error.is_transient();
+        }
         matches!(
             self,
             WorldError::Dns { .. }

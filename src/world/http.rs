@@ -1,5 +1,6 @@
 //! Sends one request, follows its redirects and reads the response.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -69,6 +70,8 @@ pub struct HttpRequest {
     pub cache: Option<Duration>,
     /// Whether redirects are followed. Otherwise a redirect is the response.
     pub follows_redirects: bool,
+    /// Whether it may carry credentials: not once it was moved to another origin.
+    pub is_authorized: bool,
     /// The hosts that may have private addresses.
     pub host_policy: HostPolicy,
     /// Cancels it.
@@ -88,6 +91,7 @@ impl HttpRequest {
             max_output: 1 << 20,
             cache: None,
             follows_redirects: true,
+            is_authorized: true,
             host_policy: HostPolicy::default(),
             cancel: CancellationToken::new(),
         }
@@ -138,8 +142,9 @@ pub(super) async fn within_limits(
 
 async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Result<HttpResponse, WorldError> {
     let mut hop = RedirectHop::new(&mut request)?;
-    for _ in 0..=MAX_REDIRECTS {
-        let answer = send_once(clients, &hop, &request.host_policy).await?;
+    for redirects in 0..=MAX_REDIRECTS {
+        let answer = send_once(clients, &hop, &request.host_policy).await;
+        let answer = if redirects == 0 { answer } else { answer.map_err(WorldError::after_redirect) }?;
         match redirect_location(&answer).filter(|_| request.follows_redirects) {
             Some(location) => hop.follow(answer.status(), &location)?,
             None => return read_response(answer, hop, request.max_output).await,
@@ -205,7 +210,22 @@ async fn read_response(
             break;
         }
     }
+    let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let bytes = decode_charset(bytes, content_type);
     Ok(HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url })
+}
+
+/// Decodes text in the charset that its `Content-Type` names, unless it is UTF-8. This comes before redaction, which
+/// knows secrets in UTF-8.
+fn decode_charset(bytes: Vec<u8>, content_type: &str) -> Vec<u8> {
+    let content_type = content_type.to_ascii_lowercase();
+    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
+    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.trim_matches('"').as_bytes()));
+    let Some(encoding) = encoding.filter(|encoding| *encoding != encoding_rs::UTF_8) else { return bytes };
+    match encoding.decode_without_bom_handling(&bytes) {
+        (Cow::Owned(text), _) => text.into_bytes(),
+        (Cow::Borrowed(_), _) => bytes,
+    }
 }
 
 /// The length of the body, unless it is compressed.

@@ -73,6 +73,11 @@ pub trait World: Send + Sync {
         Box::pin(async move { request.fetch(self).await })
     }
 
+    /// A text that is made of a request, without secrets.
+    fn redact(&self, text: String) -> String {
+        text
+    }
+
     /// Sets how many programs may run at once; others wait.
     fn set_program_limit(&self, _limit: usize) {}
 }

@@ -29,8 +29,7 @@ impl RedactingWorld {
     }
 
     fn redact_captured(&self, captured: &mut CapturedBytes, end: InputEnd) {
-        let end = if captured.is_truncated() { InputEnd::Truncated } else { end };
-        captured.missing_bytes += self.redactor.redact_bytes(&mut captured.bytes, end) as u64;
+        redact_captured(captured, end, &self.redactor);
     }
 
     fn redact_output(&self, mut finished: ProgramOutput) -> ProgramOutput {
@@ -40,25 +39,13 @@ impl RedactingWorld {
         finished
     }
 
-    fn redact_response(&self, mut response: HttpResponse) -> HttpResponse {
-        self.redact_captured(&mut response.body, InputEnd::Complete);
-        for (name, value) in &mut response.headers {
-            self.redactor.redact_in_place(name);
-            self.redactor.redact_in_place(value);
-        }
-        if let std::borrow::Cow::Owned(hidden) = self.redactor.redact_text(response.url.as_str()) {
-            let origin = || response.url.join("/").ok();
-            response.url = Url::parse(&hidden).ok().or_else(origin).unwrap_or(response.url);
-        }
-        response
-    }
-
     fn redact_error(&self, mut error: WorldError) -> WorldError {
         if let WorldError::TimedOut { stderr, .. } = &mut error {
             self.redact_captured(stderr, InputEnd::Interrupted);
         }
         if let WorldError::Token { reason, .. } = &mut error {
             self.redactor.redact_in_place(reason);
+            *reason = reason.chars().take(300).collect();
         }
         // The host may be a part of a secret URL.
         if let Some(host) = error.host_mut().filter(|host| self.redactor.is_part_of_secret(host)) {
@@ -66,6 +53,40 @@ impl RedactingWorld {
         }
         error
     }
+}
+
+fn redact_captured(captured: &mut CapturedBytes, end: InputEnd, redactor: &Redactor) {
+    let end = if captured.is_truncated() { InputEnd::Truncated } else { end };
+    captured.missing_bytes += redactor.redact_bytes(&mut captured.bytes, end) as u64;
+}
+
+impl HttpResponse {
+    /// The response without secrets.
+    #[must_use]
+    pub fn redact(mut self, redactor: &Redactor) -> HttpResponse {
+        redact_captured(&mut self.body, InputEnd::Complete, redactor);
+        for (name, value) in &mut self.headers {
+            redactor.redact_in_place(name);
+            redactor.redact_in_place(value);
+        }
+        if let std::borrow::Cow::Owned(hidden) = redactor.redact_text(self.url.as_str()) {
+            self.url = Url::parse(&hidden).unwrap_or_else(|_| public_origin(&self.url, redactor));
+        }
+        self
+    }
+}
+
+/// The origin of a URL whose other parts are secret.
+fn public_origin(url: &Url, redactor: &Redactor) -> Url {
+    let mut origin = url.clone();
+    origin.set_path("/");
+    origin.set_query(None);
+    origin.set_fragment(None);
+    let _ = (origin.set_username(""), origin.set_password(None));
+    if redactor.is_part_of_secret(origin.host_str().unwrap_or_default()) {
+        let _ = origin.set_host(Some("secret.invalid"));
+    }
+    origin
 }
 
 impl World for RedactingWorld {
@@ -79,7 +100,7 @@ impl World for RedactingWorld {
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
             let response = self.world.send_request(request).await;
-            response.map(|response| self.redact_response(response)).map_err(|error| self.redact_error(error))
+            response.map(|response| response.redact(&self.redactor)).map_err(|error| self.redact_error(error))
         })
     }
 
@@ -92,6 +113,10 @@ impl World for RedactingWorld {
             let token = self.world.access_token(request, rejected).await;
             token.map_err(|error| self.redact_error(error))
         })
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.world.redact(self.redactor.redact_text(&text).into_owned())
     }
 
     fn set_program_limit(&self, limit: usize) {

@@ -105,6 +105,7 @@ impl HttpRequest {
                 return Err(WorldError::CrossOriginCredentials { host });
             }
             self.headers.retain(|header| !is_secret(header));
+            self.is_authorized = false;
             let _ = next.set_username("");
             let _ = next.set_password(None);
         }

@@ -94,6 +94,10 @@ impl World for ReportingWorld {
         Box::pin(self.report((action, details), self.world.run_program(command), program_end))
     }
 
+    fn redact(&self, text: String) -> String {
+        self.world.redact(text)
+    }
+
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         let action = format!("send {}", request_line(&request, &self.redactor));
         let details = request_details(&request, &self.redactor);

@@ -78,6 +78,10 @@ impl World for TracingWorld {
         self.world.run_program(command)
     }
 
+    fn redact(&self, text: String) -> String {
+        self.world.redact(text)
+    }
+
     fn send_request(&self, mut request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         for (name, _, value) in self.trace.entries() {
             if !request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {

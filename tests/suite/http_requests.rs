@@ -573,3 +573,111 @@ fn networks_can_be_allowed() {
     let (_, warnings) = outcome("\"{{env.ID}}\"", "*", &named);
     assert!(warnings.contains("`*` in the value of `ID` opens the whole network"), "{warnings}");
 }
+
+#[test]
+fn token_does_not_follow_page_to_another_origin() {
+    let other = Upstream::start(|_, _| Reply::json(200, &json!({ "items": [2] })));
+    let to = other.url();
+    let api = Upstream::start(move |request, _| match request.target.as_str() {
+        "/token" => {
+            Reply::json(200, &json!({ "access_token": "access-token-42", "expires_in": "3600", "error": null }))
+        }
+        _ => Reply::json(200, &json!({ "items": [1], "next": to })),
+    });
+    let url = api.url();
+    let auth = format!("oauth2: {{ tokenUrl: \"{url}/token\", clientId: me, clientSecret: \"{{{{env.KEY}}}}\" }}");
+    let allow = other.url().replace("http://", "");
+    let paginate = "{ next: next, items: items }";
+    let http = format!("{{ url: \"{url}/\", auth: {{ {auth} }}, allow: [\"{allow}\"], paginate: {paginate} }}");
+    assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1,2]");
+    assert_eq!(api.requests()[1].header("authorization"), Some("Bearer access-token-42"));
+    assert_eq!(other.requests()[0].header("authorization"), None);
+}
+
+#[test]
+fn request_that_was_redirected_counts_as_sent() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let api = Upstream::start(move |_, _| Reply::with_headers(303, &[("Location", &format!("http://{closed}/"))], ""));
+    let retry = "{ attempts: 3, backoff: 1ms }";
+    let http = format!("{{ url: \"{}\", method: POST, retry: {retry}, allow: [127.0.0.1] }}", api.url());
+    let result = call(&manifest("", "", &http), json!({}));
+    assert!(text(&result).starts_with("after a redirect: could not connect"), "{result}");
+    assert_eq!(api.requests().len(), 1);
+}
+
+#[test]
+fn timeout_bounds_pages_and_tokens() {
+    let slow = Upstream::start(|request, _| {
+        thread::sleep(Duration::from_millis(700));
+        Reply::json(200, &json!({ "items": [1], "next": format!("{}x", request.target) }))
+    });
+    let paginate = "paginate: { next: next, items: items, maxPages: 100 }";
+    let mut pages = manifest("", "", &format!("{{ url: \"{}/\", {paginate} }}", slow.url()));
+    pages.push_str("    timeout: 2s\n");
+    let began = Instant::now();
+    assert!(text(&call(&pages, json!({}))).contains("timed out"));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(slow.requests().len() <= 4, "{}", slow.requests().len());
+
+    let stuck = Upstream::start(|_, _| {
+        thread::sleep(Duration::from_secs(60));
+        Reply::raw(Vec::new())
+    });
+    let (_folder, server) = serve(&(oauth2_manifest(&stuck, "") + "    timeout: 1s\n"));
+    let client = server.client(SESSION_VERSIONS[3]);
+    let began = Instant::now();
+    let ids: Vec<i64> = (0..12).map(|_| client.start_call("t", json!({}))).collect();
+    for id in ids {
+        assert_eq!(client.wait_for_answer(id)["result"]["isError"], true);
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "one after another: {:?}", began.elapsed());
+}
+
+#[test]
+fn templates_cannot_cut_secrets_out_of_responses() {
+    // ISO-2022-JP with an escape before each letter, and a key in the URL of a partial result.
+    let escaped: Vec<u8> = "sesame-open-4711".bytes().flat_map(|byte| [0x1B, b'(', b'B', byte]).collect();
+    let api = Upstream::start(move |request, number| match request.target.as_str() {
+        "/jp" => Reply::with_headers(200, &[("Content-Type", "text/plain; charset=iso-2022-jp")], &escaped),
+        _ if number % 2 == 0 => Reply::json(200, &json!({ "items": [1], "next": "/more" })),
+        _ => Reply::json(500, &json!({})),
+    });
+    let auth = "auth: { query: { name: key, value: \"{{env.KEY}}\" } }";
+    let partial =
+        format!("{{ url: \"{}\", {auth}, paginate: {{ next: next, items: items, partial: true }} }}", api.url());
+    let result = "    result: { text: \"{{split result.url '-'}} {{split result.partial '-'}}\" }\n";
+    let shown = call(&(manifest("", "", &partial) + result), json!({})).to_string();
+    assert!(!shown.contains("sesame") && shown.contains("127.0.0.1"), "{shown}");
+    let http = format!("{{ url: \"{}/jp\" }}", api.url());
+    let result = "    result: { text: \"{{split result.body '-'}} {{truncate result.body 9}}\" }\n";
+    let shown = call(&(manifest("", "", &http) + result), json!({})).to_string();
+    assert!(!shown.contains("sesame") && shown.contains("[secret]"), "{shown}");
+}
+
+#[test]
+fn next_url_that_echoes_the_key_gets_it_again() {
+    let api = Upstream::start(|request, number| {
+        let next = (number == 0).then(|| format!("{}&page=2", request.target));
+        Reply::json(200, &json!({ "items": [number], "next": next }))
+    });
+    let auth = "auth: { query: { name: key, value: \"{{env.KEY}}\" } }";
+    let http = format!("{{ url: \"{}\", {auth}, paginate: {{ next: next, items: items }} }}", api.url());
+    assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[0,1]");
+    assert_eq!(api.targets(), ["GET /?key=sesame-open-4711", "GET /?page=2&key=sesame-open-4711"]);
+}
+
+#[test]
+fn last_page_number_ends_the_pages() {
+    let api = Upstream::start(|_, _| Reply::json(200, &json!([1])));
+    let http = format!("{{ url: \"{}?page={}\", paginate: {{ page: page }} }}", api.url(), u64::MAX);
+    assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1]");
+}
+
+#[test]
+fn unusable_token_is_refused() {
+    for token in ["a\r\nX: y".to_owned(), "t".repeat(20_000)] {
+        let api = Upstream::start(move |_, _| Reply::json(200, &json!({ "access_token": token })));
+        let result = call(&oauth2_manifest(&api, ""), json!({}));
+        assert!(text(&result).contains("invalid `access_token`"), "{result}");
+    }
+}

@@ -278,9 +278,6 @@ tools:
     task: optional
     arguments: { path: { within: roots } }
     run: { exec: [ls], sandbox: {} }
-  form:
-    description: x
-    run: { http: { url: "https://api.example", multipart: { a: b } } }
 "#;
     let folder = TestFolder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);

@@ -198,7 +198,6 @@ pub(super) fn compile_host_policy(
     spec: &HttpSpec,
     connection: Option<&Connection>,
     urls: &RequestUrls,
-    credentials: &HttpCredentials,
     compiler: &mut Compiler<'_>,
 ) -> HostPolicy {
     let mut policy = HostPolicy::default();
@@ -209,25 +208,18 @@ pub(super) fn compile_host_policy(
             false => allow_host(host, &mut policy, compiler),
         }
     }
-    let token_url = match credentials {
-        HttpCredentials::OAuth2(client) => Some(&client.token_url),
-        _ => None,
-    };
-    for literal in
-        [Some(urls.with_host()), token_url].into_iter().flatten().filter_map(|url| literal_url(url, compiler))
-    {
-        policy.allow_url(&literal);
-    }
+    literal_url(urls.with_host(), compiler).iter().for_each(|literal| policy.allow_url(literal));
     policy
 }
 
 /// The scheme, host and port of a URL, if they are written in the manifest.
-fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Option<url::Url> {
+pub(super) fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Option<url::Url> {
     match url.url_base() {
         UrlBase::Literal => url::Url::parse(url.source().split("{{").next().unwrap_or_default()).ok(),
         UrlBase::Env(name) => {
             let variable = compiler.pack.env.variables.get(name)?;
-            url::Url::parse(variable.default.as_deref()?).ok()
+            let in_force = variable.value.is_none() || variable.value == variable.default;
+            url::Url::parse(variable.default.as_deref().filter(|_| in_force)?).ok()
         }
         _ => None,
     }

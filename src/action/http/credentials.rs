@@ -8,11 +8,11 @@ use crate::action::{ActionContext, ActionError};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{Auth, ClientAuthentication, NameValue, OAuth2};
-use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url};
+use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url, UrlBase};
 use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
-use super::compile::{check_header_name, compile_url_text};
+use super::compile::{check_header_name, compile_url_text, literal_url};
 use super::send::parse_url;
 
 /// How a request says who sends it.
@@ -27,7 +27,9 @@ pub(super) enum HttpCredentials {
 
 /// A client of an authorization server.
 pub(super) struct OAuth2Credentials {
-    pub(super) token_url: Template<Url>,
+    token_url: Template<Url>,
+    /// The token endpoint, which may be private if the manifest names it. The API may not send requests there.
+    literal_url: Option<url::Url>,
     client_id: Template<Text>,
     client_secret: Template<Text>,
     client_authentication: ClientAuthentication,
@@ -71,7 +73,7 @@ impl HttpCredentials {
         let text = |template: &Template<HeaderSlot>| Ok::<_, ActionError>(template.render(scope)?.map(|text| text.0));
         let (name, value) = match self {
             HttpCredentials::None | HttpCredentials::OAuth2(_) => return Ok(()),
-            HttpCredentials::Query(name, value) => return add_missing_parameter(name, value, request, scope),
+            HttpCredentials::Query(name, value) => return set_parameter(name, value, request, scope),
             HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
             HttpCredentials::Basic(user, password) => {
                 let pair = format!("{}:{}", text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
@@ -96,15 +98,21 @@ impl HttpCredentials {
     }
 }
 
-/// Adds a parameter, which a URL that the API gave may already have.
-fn add_missing_parameter(
+/// Sets a parameter. A URL that the API gave may have it already, without its secret value.
+fn set_parameter(
     name: &str,
     value: &Template<QueryValue>,
     request: &mut HttpRequest,
     scope: &Scope,
 ) -> Result<(), ActionError> {
     if request.url.query_pairs().any(|(key, _)| key == name) {
-        return Ok(());
+        let kept: Vec<(String, String)> = request
+            .url
+            .query_pairs()
+            .filter(|(key, _)| key != name)
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        request.url.query_pairs_mut().clear().extend_pairs(kept);
     }
     for value in value.render(scope)?.0 {
         request.url.query_pairs_mut().append_pair(name, &value);
@@ -118,7 +126,7 @@ impl OAuth2Credentials {
         if spec.token_url.is_none() {
             compiler.error(Code::MissingKey, at, "missing key `tokenUrl` in `oauth2`");
         }
-        let token_url = spec.token_url.as_ref().and_then(|url| compile_url_text(url, compiler));
+        let token_url = spec.token_url.as_ref().and_then(|url| compile_token_url(url, compiler));
         let client_id = required_template(spec.client_id.as_ref(), at, "`clientId` in `oauth2`", compiler);
         let client_secret = required_template(spec.client_secret.as_ref(), at, "`clientSecret` in `oauth2`", compiler);
         let scope = spec.scopes.as_ref().map(|scopes| Spanned::new(scopes.join(" "), at));
@@ -130,8 +138,10 @@ impl OAuth2Credentials {
             .collect();
         let mut form: Vec<_> = fields.into_iter().collect::<Option<_>>()?;
         form.extend(scope.map(|scope| ("scope".to_owned(), scope)));
+        let token_url = token_url?;
         Some(OAuth2Credentials {
-            token_url: token_url?,
+            literal_url: literal_url(&token_url, compiler),
+            token_url,
             client_id: client_id?,
             client_secret: client_secret?,
             client_authentication: spec.client_authentication.unwrap_or_default(),
@@ -150,15 +160,29 @@ impl OAuth2Credentials {
         for (name, value) in &self.form {
             form.push((name.clone(), value.render(scope)?.0));
         }
+        let mut host_policy = request.host_policy.clone();
+        self.literal_url.iter().for_each(|url| host_policy.allow_url(url));
         Ok(TokenRequest {
             url: parse_url(&self.token_url.render(scope)?.text)?,
             client_id: self.client_id.render(scope)?.0,
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
             form,
-            limits: HttpRequest { body: None, cache: None, headers: Vec::new(), ..request.clone() },
+            limits: HttpRequest { host_policy, body: None, cache: None, headers: Vec::new(), ..request.clone() },
         })
     }
+}
+
+/// The client's secret goes to this URL, so the manifest or the environment must name its host.
+fn compile_token_url(url: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Template<Url>> {
+    let template = compile_url_text(url, compiler)?;
+    if matches!(template.url_base(), UrlBase::Literal | UrlBase::Env(_)) {
+        return Some(template);
+    }
+    compiler
+        .error(Code::Unsafe, url.location, "the client secret would be sent wherever a value points")
+        .help("write the scheme and the host of `tokenUrl` in the manifest");
+    None
 }
 
 fn compile_name_value<S: Slot>(

@@ -11,6 +11,8 @@ mod send;
 mod spec;
 mod status;
 
+use std::time::Instant;
+
 use crate::compile::{Compiler, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
@@ -131,7 +133,7 @@ impl ActionKind for HttpAction {
             compiler,
         );
         let (credentials, body) = (credentials?, body?);
-        let host_policy = compile::compile_host_policy(spec, shared, &urls, &credentials, compiler);
+        let host_policy = compile::compile_host_policy(spec, shared, &urls, compiler);
         let request = HttpAction {
             has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
@@ -179,8 +181,8 @@ impl ActionKind for HttpAction {
         if let Some(pagination) = &self.pagination {
             return self.fetch_pages(pagination, request, context).await;
         }
-        let described = self.describe_request(&request);
-        let response = self.exchange(request, context).await?;
+        let described = self.describe_request(&request, &**context.run.world);
+        let response = self.exchange(request, Instant::now() + context.timeout, context).await?;
         budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
     }
 }
@@ -204,10 +206,6 @@ impl HttpAction {
                 .help(help);
         }
         None
-    }
-
-    fn credentials(&self) -> &HttpCredentials {
-        &self.credentials
     }
 
     /// The paths that its query, headers and body read.

@@ -1,6 +1,7 @@
 //! Reads the further pages of a response.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use url::Url;
@@ -99,6 +100,9 @@ struct PageReader<'a> {
     /// Whether items of the last page were left out.
     is_cut: bool,
     seen: HashSet<Url>,
+    deadline: Instant,
+    /// The URL of the last response.
+    url: Option<Url>,
 }
 
 /// Why reading ended.
@@ -129,6 +133,8 @@ impl HttpAction {
             bytes: 0,
             is_cut: false,
             seen: HashSet::new(),
+            deadline: Instant::now() + context.timeout,
+            url: None,
         };
         reader.read(request).await
     }
@@ -140,8 +146,8 @@ impl PageReader<'_> {
             self.seen.insert(request.url.clone());
             self.report_progress().await;
             request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
-            let described = self.action.describe_request(&request);
-            let response = match self.action.exchange(request.clone(), self.context).await {
+            let described = self.action.describe_request(&request, &**self.context.run.world);
+            let response = match self.action.exchange(request.clone(), self.deadline, self.context).await {
                 Ok(response) if self.action.is_success(response.status) => response,
                 Ok(response) => {
                     let outcome = self.action.to_outcome(&described, response, self.context)?;
@@ -158,6 +164,7 @@ impl PageReader<'_> {
                 Err(error) => return self.fail(error, None),
             };
             self.pages += 1;
+            self.url = Some(response.url.clone());
             match next {
                 _ if self.is_cut => return Ok(self.finish(&response, &PagesEnd::Limit)),
                 None => return Ok(self.finish(&response, &PagesEnd::Complete)),
@@ -235,8 +242,8 @@ impl PageReader<'_> {
             NextPage::Number(parameter) if !is_empty => {
                 let given = self.first.url.query_pairs().find(|(name, _)| name == parameter.as_str());
                 let start: u64 = given.and_then(|(_, value)| value.parse().ok()).unwrap_or(1);
-                let next = (start + u64::from(self.pages) + 1).to_string();
-                Ok(Some(with_parameter(&self.first.url, parameter, &next)))
+                let next = start.checked_add(u64::from(self.pages) + 1);
+                Ok(next.map(|next| with_parameter(&self.first.url, parameter, &next.to_string())))
             }
             NextPage::Number(_) => Ok(None),
         }
@@ -249,9 +256,7 @@ impl PageReader<'_> {
         }
         let mut request = request.clone();
         request.move_to(next)?;
-        if request.url.origin() == self.first.url.origin() {
-            self.action.credentials().add_to(&mut request, self.context.scope)?;
-        }
+        self.action.credentials_for(&request).add_to(&mut request, self.context.scope)?;
         Ok(request)
     }
 
@@ -266,7 +271,7 @@ impl PageReader<'_> {
                 status: 200,
                 headers: Vec::new(),
                 body: crate::world::CapturedBytes::default(),
-                url: self.first.url.clone(),
+                url: self.url.clone().unwrap_or_else(|| self.first.url.clone()),
             };
             return Ok(self.finish(&response, &PagesEnd::Partial(message)));
         }
@@ -320,7 +325,7 @@ fn next_link(header: &str) -> Option<String> {
     while let Some(start) = rest.find('<') {
         let (target, after) = rest.get(start + 1..)?.split_once('>')?;
         let end = end_of_parameters(after);
-        let is_next = after.get(..end)?.split(';').any(|parameter| {
+        let is_next = split_unquoted(after.get(..end)?, ';').any(|parameter| {
             let Some((name, value)) = parameter.split_once('=') else { return false };
             let relations = value.trim().trim_matches('"');
             name.trim().eq_ignore_ascii_case("rel")
@@ -336,12 +341,16 @@ fn next_link(header: &str) -> Option<String> {
 
 /// Where the parameters of a link end: at a comma outside of quotes.
 fn end_of_parameters(text: &str) -> usize {
+    split_unquoted(text, ',').next().map_or(0, str::len)
+}
+
+/// The parts of a text between separators outside of quotes.
+fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut quoted = false;
-    let comma = text.char_indices().find(|(_, character)| {
-        quoted ^= *character == '"';
-        *character == ',' && !quoted
-    });
-    comma.map_or(text.len(), |(at, _)| at)
+    text.split(move |character| {
+        quoted ^= character == '"';
+        character == separator && !quoted
+    })
 }
 
 #[cfg(test)]
@@ -356,6 +365,7 @@ mod tests {
             (r#"<https://a.example/?page=2>; rel="next""#, Some("https://a.example/?page=2")),
             (r#"</p?page=1>; rel=prev, </p?page=3>; title="a, b"; rel="last next""#, Some("/p?page=3")),
             (r#"</x,y>; REL=Next"#, Some("/x,y")),
+            (r#"</a>; title="a; rel=next; b"; rel="last""#, None),
             (r#"</last>; rel="last""#, None),
             ("", None),
             ("<", None),

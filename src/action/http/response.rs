@@ -1,12 +1,10 @@
 //! Turns a response into the outcome of the action, or into an error message.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value, json};
 
 use crate::action::outcome::{OutcomeBody, parse_body};
 use crate::action::{ActionContext, ActionError, ActionOutcome};
-use crate::world::{CapturedBytes, HttpResponse};
+use crate::world::HttpResponse;
 
 use super::HttpAction;
 use super::retry::{is_worth_repeating, retry_after};
@@ -26,12 +24,11 @@ impl HttpAction {
     pub(super) fn to_outcome(
         &self,
         described: &str,
-        mut response: HttpResponse,
+        response: HttpResponse,
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
-        decode_charset(&mut response.body, &content_type);
         let is_success = self.is_success(response.status);
         let parsed = parse_body(&response.body, mime_type, is_success && self.wants_json, context.run.max_output);
         let (json, body) =
@@ -135,16 +132,6 @@ fn html_title(text: &str) -> Option<String> {
     let from = lower.find("<title>")? + "<title>".len();
     let to = from + lower.get(from..)?.find("</title>")?;
     text.get(from..to).map(|title| title.trim().to_owned())
-}
-
-/// Decodes text in the charset that its `Content-Type` names, unless it is UTF-8.
-fn decode_charset(body: &mut CapturedBytes, content_type: &str) {
-    let charset = content_type.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("charset="));
-    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.trim_matches('"').as_bytes()));
-    let Some(encoding) = encoding.filter(|encoding| *encoding != encoding_rs::UTF_8) else { return };
-    if let (Cow::Owned(text), _) = encoding.decode_without_bom_handling(&body.bytes) {
-        body.bytes = text.into_bytes();
-    }
 }
 
 #[cfg(test)]

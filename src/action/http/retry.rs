@@ -3,10 +3,11 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
+use crate::action::ActionError;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::notation::Retry;
-use crate::world::{HttpResponse, WorldError};
+use crate::world::HttpResponse;
 use crate::yaml::Spanned;
 
 use super::status::{StatusPattern, compile_patterns};
@@ -69,10 +70,11 @@ impl RetryPolicy {
     }
 
     /// How long to wait before the request is sent again after `attempt` attempts; `None` if the result is final.
-    pub(super) fn delay(&self, attempt: u32, result: &Result<HttpResponse, WorldError>) -> Option<Duration> {
+    pub(super) fn delay(&self, attempt: u32, result: &Result<HttpResponse, ActionError>) -> Option<Duration> {
         let retries = match result {
             Ok(response) => self.is_repeatable && self.statuses.iter().any(|status| status.matches(response.status)),
-            Err(error) => error.is_transient() && (self.is_repeatable || error.is_unsent()),
+            Err(ActionError::World(error)) => error.is_transient() && (self.is_repeatable || error.is_unsent()),
+            Err(_) => false,
         };
         if !retries || attempt >= self.attempts {
             return None;
@@ -122,6 +124,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{RetryPolicy, StatusPattern, jitter, retry_after};
+    use crate::action::ActionError;
     use crate::world::{CapturedBytes, HttpResponse, WorldError};
 
     fn response(status: u16, headers: &[(&str, &str)]) -> HttpResponse {
@@ -153,11 +156,12 @@ mod tests {
         assert!(policy(true).delay(1, &busy).is_some() && policy(false).delay(1, &busy).is_none());
         assert!(policy(true).delay(3, &busy).is_none(), "the last attempt");
         assert!(policy(true).delay(1, &Ok(response(500, &[]))).is_none());
-        let unsent = Err(WorldError::Connect { host: "a".to_owned(), kind: std::io::ErrorKind::ConnectionRefused });
+        let failed = |error: WorldError| Err(ActionError::from(error));
+        let unsent = failed(WorldError::Connect { host: "a".to_owned(), kind: std::io::ErrorKind::ConnectionRefused });
         assert!(policy(false).delay(1, &unsent).is_some(), "nothing was sent");
-        let broken = Err(WorldError::InvalidResponse { host: "a".to_owned() });
+        let broken = failed(WorldError::InvalidResponse { host: "a".to_owned() });
         assert!(policy(true).delay(1, &broken).is_some() && policy(false).delay(1, &broken).is_none());
-        let private = Err(WorldError::PrivateAddress { host: "a".to_owned() });
+        let private = failed(WorldError::PrivateAddress { host: "a".to_owned() });
         assert!(policy(true).delay(1, &private).is_none());
     }
 

@@ -7,7 +7,7 @@ use url::Url;
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
 use crate::redact::SECRET_PLACEHOLDER;
 use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template};
-use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RedactingWorld, RequestBody, WorldError};
+use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
 use super::{HttpAction, HttpBody};
@@ -64,26 +64,22 @@ impl HttpAction {
         Ok(())
     }
 
-    /// Sends a request, and sends it again as its `retry` says.
+    /// Sends a request, and sends it again as its `retry` says, until `deadline`.
     pub(super) async fn exchange(
         &self,
         request: HttpRequest,
+        deadline: Instant,
         context: &ActionContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
-        let started = Instant::now();
         for attempt in 1..self.retry.attempts {
-            let mut once = request.clone();
-            once.timeout = once.timeout.min(context.timeout.saturating_sub(started.elapsed()));
-            let result = self.send_authorized(once, context).await;
-            let remaining = context.timeout.saturating_sub(started.elapsed());
+            let result = self.send_authorized(request.clone(), deadline, context).await;
+            let remaining = deadline.saturating_duration_since(Instant::now());
             match self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) {
                 Some(delay) => self.wait(delay, attempt, context).await?,
-                None => return Ok(result?),
+                None => return result,
             }
         }
-        let mut last = request;
-        last.timeout = last.timeout.min(context.timeout.saturating_sub(started.elapsed()));
-        Ok(self.send_authorized(last, context).await?)
+        self.send_authorized(request, deadline, context).await
     }
 
     /// Waits before another attempt, and tells the client.
@@ -106,22 +102,29 @@ impl HttpAction {
     async fn send_authorized(
         &self,
         request: HttpRequest,
+        deadline: Instant,
         context: &ActionContext<'_>,
-    ) -> Result<HttpResponse, WorldError> {
-        let HttpCredentials::OAuth2(client) = &self.credentials else {
-            return context.run.world.send_request(request).await;
+    ) -> Result<HttpResponse, ActionError> {
+        let deadline = deadline.min(Instant::now() + request.timeout);
+        let HttpCredentials::OAuth2(client) = self.credentials_for(&request) else {
+            return Ok(context.run.world.send_request(until(deadline, request)).await?);
         };
-        let token = fetch_token(client, &request, None, context).await?;
-        let response = send_with_token(request.clone(), &token, context).await?;
+        let token = fetch_token(client, &until(deadline, request.clone()), None, context).await?;
+        let response = send_with_token(until(deadline, request.clone()), &token, context).await?;
         if response.status != 401 {
             return Ok(response);
         }
-        let token = fetch_token(client, &request, Some(&token), context).await?;
-        send_with_token(request, &token, context).await
+        let token = fetch_token(client, &until(deadline, request.clone()), Some(&token), context).await?;
+        send_with_token(until(deadline, request), &token, context).await
+    }
+
+    /// The credentials that a request may carry: none once it has left the origin of the first page.
+    pub(super) fn credentials_for(&self, request: &HttpRequest) -> &HttpCredentials {
+        if request.is_authorized { &self.credentials } else { &HttpCredentials::None }
     }
 
     /// A request as messages describe it: `GET https://api.example/items`, without what is a credential.
-    pub(super) fn describe_request(&self, request: &HttpRequest) -> String {
+    pub(super) fn describe_request(&self, request: &HttpRequest, world: &dyn World) -> String {
         let mut url = request.url.clone();
         let _ = (url.set_username(""), url.set_password(None));
         if self.has_secret_query {
@@ -139,9 +142,15 @@ impl HttpAction {
         }
         match self.has_secret_host {
             true => format!("{} {SECRET_PLACEHOLDER}", request.method),
-            false => format!("{} {url}", request.method),
+            false => world.redact(format!("{} {url}", request.method)),
         }
     }
+}
+
+/// Limits a request to the time that is left.
+fn until(deadline: Instant, mut request: HttpRequest) -> HttpRequest {
+    request.timeout = request.timeout.min(deadline.saturating_duration_since(Instant::now()));
+    request
 }
 
 async fn fetch_token(
@@ -149,12 +158,8 @@ async fn fetch_token(
     request: &HttpRequest,
     rejected: Option<&AccessToken>,
     context: &ActionContext<'_>,
-) -> Result<AccessToken, WorldError> {
-    let token_request = client.token_request(request, context).map_err(|error| match error {
-        ActionError::World(error) => error,
-        _ => WorldError::InvalidUrl { reason: "`tokenUrl` could not be rendered" },
-    })?;
-    context.run.world.access_token(token_request, rejected).await
+) -> Result<AccessToken, ActionError> {
+    Ok(context.run.world.access_token(client.token_request(request, context)?, rejected).await?)
 }
 
 /// Sends a request, and hides its token in the response.
@@ -162,10 +167,12 @@ async fn send_with_token(
     mut request: HttpRequest,
     token: &AccessToken,
     context: &ActionContext<'_>,
-) -> Result<HttpResponse, WorldError> {
+) -> Result<HttpResponse, ActionError> {
     request.headers.retain(|header| !header.name.eq_ignore_ascii_case("authorization"));
     request.headers.push(token.authorization.clone());
-    RedactingWorld::wrap(&token.redactor, context.run.world).send_request(request).await
+    let response = context.run.world.send_request(request).await?;
+    let size = response.body.bytes.len();
+    Ok(context.scope.budget().run_sized(size, || response.redact(&token.redactor))?)
 }
 
 /// Parses a rendered URL.

@@ -189,7 +189,10 @@ tools:
     let mut fixture = CatalogFixture::new(manifest);
     fixture.world = MockWorld::new(404, "application/json", r#"{"a": "gone"}"#);
     let message = fixture.failure("plain", json!({}));
-    assert!(message.contains("`api.example`") && message.contains("404") && message.contains("gone"), "{message}");
+    assert!(
+        message.contains("GET https://api.example/") && message.contains("404") && message.contains("gone"),
+        "{message}"
+    );
     assert_eq!(fixture.failure("worded", json!({ "id": "7" })), "no issue 7");
     assert_eq!(fixture.text("expected", json!({})), "404 gone application/json");
     assert!(fixture.failure("worded", json!({ "id": ".." })).contains("`id`"));
