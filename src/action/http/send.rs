@@ -76,10 +76,22 @@ impl HttpAction {
             let remaining = deadline.saturating_duration_since(Instant::now());
             match self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) {
                 Some(delay) => self.wait(delay, attempt, context).await?,
-                None => return result,
+                None => return result.map_err(|error| self.with_whole_limit(error, context)),
             }
         }
-        self.send_authorized(request, deadline, context).await
+        let result = self.send_authorized(request, deadline, context).await;
+        result.map_err(|error| self.with_whole_limit(error, context))
+    }
+
+    /// Names the time limit of the request in an error, rather than what was left of it.
+    fn with_whole_limit(&self, error: ActionError, context: &ActionContext<'_>) -> ActionError {
+        match error {
+            ActionError::World(WorldError::TimedOut { .. }) => {
+                let limit = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
+                WorldError::timed_out(limit).into()
+            }
+            error => error,
+        }
     }
 
     /// Waits before another attempt, and tells the client.

@@ -145,7 +145,8 @@ async fn a_redirect_to_a_private_host_is_refused() {
     {
         let server = FixedServer::new([redirect("302 Found", target)]).await;
         let refused = send(server.request("/")).await.unwrap_err();
-        assert!(matches!(refused, WorldError::PrivateAddress { .. }), "{target}: {refused}");
+        let WorldError::AfterRedirect(refused) = refused else { panic!("{target}: {refused}") };
+        assert!(matches!(*refused, WorldError::PrivateAddress { .. }), "{target}: {refused}");
     }
 }
 
