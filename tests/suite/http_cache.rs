@@ -4,8 +4,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::api::RecordedRequest;
 use crate::harness::*;
+use crate::upstream::RecordedRequest;
 use crate::upstream::{Reply, Upstream};
 
 fn manifest(http: &str) -> String {

@@ -19,7 +19,7 @@ fn ok() -> Reply {
 }
 
 /// The parts of a body: their heads, and their contents.
-fn parts(request: &crate::api::RecordedRequest) -> Vec<(String, String)> {
+fn parts(request: &crate::upstream::RecordedRequest) -> Vec<(String, String)> {
     let boundary = request.header("content-type").unwrap().strip_prefix("multipart/form-data; boundary=").unwrap();
     let body = format!("\r\n{}", request.body);
     let body = body.strip_suffix(&format!("\r\n--{boundary}--\r\n")).unwrap();

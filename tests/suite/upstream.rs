@@ -7,7 +7,20 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::api::RecordedRequest;
+/// A request as it came.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedRequest {
+    pub method: String,
+    pub target: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl RecordedRequest {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
 
 /// A response, as bytes on the wire.
 pub struct Reply(Vec<u8>);
