@@ -22,8 +22,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where programs are run and requests are sent.
     pub world: Arc<dyn World>,
-    /// The client that called.
-    pub client: Arc<dyn McpClient>,
+    /// The client that called, where it can be asked or notified.
+    pub client: Option<Arc<dyn McpClient>>,
     /// Where to resume a call that waited for its client.
     pub resume: Option<Checkpoint>,
     /// Whether a tool may continue as a task after the step that it names.
@@ -35,7 +35,12 @@ pub struct CallContext {
 impl CallContext {
     /// A call that `cancel` ends, whose actions happen in `world` and share `capacity`, without a client.
     pub fn new(cancel: CancellationToken, world: Arc<dyn World>, capacity: Arc<Capacity>) -> CallContext {
-        CallContext { cancel, world, client: Arc::new(NoClient), resume: None, detach: false, capacity }
+        CallContext { cancel, world, client: None, resume: None, detach: false, capacity }
+    }
+
+    /// The client that called; without one, a client that answers nothing.
+    pub(super) fn client(&self) -> &dyn McpClient {
+        self.client.as_deref().unwrap_or(&NoClient)
     }
 
     /// The budget of the call, starting now.
@@ -46,7 +51,7 @@ impl CallContext {
     /// Sets the client.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn McpClient>) -> CallContext {
-        self.client = client;
+        self.client = Some(client);
         self
     }
 

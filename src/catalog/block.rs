@@ -85,6 +85,16 @@ pub(super) enum RenderedBlock {
     Link(Box<ResourceListing>),
 }
 
+impl RenderedBlock {
+    /// The block, where nothing has to be looked up.
+    pub(super) fn into_block(self) -> Option<AnswerBlock> {
+        match self {
+            RenderedBlock::Block(block) => Some(block),
+            _ => None,
+        }
+    }
+}
+
 impl BlockPlan {
     /// Compiles a block.
     pub(super) fn compile(

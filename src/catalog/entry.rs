@@ -109,7 +109,7 @@ impl PackContext {
         entry_context: &EntryContext<'_>,
     ) -> Result<RunOutcome, Refusal> {
         let step_entries = StepEntries { pack_context: self, entry_context };
-        let client = RedactingClient { client: &*entry_context.call.client, folder: self.folder.path() };
+        let client = RedactingClient { client: entry_context.call.client(), folder: self.folder.path() };
         let world = RedactingWorld::wrap(entry_context.catalog.redactor(), &entry_context.call.world);
         let run = RunContext {
             world: &world,
@@ -158,7 +158,7 @@ impl<'a> EntryContext<'a> {
         if let Some(known) = self.resume.and_then(|checkpoint| checkpoint.roots.clone()) {
             return Ok(known);
         }
-        Ok(action::ask_roots(&*self.call.client, self.budget.client_wait()).await?)
+        Ok(action::ask_roots(self.call.client(), self.budget.client_wait()).await?)
     }
 
     /// The budget of an entry: its own timeout, limited by the time left to its caller.

@@ -73,6 +73,9 @@ impl Catalog {
         pack_context: &PackContext,
         entry_context: &EntryContext<'_>,
     ) -> Result<Vec<AnswerBlock>, Refusal> {
+        if rendered.iter().all(|one| matches!(one, RenderedBlock::Block(_))) {
+            return Ok(rendered.into_iter().filter_map(RenderedBlock::into_block).collect());
+        }
         let mut blocks = Vec::with_capacity(rendered.len());
         for one in rendered {
             match one {

@@ -120,7 +120,7 @@ impl CompiledTool {
     ) -> Result<Result<ToolContent, ToolAnswer>, Refusal> {
         self.requires
             .as_ref()
-            .map_or(Ok(()), |requires| requires.check_client(&self.listing.name, &*entry_context.call.client))?;
+            .map_or(Ok(()), |requires| requires.check_client(&self.listing.name, entry_context.call.client()))?;
         let budget = entry_context.entry_budget(self.plan.as_ref());
         let entry_context = &entry_context.with_budget(&budget);
         let bound = budget.run_sized(arguments_size(given.as_ref()), || self.inputs.bind(given, &budget))?;

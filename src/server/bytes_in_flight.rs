@@ -103,6 +103,15 @@ impl BytesInFlight {
         self.inner.sizes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How large the answer of an entry is expected to be: as its last one, where that was large.
+    fn expected_size(&self, method: &str, name: &str) -> u64 {
+        let sizes = self.sizes();
+        if sizes.is_empty() {
+            return 0;
+        }
+        sizes.get(&entry_key(method, name)).copied().unwrap_or_default()
+    }
+
     /// Wakes those who wait, if there are any. What is changed before and what they look at are ordered by `SeqCst`:
     /// either they see the change, or they are seen here.
     fn wake(&self) {
@@ -319,7 +328,8 @@ impl Drop for Reservation {
 /// What a request takes while it is answered: its own bytes, and those that are expected of its answer.
 pub(crate) struct AnswerReservation {
     reservation: Arc<Reservation>,
-    entry: u64,
+    method: &'static str,
+    name: String,
     expected: u64,
 }
 
@@ -328,16 +338,15 @@ impl AnswerReservation {
     /// a reservation.
     pub(crate) async fn acquire(
         context: &RequestContext<RoleServer>,
-        method: &str,
+        method: &'static str,
         name: &str,
     ) -> Result<Option<AnswerReservation>, ErrorData> {
         let Some(reservation) = request_reservation(context) else { return Ok(None) };
-        let entry = entry_key(method, name);
-        let expected = reservation.peer.total().sizes().get(&entry).copied().unwrap_or_default();
+        let expected = reservation.peer.total().expected_size(method, name);
         if !reservation.try_admit(expected) {
             Box::pin(context.ct.run_until_cancelled(reservation.admit(expected))).await.unwrap_or(Err(Busy))?;
         }
-        Ok(Some(AnswerReservation { reservation, entry, expected }))
+        Ok(Some(AnswerReservation { reservation, method, name: name.to_owned(), expected }))
     }
 
     /// Takes the bytes of the answer, or refuses one that there is no memory for.
@@ -358,15 +367,16 @@ impl AnswerReservation {
         if weight <= SMALL_MESSAGE_BYTES && self.expected == 0 {
             return;
         }
+        let entry = entry_key(self.method, &self.name);
         let mut sizes = self.reservation.peer.total().sizes();
         if weight <= SMALL_MESSAGE_BYTES {
-            sizes.remove(&self.entry);
+            sizes.remove(&entry);
             return;
         }
         if sizes.len() >= MAX_REMEMBERED_SIZES {
             sizes.clear();
         }
-        sizes.insert(self.entry, weight);
+        sizes.insert(entry, weight);
     }
 }
 

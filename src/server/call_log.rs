@@ -18,10 +18,31 @@ const MAX_NAME_CHARS: usize = 256;
 /// How much of the arguments.
 const MAX_ARGUMENTS_CHARS: usize = 2000;
 
+/// What a request calls.
+#[derive(Clone, Copy)]
+pub(crate) struct CallTarget<'a> {
+    pub(crate) method: &'static str,
+    /// The tool or prompt, or the URI.
+    pub(crate) name: &'a str,
+    /// Whether it runs actions, and not only renders.
+    pub(crate) runs_actions: bool,
+}
+
+impl CallTarget<'_> {
+    /// The call as on the command line: `call list-issues`.
+    fn command(&self) -> String {
+        let verb = match self.method {
+            "tools/call" => "call",
+            "prompts/get" => "get",
+            _ => "read",
+        };
+        format!("{verb} {}", truncate(self.name, MAX_NAME_CHARS))
+    }
+}
+
 /// A call that is logged when it ends; if it is dropped before, as cancelled.
 pub(crate) struct CallLog<'a> {
-    method: &'static str,
-    name: &'a str,
+    target: CallTarget<'a>,
     catalog: &'a Catalog,
     /// `None` if calls are not logged, or this one has been.
     started: Option<Instant>,
@@ -63,15 +84,10 @@ impl CallAnswer for PromptAnswer {}
 impl CallAnswer for ResourceAnswer {}
 
 impl<'a> CallLog<'a> {
-    /// Begins a call of the method `call.0` with the name or URI `call.1`.
-    pub(crate) fn start(
-        call: (&'static str, &'a str),
-        arguments: Option<&Object>,
-        catalog: &'a Catalog,
-    ) -> CallLog<'a> {
-        let (method, name) = call;
+    /// Begins a call.
+    pub(crate) fn start(target: CallTarget<'a>, arguments: Option<&Object>, catalog: &'a Catalog) -> CallLog<'a> {
         let is_logged = tracing::enabled!(target: "folio::call", Level::WARN);
-        let log = CallLog { method, name, catalog, started: is_logged.then(Instant::now) };
+        let log = CallLog { target, catalog, started: is_logged.then(Instant::now) };
         if tracing::enabled!(target: "folio::call", Level::DEBUG) {
             log.write_arguments(arguments);
         }
@@ -82,7 +98,7 @@ impl<'a> CallLog<'a> {
         let written = arguments.and_then(|arguments| serde_json::to_string(arguments).ok());
         // A secret is found before the text is cut.
         let redacted = self.catalog.redactor().redact_text(written.as_deref().unwrap_or("{}")).into_owned();
-        let (call, arguments) = (self.call(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
+        let (call, arguments) = (self.target.command(), truncate(&redacted, MAX_ARGUMENTS_CHARS));
         tracing::debug!(target: "folio::call", "{call} with {arguments}");
     }
 
@@ -124,8 +140,8 @@ impl<'a> CallLog<'a> {
         let CallEnd { outcome, reason, is_warning } = end;
         let reason = reason.as_deref();
         let suffix = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.call());
-        let (method, name) = (self.method, &*truncate(self.name, MAX_NAME_CHARS));
+        let message = format!("{}: {outcome}, {elapsed_ms} ms{suffix}", self.target.command());
+        let (method, name) = (self.target.method, &*truncate(self.target.name, MAX_NAME_CHARS));
         if is_warning {
             tracing::warn!(target: "folio::call", method, name, outcome, elapsed_ms, reason, "{message}");
         } else {
@@ -135,25 +151,7 @@ impl<'a> CallLog<'a> {
 
     /// Whether it failed, or is a call of what acts, and that is logged.
     fn is_worth_a_line(&self, end: &CallEnd) -> bool {
-        tracing::enabled!(target: "folio::call", Level::INFO) && (end.reason.is_some() || self.runs_actions())
-    }
-
-    fn runs_actions(&self) -> bool {
-        match self.method {
-            "tools/call" => self.catalog.tool_runs_actions(self.name),
-            "prompts/get" => self.catalog.prompt_runs_actions(self.name),
-            _ => self.catalog.resource_runs_actions(self.name),
-        }
-    }
-
-    /// The call as on the command line: `call list-issues`.
-    fn call(&self) -> String {
-        let verb = match self.method {
-            "tools/call" => "call",
-            "prompts/get" => "get",
-            _ => "read",
-        };
-        format!("{verb} {}", truncate(self.name, MAX_NAME_CHARS))
+        tracing::enabled!(target: "folio::call", Level::INFO) && (end.reason.is_some() || self.target.runs_actions)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
 
 use super::{
     ConnectionHandler,
-    call_log::{CallAnswer, CallLog},
+    call_log::{CallAnswer, CallLog, CallTarget},
     client::RequestClient,
     question,
     session::AdmittedRequest,
@@ -31,9 +31,7 @@ use super::{
 
 /// A request that calls an entry, as it arrived.
 pub(crate) struct CallRequest<'a> {
-    pub(crate) method: &'static str,
-    /// The tool or prompt, or the URI.
-    pub(crate) name: &'a str,
+    pub(crate) target: CallTarget<'a>,
     pub(crate) arguments: Option<Object>,
     pub(crate) responses: Option<InputResponses>,
     pub(crate) state: Option<String>,
@@ -78,8 +76,7 @@ impl ConnectionHandler {
         fresh_call.detach = request.detach;
         // A waiting call is resumed or refused, even if no entry asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
-            let named = (request.method, request.name);
-            let log = CallLog::start(named, request.arguments.as_ref(), &admitted.snapshot.catalog);
+            let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
             let outcome = self.run(context, Box::pin(call(request.arguments, fresh_call))).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(refuse);
@@ -95,14 +92,14 @@ impl ConnectionHandler {
         (fresh_call, call): (CallContext, impl Fn(Option<Object>, CallContext) -> F),
         refuse: impl Fn(Refusal) -> ErrorData,
     ) -> Result<CallOutcome<T>, ErrorData> {
-        let CallRequest { method, name, arguments, responses, state, .. } = request;
+        let CallRequest { target, arguments, responses, state, .. } = request;
         let server = &admitted.snapshot.catalog.server().name;
-        let binding = || state_binding(&[server, method, name], arguments.as_ref());
+        let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
         let checkpoint = match &state {
             Some(state) => Some(self.open_state(state, &binding())?),
             None => None,
         };
-        let log = CallLog::start((method, name), arguments.as_ref(), &admitted.snapshot.catalog);
+        let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
         let answers = responses.map(|answers| answers.into_iter().collect());
         let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
         let fresh_call = fresh_call.with_client(client.clone());

@@ -12,8 +12,8 @@ use rmcp::{
 use crate::catalog::answer::{CallContext, PromptAnswer};
 
 use super::{
-    ConnectionHandler, cache_hints::CacheHints, capability::CapabilityKind, content, downgrade::Downgrade, error,
-    input_required::CallRequest, session::AdmittedRequest,
+    ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
+    downgrade::Downgrade, error, input_required::CallRequest, session::AdmittedRequest,
 };
 
 pub(crate) fn list(
@@ -35,11 +35,11 @@ pub(crate) async fn get(
 ) -> Result<GetPromptResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Prompts, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
-    server.charge_call(spec_version, served.catalog.prompt_runs_actions(&request.name)).map_err(error::rate_limited)?;
     let name = request.name.as_str();
+    let runs_actions = served.catalog.prompt_runs_actions(name);
+    server.charge_call(spec_version, runs_actions).map_err(error::rate_limited)?;
     let call_request = CallRequest {
-        method: "prompts/get",
-        name,
+        target: CallTarget { method: "prompts/get", name, runs_actions },
         arguments: request.arguments,
         responses: request.input_responses,
         state: request.request_state,

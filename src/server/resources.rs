@@ -12,8 +12,8 @@ use rmcp::{
 use crate::catalog::answer::{CallContext, ResourceAnswer};
 
 use super::{
-    ConnectionHandler, cache_hints::CacheHints, capability::CapabilityKind, content, downgrade::Downgrade, error,
-    input_required::CallRequest, session::AdmittedRequest, snapshot,
+    ConnectionHandler, cache_hints::CacheHints, call_log::CallTarget, capability::CapabilityKind, content,
+    downgrade::Downgrade, error, input_required::CallRequest, session::AdmittedRequest, snapshot,
 };
 
 pub(crate) fn list(
@@ -48,13 +48,11 @@ pub(crate) async fn read(
 ) -> Result<ReadResourceResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Resources, context)?;
     let (served, spec_version) = (&admitted.snapshot, admitted.spec_version);
-    server
-        .charge_call(spec_version, served.catalog.resource_runs_actions(&request.uri))
-        .map_err(error::rate_limited)?;
     let uri = request.uri.as_str();
+    let runs_actions = served.catalog.resource_runs_actions(uri);
+    server.charge_call(spec_version, runs_actions).map_err(error::rate_limited)?;
     let call_request = CallRequest {
-        method: "resources/read",
-        name: uri,
+        target: CallTarget { method: "resources/read", name: uri, runs_actions },
         arguments: None,
         responses: request.input_responses,
         state: request.request_state,

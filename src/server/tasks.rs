@@ -39,8 +39,14 @@ use crate::{
 };
 
 use super::{
-    CANCEL_GRACE, ConnectionHandler, LiveCatalog, PeerBytes, Reservation, call_log::CallLog, error, question,
-    session::AdmittedRequest, session::SpecVersion, tools, weight::Weight,
+    CANCEL_GRACE, ConnectionHandler, LiveCatalog, PeerBytes, Reservation,
+    call_log::{CallLog, CallTarget},
+    capability::CapabilityKind,
+    error, question,
+    session::AdmittedRequest,
+    session::SpecVersion,
+    tools,
+    weight::Weight,
 };
 
 /// How many tasks there may be at once, running or remembered. Only those that run are in each other's way.
@@ -162,7 +168,11 @@ pub(crate) fn task_policy(
     admitted: &AdmittedRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<Option<TaskPolicy>, Refusal> {
-    let Some(policy) = admitted.snapshot.catalog.task_policy(name) else { return Ok(None) };
+    let snapshot = &admitted.snapshot;
+    if !snapshot.capabilities.has(CapabilityKind::Tasks) {
+        return Ok(None);
+    }
+    let Some(policy) = snapshot.catalog.task_policy(name) else { return Ok(None) };
     let knows = context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
     match (admitted.spec_version.is_sessionless() && knows, policy.required) {
         (true, _) => Ok(Some(policy)),
@@ -221,7 +231,9 @@ async fn run_task(
     let mut call = call.with_client(task_client.clone());
     call.cancel = cancel.clone();
     call.resume = checkpoint;
-    let log = CallLog::start(("tools/call", &name), arguments.as_ref(), &admitted.snapshot.catalog);
+    let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&name);
+    let target = CallTarget { method: "tools/call", name: &name, runs_actions };
+    let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
     let answer = admitted.snapshot.catalog.call_tool(&name, arguments, &call);
     tokio::pin!(answer);
     let shutdown = live.shutdown_token();

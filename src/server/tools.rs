@@ -14,6 +14,7 @@ use crate::catalog::answer::{CallContext, ToolAnswer};
 use super::{
     ConnectionHandler,
     cache_hints::CacheHints,
+    call_log::CallTarget,
     capability::CapabilityKind,
     client::RequestClient,
     content,
@@ -43,9 +44,8 @@ pub(crate) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let admitted = server.admit(CapabilityKind::Tools, context)?;
-    if let Err(wait) =
-        server.charge_call(admitted.spec_version, admitted.snapshot.catalog.tool_runs_actions(&request.name))
-    {
+    let runs_actions = admitted.snapshot.catalog.tool_runs_actions(&request.name);
+    if let Err(wait) = server.charge_call(admitted.spec_version, runs_actions) {
         let answer = ToolAnswer::failure(error::rate_limited(wait).message);
         return Ok(CallToolResponse::Complete(tool_result(answer, &request.name, &admitted)));
     }
@@ -60,8 +60,7 @@ pub(crate) async fn call(
         return tasks::start_task(server, (name.into_owned(), arguments), None, policy, (admitted, context));
     }
     let call_request = CallRequest {
-        method: "tools/call",
-        name: &name,
+        target: CallTarget { method: "tools/call", name: &name, runs_actions },
         arguments,
         responses: input_responses,
         state: request_state,

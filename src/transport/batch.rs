@@ -117,6 +117,10 @@ impl Batches {
 
     /// Takes in an answer.
     pub(super) fn answer(&mut self, answer: HandlerAnswer) -> AnswerRoute {
+        // Few peers ever send a batch.
+        if self.open.is_empty() {
+            return AnswerRoute::Single(answer);
+        }
         let batch = answered_request(&answer.message).and_then(|id| self.batch_of_request.remove(id));
         let Some(batch) = batch else { return AnswerRoute::Single(answer) };
         match self.settle(batch, Some(answer)) {

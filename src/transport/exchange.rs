@@ -32,9 +32,10 @@ pub(super) struct Exchange {
 }
 
 /// What a peer has sent, read.
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and neither is kept")]
 pub(super) enum SentRequest {
     /// A message.
-    Message(Box<Read>),
+    Message(Read),
     /// The messages of a batch, or their errors.
     Batch(Vec<Result<Read, MessageFault>>),
 }
@@ -51,7 +52,7 @@ impl SentRequest {
     pub(super) fn receive_one(bytes: &[u8], peer: &PeerBytes) -> Result<SentRequest, MessageFault> {
         block_if_large(bytes.len() as u64, || {
             if !batch::is_batch(bytes) {
-                return Read::of(bytes, peer).map(|read| SentRequest::Message(Box::new(read)));
+                return Read::of(bytes, peer).map(SentRequest::Message);
             }
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
@@ -120,7 +121,7 @@ impl Exchange {
             SentRequest::Batch(list) => self.receive_batch(list, inbox),
             SentRequest::Message(read) => {
                 let mut outcome = ReceiveOutcome::default();
-                inbox.extend(self.note(*read, &mut outcome)?);
+                inbox.extend(self.note(read, &mut outcome)?);
                 Ok(outcome)
             }
         }

@@ -1,7 +1,7 @@
 //! The pending requests of a peer.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -77,10 +77,12 @@ impl PendingRequests {
     ) -> Result<(), AdmissionError> {
         self.remove_ended();
         let listens = method == "subscriptions/listen";
-        if self.contains(id) {
+        let (is_cancelled, is_full) = (self.is_cancelled(id), self.requests.len() >= MAX_PENDING_REQUESTS);
+        let Entry::Vacant(vacant) = self.requests.entry(id.clone()) else { return Err(AdmissionError::DuplicateId) };
+        if is_cancelled {
             return Err(AdmissionError::DuplicateId);
         }
-        if self.requests.len() >= MAX_PENDING_REQUESTS {
+        if is_full {
             return Err(AdmissionError::TooManyRequests);
         }
         if listens && self.stream_count >= MAX_LISTEN_STREAMS {
@@ -90,7 +92,7 @@ impl PendingRequests {
             self.initialize_id = Some(id.clone());
         }
         self.stream_count += usize::from(listens);
-        self.requests.insert(id.clone(), PendingRequest { reservation, listens });
+        vacant.insert(PendingRequest { reservation, listens });
         Ok(())
     }
 
@@ -136,7 +138,11 @@ impl PendingRequests {
     }
 
     pub(super) fn contains(&self, id: &RequestId) -> bool {
-        self.requests.contains_key(id) || self.cancelled.iter().any(|cancelled| cancelled.id == *id)
+        self.requests.contains_key(id) || self.is_cancelled(id)
+    }
+
+    fn is_cancelled(&self, id: &RequestId) -> bool {
+        self.cancelled.iter().any(|cancelled| cancelled.id == *id)
     }
 
     /// Removes any pending request.
