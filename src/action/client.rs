@@ -77,6 +77,15 @@ pub enum ClientCapability {
 }
 
 impl ClientCapability {
+    /// Every capability.
+    pub const ALL: [ClientCapability; 5] = [
+        ClientCapability::ElicitationForm,
+        ClientCapability::ElicitationUrl,
+        ClientCapability::Sampling,
+        ClientCapability::SamplingTools,
+        ClientCapability::Roots,
+    ];
+
     /// The capability as in MCP.
     #[must_use]
     pub fn capability(self) -> (&'static str, Value) {
@@ -106,13 +115,6 @@ impl ClientCapability {
     /// The inverse of [`ClientCapability::capabilities`].
     #[must_use]
     pub fn from_capabilities(capabilities: Option<&Value>) -> Vec<ClientCapability> {
-        let all = [
-            ClientCapability::ElicitationForm,
-            ClientCapability::ElicitationUrl,
-            ClientCapability::Sampling,
-            ClientCapability::SamplingTools,
-            ClientCapability::Roots,
-        ];
         let written = |need: &ClientCapability| {
             let (name, modes) = need.capability();
             let there = capabilities?.get(name)?.as_object()?;
@@ -120,7 +122,7 @@ impl ClientCapability {
             let plain = modes.is_empty() && (there.is_empty() || name != "sampling");
             (plain || modes.keys().any(|mode| there.contains_key(mode))).then_some(*need)
         };
-        all.iter().filter_map(written).collect()
+        ClientCapability::ALL.iter().filter_map(written).collect()
     }
 
     /// The path of the capability in what a client declares.

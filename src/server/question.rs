@@ -244,13 +244,6 @@ mod tests {
     }
 
     fn supported_needs(capabilities: &ClientCapabilities, spec_version: SpecVersion) -> Vec<ClientCapability> {
-        let all = [
-            ClientCapability::ElicitationForm,
-            ClientCapability::ElicitationUrl,
-            ClientCapability::Sampling,
-            ClientCapability::SamplingTools,
-            ClientCapability::Roots,
-        ];
-        all.into_iter().filter(|need| is_supported(*need, Some(capabilities), spec_version)).collect()
+        ClientCapability::ALL.into_iter().filter(|need| is_supported(*need, Some(capabilities), spec_version)).collect()
     }
 }
