@@ -15,7 +15,7 @@ use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
-use super::slot::{ParsedTemplate, RenderedText, Slot};
+use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
 use super::term::{Term, plain_path};
 use crate::budget::memory_size;
@@ -133,7 +133,10 @@ impl<S: Slot> Template<S> {
             CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
             CompiledBody::Handlebars(tree) => {
                 let text = tree.render_job(S::MODE, scope).text(scope.pick(&tree.required_paths)?)?;
-                if S::MODE == PrintMode::Plain { RenderedText::without_values(text) } else { split_marks(&text) }
+                match S::MODE {
+                    PrintMode::Plain => RenderedText { text, values: Vec::new() },
+                    _ => split_marks(&text),
+                }
             }
         };
         let size = rendered.text.len();
@@ -240,13 +243,7 @@ fn handlebars_body(
     checked: &TemplateCheck,
     base: Option<usize>,
 ) -> Result<HandlebarsBody, Box<TemplateError>> {
-    let context = LowerContext {
-        partial: false,
-        lenient: checked.lenient_paths.clone(),
-        this: checked.outer_this_paths.clone(),
-        now: checked.now_helpers.clone(),
-        raw_interpolation: base,
-    };
+    let context = LowerContext { partial: false, checked, raw_interpolation: base };
     let tree = lower(template.text, template.nodes, &context)?;
     let sole_label =
         template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
@@ -349,7 +346,7 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                     }
                     _ => rendered.text.push_str(&value),
                 }
-                rendered.value_spans.push((start..rendered.text.len(), label.clone()));
+                rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.clone() });
             }
         }
         if rendered.text.len() > MAX_OUTPUT {
@@ -367,7 +364,7 @@ fn split_marks(marked: &str) -> RenderedText {
     while let (Some(label), Some(value), Some(text)) = (parts.next(), parts.next(), parts.next()) {
         let start = rendered.text.len();
         rendered.text.push_str(value);
-        rendered.value_spans.push((start..rendered.text.len(), label.to_owned()));
+        rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.to_owned() });
         rendered.text.push_str(text);
     }
     rendered

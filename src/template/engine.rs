@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use handlebars::{Handlebars, no_escape};
 
-use super::check::{Rules, check};
+use super::check::{Rules, TemplateCheck, check};
 use super::error::TemplateError;
 use super::helper;
 use super::lower::{LowerContext, lower};
@@ -65,7 +65,8 @@ impl Engine {
     }
 
     fn register(&mut self, errors: &mut Vec<TemplateError>) {
-        let context = LowerContext { partial: true, ..LowerContext::default() };
+        let checked = TemplateCheck::default();
+        let context = LowerContext { partial: true, checked: &checked, raw_interpolation: None };
         let mut registry = None;
         for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.has_errors) {
             match lower(&partial.text, &partial.nodes, &context) {

@@ -107,9 +107,6 @@ fn responsible_variable<'f>(rendered: &'f RenderedText, range: &Range<usize>, se
     if segment.is_empty() || segment.starts_with('.') {
         return rendered.variable_in(range);
     }
-    let inside = |interpolation: &Range<usize>| interpolation.start < range.end && interpolation.end > range.start;
     let drive = segment.contains(':') && range.start > 0;
-    let responsible =
-        rendered.value_spans.iter().find(|(interpolation, _)| inside(interpolation)).map(|(_, label)| label.as_str());
-    responsible.filter(|_| !drive)
+    rendered.variable_inside(range).filter(|_| !drive)
 }

@@ -130,10 +130,10 @@ fn argv_element_names_its_leading_variable() {
     assert_eq!(element("{{default diff tags}}", "-rf").leading_dash_variable(), Some("default diff tags"));
     assert_eq!(element("{{arguments.diff}}", "-x").leading_variable(), Some("arguments.diff"));
     assert_eq!(element("-{{diff}}", "-rf").leading_dash_variable(), None);
-    assert_eq!(element("--x={{diff}}", "-rf").text(), "--x=-rf");
+    assert_eq!(element("--x={{diff}}", "-rf").text, "--x=-rf");
     assert_eq!(element("{{flag}}", "").leading_dash_variable(), None);
     assert_eq!(element("{{steps.a.json.gone}}-x", "").leading_dash_variable(), None);
-    assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text(), "a; rm $(x)\n'\"");
+    assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text, "a; rm $(x)\n'\"");
     assert_eq!(element("{{flag}}: {{diff}}", "longer than the other").longest_variable(), Some("diff"));
 }
 
