@@ -147,34 +147,12 @@ impl SecretMatcher {
             if reached.partial.is_some_and(|length| length >= least) {
                 found.open.get_or_insert(start);
             }
-            true
         });
         found
     }
 
-    /// Whether there is anything to hide.
-    pub(super) fn has_any(&self, text: &[u8]) -> bool {
-        self.has_any_nested(text, MAX_ESCAPE_DEPTH)
-    }
-
-    fn has_any_nested(&self, text: &[u8], deep: usize) -> bool {
-        let mut any = false;
-        self.scan(text, |_, reached| {
-            any |= reached.end.is_some();
-            !any
-        });
-        let Some(deep) = deep.checked_sub(1).filter(|_| !any && !self.patterns.is_empty()) else { return any };
-        let mut runs = runs(text).filter(|run| run.length >= self.shortest_in_base64());
-        runs.any(|run| run.decoded().any(|decoded| self.has_any_decoded(&decoded.bytes, deep)))
-    }
-
-    fn has_any_decoded(&self, bytes: &[u8], deep: usize) -> bool {
-        let mut pieces = self.pieces(bytes).filter(|piece| piece.len() >= self.shortest);
-        pieces.any(|piece| self.has_any_nested(bytes.get(piece).unwrap_or_default(), deep))
-    }
-
-    /// Says how far each form can be read at each place, until `each` has enough.
-    fn scan(&self, text: &[u8], mut each: impl FnMut(usize, &MatchExtent) -> bool) {
+    /// Passes to `each` how far each pattern matches at each position.
+    fn scan(&self, text: &[u8], mut each: impl FnMut(usize, &MatchExtent)) {
         if self.patterns.is_empty() {
             return;
         }
@@ -193,9 +171,7 @@ impl SecretMatcher {
                 let Some(form) = self.patterns.get(usize::try_from(*number).unwrap_or_default()) else { continue };
                 let Some(start) = match_start(form, text, at) else { continue };
                 let reached = PatternRun { text, form, pending: Vec::new(), extent: MatchExtent::default() };
-                if !each(start, &reached.run_from(at)) {
-                    return;
-                }
+                each(start, &reached.run_from(at));
             }
         }
     }

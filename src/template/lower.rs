@@ -11,7 +11,7 @@ use super::error::TemplateError;
 use super::helper::{GET, NOW_FALLBACK, PRINT, empty_guard_block};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
-use super::syntax::{BlockNode, CallArguments, ElseBranch, Expression, Interpolation, PathNode, TemplateNode};
+use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
 use crate::diagnostic::Code;
 
 /// What is known of a template.
@@ -85,26 +85,17 @@ impl Rewriter<'_> {
             match node {
                 TemplateNode::Text(_) => {}
                 TemplateNode::Interpolation(interpolation) => self.interpolation(interpolation),
-                TemplateNode::Block(block) => self.block(block),
+                TemplateNode::Block(block) => {
+                    self.arguments(&block.call.arguments);
+                    self.nodes(&block.body);
+                    self.nodes(&block.else_nodes);
+                }
                 TemplateNode::Inline(inline) => self.nodes(&inline.body),
                 TemplateNode::Partial(call) => {
                     self.arguments(&call.arguments);
                     self.nodes(call.body.as_deref().unwrap_or_default());
                 }
             }
-        }
-    }
-
-    fn block(&mut self, block: &BlockNode) {
-        self.arguments(&block.call.arguments);
-        self.nodes(&block.body);
-        match &block.else_branch {
-            Some(ElseBranch::Plain(nodes)) => self.nodes(nodes),
-            Some(ElseBranch::Chain(block)) => {
-                self.tags += 1;
-                self.block(block);
-            }
-            None => {}
         }
     }
 

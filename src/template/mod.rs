@@ -13,7 +13,6 @@ mod scope;
 mod error;
 mod limit;
 mod syntax;
-mod partial;
 mod helper;
 mod check;
 mod lower;

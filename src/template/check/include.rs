@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
             let key = (inline.site.partial, inline.at);
             return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
         }
-        let (name, partial) = self.partials.get(name)?;
+        let (name, partial) = self.partials.get_key_value(name)?;
         let site = TextRef { partial: Some(name), text: &partial.text };
         Some(PartialTarget {
             body: &partial.nodes,
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
             let name = &call.name.text;
             let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));
-            let known: Vec<&str> = self.partials.by_name.keys().map(String::as_str).chain(inlines).collect();
+            let known: Vec<&str> = self.partials.keys().map(String::as_str).chain(inlines).collect();
             self.report(error.did_you_mean(name, known));
         }
     }
