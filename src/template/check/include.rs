@@ -178,7 +178,7 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
     if given.is_empty() {
         return this;
     }
-    let mut merge_options = match this.shape.as_ref() {
+    let mut merged = match this.shape.as_ref() {
         Shape::Any | Shape::Map(_) => TypedValue { shape: Cow::Owned(Shape::Any), ..this },
         Shape::Object(fields) => {
             let shape = Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain(own));
@@ -186,10 +186,10 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
         }
         _ => TypedValue::computed(Shape::object(own)),
     };
-    merge_options.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
-    merge_options.given.sort();
-    merge_options.given.dedup();
-    merge_options
+    merged.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
+    merged.given.sort();
+    merged.given.dedup();
+    merged
 }
 
 fn backticks(names: &[&str]) -> String {

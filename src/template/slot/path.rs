@@ -58,11 +58,11 @@ impl Slot for FilePath {
                 _ if segment.contains(':') => "contains `:` (a drive prefix)",
                 _ => continue,
             };
-            let made = || responsible_variable(&rendered, &range, segment);
-            let left_over = || {
+            let variable = || responsible_variable(&rendered, &range, segment);
+            let whole_path = || {
                 (reason == HIDDEN_NAME_REASON && !own.hidden.iter().any(|name| name == segment)).then_some("the path")
             };
-            if let Some(variable) = made().or_else(left_over) {
+            if let Some(variable) = variable().or_else(whole_path) {
                 return Err(refused_value(variable, reason));
             }
         }

@@ -1,4 +1,4 @@
-//! What each place does to values.
+//! The escaping of each slot.
 
 use super::*;
 use crate::template::{
@@ -108,7 +108,7 @@ fn url_needs_a_base_and_encoding() {
         assert!(errors::<Url>(text)[0].contains("unencoded"), "{text}");
         assert!(errors::<Uri>(text)[0].contains("unencoded"), "{text}");
     }
-    assert!(faults_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
+    assert!(errors_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
     assert!(errors::<Url>("https://h/a\n")[0].contains("line break"));
     assert!(errors::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line break"));
 }

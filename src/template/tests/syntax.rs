@@ -1,4 +1,4 @@
-//! What is said of text that is no template.
+//! Syntax errors.
 
 use super::*;
 
