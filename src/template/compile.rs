@@ -132,7 +132,7 @@ impl<S: Slot> Template<S> {
         let rendered = match &self.body {
             CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
             CompiledBody::Handlebars(tree) => {
-                let text = tree.render_job(S::MODE, scope).text(scope.pick(&tree.required_paths)?)?;
+                let (text, _) = tree.render(S::MODE, scope)?;
                 match S::MODE {
                     PrintMode::Plain => RenderedText { text, values: Vec::new() },
                     _ => split_marks(&text),
@@ -171,7 +171,7 @@ impl<S: Slot> Template<S> {
                 _ => Ok(Cow::Owned(Value::Null)),
             },
             CompiledBody::Handlebars(tree) => {
-                tree.render_job(PrintMode::Captured, scope).value(scope.pick(&tree.required_paths)?).map(Cow::Owned)
+                tree.render(PrintMode::Captured, scope).map(|(_, value)| Cow::Owned(value))
             }
         }
     }
@@ -263,14 +263,11 @@ fn minimal_paths(checked: &TemplateCheck) -> Vec<Vec<String>> {
 }
 
 impl HandlebarsBody {
-    fn render_job<'j>(&'j self, mode: PrintMode, scope: &'j Scope) -> RenderJob<'j> {
-        RenderJob {
-            registry: self.engine.registry(),
-            template: &self.tree,
-            mode,
-            now: scope.now(),
-            budget: scope.budget(),
-        }
+    /// The text, or where it is captured the value of the only expression.
+    fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
+        let (registry, template) = (self.engine.registry(), &self.tree);
+        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget() };
+        job.run(scope.pick(&self.required_paths)?)
     }
 }
 

@@ -106,17 +106,18 @@ impl Rewriter<'_> {
             self.replace(span.start + ampersand..span.start + ampersand + 1, "");
         }
         let label = Value::String(label(self.source, expression));
-        let keeps = self.context.raw_interpolation == Some(span.start)
+        let is_raw = self.context.raw_interpolation == Some(span.start)
             || matches!(expression, Expression::Call(call) if call.helper.text == "path");
+        let raw = if is_raw { " true" } else { "" };
         match expression {
             Expression::Path(path) => {
                 let value = self.printed_path(path);
-                self.replace(at, format!("{PRINT} {label} {value} {keeps}"));
+                self.replace(at, format!("{PRINT} {label} {value}{raw}"));
             }
             _ => {
                 self.replace(at.start..at.start, format!("{PRINT} {label} ("));
                 self.value(expression);
-                self.replace(at.end..at.end, format!(") {keeps}"));
+                self.replace(at.end..at.end, format!("){raw}"));
             }
         }
     }

@@ -8,7 +8,7 @@ use super::render_call::{RenderCall, RenderHelper};
 use crate::template::render::{MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode};
 use crate::uri::percent_encode;
 
-/// `{{$print label value raw}}`: prints a value for the slot.
+/// `{{$print label value raw}}`: prints a value for the slot, encoded unless `raw`.
 pub(in crate::template) const PRINT: &str = "$print";
 /// `($get path)`: the value of a path, null where it is missing.
 pub(in crate::template) const GET: &str = "$get";
