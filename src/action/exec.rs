@@ -11,7 +11,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, c
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
 use crate::notation::{Scalar, kind_enum};
-use crate::template::{Argv, ArgvElement as TextElement, Scope, Shape, Template, is_truthy};
+use crate::template::{Argv, Scope, Shape, Template, is_truthy};
 use crate::world::find_program;
 use crate::yaml::{Location, Spanned};
 
@@ -100,7 +100,7 @@ impl ActionKind for ExecAction {
         let program = match &self.program {
             ProgramTemplate::Literal(program) => program.clone(),
             ProgramTemplate::Template(template) => {
-                template.render(context.scope)?.map(TextElement::into_text).unwrap_or_default()
+                template.render(context.scope)?.map(|element| element.text).unwrap_or_default()
             }
         };
         let prepare = || {
@@ -172,7 +172,7 @@ impl ArgvBuilder<'_> {
         }
         self.after_dashes |= template.source() == "--";
         let longest = element.longest_variable().map(|variable| named(variable).to_owned());
-        self.prepared.arg(element.into_text(), longest.as_deref())
+        self.prepared.arg(element.text, longest.as_deref())
     }
 }
 

@@ -33,7 +33,7 @@ impl ResourceRoot {
         let folder = resolve_folder(root, compiler)?;
         let globs = globs?;
         for watched in folder.folders_to_watch(&globs).unwrap_or_default() {
-            compiler.findings.dependencies.add_folder(watched);
+            compiler.findings.dependencies.folders.insert(watched);
         }
         let entries = match folder.walk(&globs, MAX_ROOT_FILES) {
             Ok(entries) => entries,
@@ -47,7 +47,7 @@ impl ResourceRoot {
             compiler.warning(Code::Glob, root.location, "no files match this `root`");
         }
         for entry in &entries {
-            compiler.findings.dependencies.add_file(folder.path().join(&entry.path));
+            compiler.findings.dependencies.files.insert(folder.path().join(&entry.path));
         }
         Some(ResourceRoot { folder, globs, entries })
     }
@@ -118,7 +118,7 @@ fn compile_globs(written: &manifest::Resource, compiler: &mut Compiler<'_>) -> O
 fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
     if !root.contains("{{") {
         let path = compiler.resolve_path(root, root.location)?;
-        compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&path));
+        compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
         return report_unopened(compiler.pack.folder.subfolder(&path), root, compiler);
     }
     let template: Template<Text> = compiler.template(root, Exposure::Client)?;
@@ -148,7 +148,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
         return Some(Folder::in_memory(std::collections::BTreeMap::new()));
     };
     let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
-    compiler.findings.dependencies.add_folder(path.clone());
+    compiler.findings.dependencies.folders.insert(path.clone());
     report_unopened(Folder::open(&path), root, compiler)
 }
 

@@ -50,15 +50,3 @@ pub struct LoadDependencies {
     /// Folders whose entries matter.
     pub folders: BTreeSet<PathBuf>,
 }
-
-impl LoadDependencies {
-    /// Adds a file.
-    pub fn add_file(&mut self, path: PathBuf) {
-        self.files.insert(path);
-    }
-
-    /// Adds a folder.
-    pub fn add_folder(&mut self, path: PathBuf) {
-        self.folders.insert(path);
-    }
-}

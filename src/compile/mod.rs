@@ -131,7 +131,7 @@ impl<'a> Compiler<'a> {
     /// The bytes of a file of the pack, which is then watched.
     pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
         let path = self.resolve_path(written, at)?;
-        self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
+        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path));
         match self.pack.folder.read(&path, MAX_FILE_BYTES) {
             Ok(bytes) => {
                 self.findings.content_digests.push(sha256(&bytes));
@@ -147,7 +147,7 @@ impl<'a> Compiler<'a> {
     /// The path of a regular file of the pack; reports one that is not.
     pub fn resolve_file(&mut self, written: &str, at: Location) -> Option<PathBuf> {
         let path = self.resolve_path(written, at)?;
-        self.findings.dependencies.add_file(self.pack.folder.path().join(&path));
+        self.findings.dependencies.files.insert(self.pack.folder.path().join(&path));
         match self.pack.folder.stat(&path) {
             Ok(stat) if stat.is_dir => {
                 self.error(Code::NotFound, at, format!("`{written}` is a folder")).help("write the path of a file");

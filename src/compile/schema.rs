@@ -74,9 +74,7 @@ impl Compiler<'_> {
             }
         };
         let compiled = Schema::compile(schema, &refs);
-        for path in read_paths.into_inner() {
-            self.findings.dependencies.add_file(path);
-        }
+        self.findings.dependencies.files.extend(read_paths.into_inner());
         self.findings.content_digests.extend(digests.into_inner());
         compiled
     }

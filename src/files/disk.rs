@@ -85,9 +85,9 @@ impl FolderBackend for DiskFolder {
         let dir = match self.access_beneath(path, |path| self.dir.open_dir(path)) {
             Ok(dir) => dir,
             // Not found is also the error for a file in the path or at its end.
-            Err(FileError::NotFound { path: missing }) => {
+            Err(FileError::NotFound(missing)) => {
                 self.stat(path)?;
-                return Err(FileError::NotAFolder { path: missing });
+                return Err(FileError::NotAFolder(missing));
             }
             Err(other) => return Err(other),
         };
@@ -98,7 +98,7 @@ impl FolderBackend for DiskFolder {
 
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
         let meta = self.access_beneath(path, |path| self.dir.metadata(path))?;
-        stat_of(&meta).ok_or_else(|| FileError::NotAFile { path: display_path(path) })
+        stat_of(&meta).ok_or_else(|| FileError::NotAFile(display_path(path)))
     }
 
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError> {
@@ -140,7 +140,7 @@ impl FolderBackend for DiskFolder {
 
 fn to_not_a_folder(error: FileError, path: &Path) -> FileError {
     match error {
-        FileError::NotFound { path: missing } if path.exists() => FileError::NotAFolder { path: missing },
+        FileError::NotFound(missing) if path.exists() => FileError::NotAFolder(missing),
         other => other,
     }
 }

@@ -3,39 +3,24 @@
 use std::io;
 use std::path::Path;
 
-/// Why a file could not be read. No message contains an absolute path.
+/// Why a file could not be read. The path in it is relative: no message contains an absolute path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It does not exist.
-    #[error("no such file or folder: `{path}`")]
-    NotFound {
-        /// The relative path.
-        path: String,
-    },
+    #[error("no such file or folder: `{0}`")]
+    NotFound(String),
     /// The path, or a link in it, escapes the folder.
-    #[error("path `{path}` escapes its folder")]
-    EscapesFolder {
-        /// The relative path.
-        path: String,
-    },
+    #[error("path `{0}` escapes its folder")]
+    EscapesFolder(String),
     /// It is a pipe, a socket or a device.
-    #[error("`{path}` is not a regular file")]
-    NotAFile {
-        /// The relative path.
-        path: String,
-    },
+    #[error("`{0}` is not a regular file")]
+    NotAFile(String),
     /// It is a folder, not a file.
-    #[error("`{path}` is a folder")]
-    IsFolder {
-        /// The relative path.
-        path: String,
-    },
+    #[error("`{0}` is a folder")]
+    IsFolder(String),
     /// It is a file, not a folder.
-    #[error("`{path}` is not a folder")]
-    NotAFolder {
-        /// The relative path.
-        path: String,
-    },
+    #[error("`{0}` is not a folder")]
+    NotAFolder(String),
     /// The file exceeds the limit.
     #[error("file `{path}` is too large: {size} bytes, limit {limit}")]
     TooLarge {
@@ -55,11 +40,8 @@ pub enum FileError {
         what: &'static str,
     },
     /// The system denies permission.
-    #[error("permission denied: `{path}`")]
-    Denied {
-        /// The relative path.
-        path: String,
-    },
+    #[error("permission denied: `{0}`")]
+    Denied(String),
     /// The path is invalid.
     #[error("invalid path `{path}`: {why}")]
     BadName {
@@ -84,10 +66,10 @@ impl FileError {
         let path = display_path(path);
         match source.kind() {
             // cap-std reports an escape as the same kind, without an error number.
-            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::EscapesFolder { path },
-            io::ErrorKind::PermissionDenied => Self::Denied { path },
+            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::EscapesFolder(path),
+            io::ErrorKind::PermissionDenied => Self::Denied(path),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
-                Self::NotFound { path }
+                Self::NotFound(path)
             }
             _ => Self::from_errno(path, source),
         }
@@ -96,9 +78,9 @@ impl FileError {
     fn from_errno(path: String, source: io::Error) -> Self {
         use rustix::io::Errno;
         match Errno::from_io_error(&source) {
-            Some(Errno::LOOP) => Self::NotFound { path },
+            Some(Errno::LOOP) => Self::NotFound(path),
             // A socket, or a missing device.
-            Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile { path },
+            Some(Errno::NXIO | Errno::NODEV) => Self::NotAFile(path),
             _ => Self::Other { path, source },
         }
     }

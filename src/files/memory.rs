@@ -51,14 +51,14 @@ impl FolderBackend for MemoryFolder {
 
     fn open_file(&self, path: &str) -> Result<OpenFile, FileError> {
         if self.stat(path)?.is_dir {
-            return Err(FileError::IsFolder { path: display_path(path) });
+            return Err(FileError::IsFolder(display_path(path)));
         }
         Ok(OpenFile::in_memory(path, self.files.get(path).cloned().unwrap_or_default()))
     }
 
     fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError> {
         if !self.stat(path)?.is_dir {
-            return Err(FileError::NotAFolder { path: display_path(path) });
+            return Err(FileError::NotAFolder(display_path(path)));
         }
         if path.is_empty() {
             return Ok(Arc::new(Self::with_path(self.path.clone(), self.files.clone())));
@@ -73,12 +73,12 @@ impl FolderBackend for MemoryFolder {
         if self.folders.contains_key(path) {
             return Ok(FileStat { size: 0, modified: None, is_dir: true });
         }
-        let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound { path: display_path(path) })?;
+        let bytes = self.files.get(path).ok_or_else(|| FileError::NotFound(display_path(path)))?;
         Ok(FileStat { size: bytes.len() as u64, modified: None, is_dir: false })
     }
 
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError> {
-        let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound { path: display_path(folder) })?;
+        let names = self.folders.get(folder).ok_or_else(|| FileError::NotFound(display_path(folder)))?;
         for (name, is_dir) in names.iter().filter(|(name, _)| globs.may_match_name(name)) {
             let path = join(folder, name);
             let kind = if *is_dir { EntryKind::Folder } else { EntryKind::File };

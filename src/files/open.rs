@@ -23,10 +23,10 @@ impl OpenFile {
     pub(super) fn on_disk(path: &str, file: File) -> Result<Self, FileError> {
         let meta = file.metadata().map_err(|source| FileError::from_io(path, source))?;
         if meta.is_dir() {
-            return Err(FileError::IsFolder { path: display_path(path) });
+            return Err(FileError::IsFolder(display_path(path)));
         }
         if !meta.is_file() {
-            return Err(FileError::NotAFile { path: display_path(path) });
+            return Err(FileError::NotAFile(display_path(path)));
         }
         Ok(Self { path: path.to_owned(), size: meta.len(), source: FileContents::Disk(file) })
     }

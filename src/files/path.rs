@@ -26,7 +26,7 @@ pub(super) fn normalize_to_slashes(relative: &Path) -> Result<String, FileError>
             Component::CurDir => {}
             Component::Normal(part) => parts.extend(part.to_str()),
             Component::ParentDir if parts.pop().is_some() => {}
-            Component::ParentDir => return Err(FileError::EscapesFolder { path: text.to_owned() }),
+            Component::ParentDir => return Err(FileError::EscapesFolder(text.to_owned())),
             Component::RootDir | Component::Prefix(_) => return Err(bad_name(text, "absolute path")),
         }
     }

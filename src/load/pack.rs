@@ -46,7 +46,7 @@ pub(super) fn load_packs(
     findings: &mut Findings,
 ) -> Vec<LoadedPack> {
     for name in place.manifest_names() {
-        findings.dependencies.add_file(place.path().join(name));
+        findings.dependencies.files.insert(place.path().join(name));
     }
     let folder = match place.open() {
         Ok(folder) => folder,
@@ -104,7 +104,7 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
 fn read_manifest_file(request: &PackRequest<'_>, findings: &mut Findings) -> Option<FileId> {
     let mut missing = None;
     for name in &request.manifest_names {
-        findings.dependencies.add_file(request.folder.path().join(name));
+        findings.dependencies.files.insert(request.folder.path().join(name));
         let shown = format!("{}{name}", request.shown);
         match request.folder.read(Path::new(name), MAX_FILE_BYTES) {
             Ok(bytes) => return findings.decode(&bytes, &shown),
@@ -294,7 +294,7 @@ fn open_nested(
         return None;
     };
     let relative = compiler.resolve_path(path, path.location)?;
-    compiler.findings.dependencies.add_file(importer.folder.path().join(&relative));
+    compiler.findings.dependencies.files.insert(importer.folder.path().join(&relative));
     match importer.folder.subfolder(&relative) {
         Ok(folder) => Some((path.clone(), folder)),
         Err(error) => {

@@ -60,9 +60,8 @@ fn files_by_glob(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Vec<
 
 /// Watches the folders in which matching files may appear.
 pub(super) fn watch_folders(globs: &Globs, compiler: &mut Compiler<'_>) {
-    for folder in compiler.pack.folder.folders_to_watch(globs).unwrap_or_default() {
-        compiler.findings.dependencies.add_folder(folder);
-    }
+    let folders = compiler.pack.folder.folders_to_watch(globs).unwrap_or_default();
+    compiler.findings.dependencies.folders.extend(folders);
 }
 
 /// The name of a prompt or a partial from its file name.

@@ -1,13 +1,13 @@
 //! Decodes URL, JSON and HTML escapes, nested in one another.
 
-/// How deep escapes may stand in one another.
+/// The deepest nesting of escapes.
 const MAX_ESCAPE_DEPTH: usize = 4;
-/// The longest run of backslashes that is looked at: so many stand before a quote in JSON six deep.
+/// The longest run of backslashes: as many as before a quote in JSON that is escaped six times.
 const MAX_BACKSLASHES: usize = 64;
-/// How much is read ahead: the longest escape behind its first character, as `#x1F600;`.
+/// The lookahead: the longest escape without its first character, such as `#x1F600;`.
 const LOOKAHEAD_BYTES: usize = 12;
 
-/// What an escape stands for, and where it ends.
+/// The character that an escape encodes, and its end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DecodedEscape {
     bytes: [u8; 4],
@@ -37,17 +37,17 @@ pub(super) struct IncompleteEscape;
 
 type EscapeResult = Result<(), IncompleteEscape>;
 
-/// Whether a byte begins an escape.
+/// Whether a byte starts an escape.
 pub(super) fn starts_escape(byte: u8) -> bool {
     matches!(byte, b'%' | b'\\' | b'&')
 }
 
-/// Whether a byte begins an escape, stands for another one, or stands between those of a secret without being seen.
+/// Whether a byte starts an escape, encodes another one, or may be invisible between those of a secret.
 pub(super) fn is_special(byte: u8) -> bool {
     byte < b' ' || matches!(byte, b'%' | b'\\' | b'&' | b'+' | 0x7f)
 }
 
-/// Gives everything that an escape at `at` may stand for.
+/// Emits every character that an escape at `at` may encode.
 pub(super) fn decode_escape(text: &[u8], at: usize, mut emit: impl FnMut(DecodedEscape)) -> EscapeResult {
     if !text.get(at).is_some_and(|byte| starts_escape(*byte)) {
         return Ok(());
@@ -61,12 +61,12 @@ pub(super) fn decode_escape(text: &[u8], at: usize, mut emit: impl FnMut(Decoded
     }
 }
 
-/// Whether nothing more stands at `at`, or only the beginning of an escape.
+/// Whether the text ends at `at`, or with an incomplete escape there.
 pub(super) fn is_end(text: &[u8], at: usize) -> bool {
     at >= text.len() || decode_escape(text, at, |_| {}).is_err()
 }
 
-/// The ends of the backslashes that stand one after the other.
+/// The ends of adjacent backslashes.
 pub(super) fn backslash_ends(text: &[u8], at: usize) -> impl Iterator<Item = usize> {
     let next = move |at: usize| {
         percent_decoded_byte(text, at).ok().flatten().filter(|(byte, _)| *byte == b'\\').map(|(_, end)| end)
@@ -107,7 +107,7 @@ fn parse_digits(digits: &[u8], radix: u32) -> Option<u32> {
     u32::from_str_radix(digits?, radix).ok()
 }
 
-/// What comes next, without percent-encoding.
+/// The next bytes, without percent-encoding.
 struct Lookahead {
     bytes: [u8; LOOKAHEAD_BYTES],
     ends: [usize; LOOKAHEAD_BYTES],
@@ -130,7 +130,7 @@ impl Lookahead {
         self.bytes.get(..self.count).unwrap_or_default()
     }
 
-    /// Where the first `count` bytes end.
+    /// The end of the first `count` bytes.
     fn end(&self, count: usize) -> usize {
         self.ends.get(count.saturating_sub(1)).copied().unwrap_or_default()
     }
@@ -182,7 +182,7 @@ impl Lookahead {
     }
 }
 
-/// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\U000000e4`, `\xc3`, `\303`, behind any number of backslashes.
+/// `\n`, `\/`, `\"`, `\u00e4`, `\u{e4}`, `\U000000e4`, `\xc3`, `\303`, after any number of backslashes.
 fn decode_backslash(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     let behind = backslash_ends(text, at).last().unwrap_or(at);
     let ahead = Lookahead::new(text, behind);
@@ -212,7 +212,7 @@ fn decode_backslash(text: &[u8], at: usize, emit: &mut impl FnMut(DecodedEscape)
     }
 }
 
-/// What a letter behind a backslash stands for.
+/// The character that a letter after a backslash encodes.
 fn short_escape(letter: u8) -> Option<u8> {
     match letter {
         b'n' => Some(b'\n'),
@@ -225,7 +225,7 @@ fn short_escape(letter: u8) -> Option<u8> {
     }
 }
 
-/// What begins with a `u`: four digits, twice for a pair of surrogates, or any number of them in braces.
+/// An escape with `u`: four digits, twice for a pair of surrogates, or any number of them in braces.
 fn decode_unicode(text: &[u8], ahead: &Lookahead, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     if ahead.bytes().get(1) == Some(&b'{') {
         ahead.delimited_number(2, (b'}', 16))?.into_iter().for_each(emit);
@@ -256,7 +256,7 @@ const ENTITIES: [(&[u8], u8); 8] = [
     (b"equals;", b'='),
 ];
 
-/// What follows `&`: a name, or `#` and a number; behind any number of `amp;`.
+/// The rest of an entity after `&`: a name, or `#` and a number; after any number of `amp;`.
 fn decode_html_entity(text: &[u8], mut at: usize, emit: &mut impl FnMut(DecodedEscape)) -> EscapeResult {
     for _ in 0..=MAX_ESCAPE_DEPTH {
         let ahead = Lookahead::new(text, at);
@@ -286,8 +286,8 @@ pub(super) fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'')
 }
 
-/// Gives each end of a quote that begins at `at`, as it is written between quotes: twice in CSV and SQL, and in a
-/// shell after the end of one text and before the beginning of another.
+/// Emits each end of a quote at `at` that is written between quotes: doubled in CSV and SQL, and in a shell outside of
+/// the quoted parts.
 pub(super) fn quote(text: &[u8], at: usize, mut emit: impl FnMut(usize)) -> EscapeResult {
     const WAYS: [&[u8]; 4] = [b"''", b"\"\"", b"'\\''", b"'\"'\"'"];
     let rest = text.get(at..).unwrap_or_default();
@@ -296,8 +296,8 @@ pub(super) fn quote(text: &[u8], at: usize, mut emit: impl FnMut(usize)) -> Esca
     if breaks_off { Err(IncompleteEscape) } else { Ok(()) }
 }
 
-/// Where what is not seen ends: of `byte`, which ends at `end`, a control character or the beginning of the sequence by
-/// which a terminal is told a colour. Nothing where it would be seen.
+/// The end of an invisible character: of `byte`, which ends at `end`, a control character or the start of a terminal
+/// sequence. `None` where it is visible.
 pub(super) fn invisible_end(text: &[u8], byte: u8, end: usize) -> Option<usize> {
     match byte {
         0x1b if text.get(end) == Some(&b'[') => {

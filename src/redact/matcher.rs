@@ -1,4 +1,4 @@
-//! Searches for all patterns in one pass: most positions are skipped after a look at three bytes.
+//! Searches for all patterns in one pass; three bytes rule out most positions.
 
 use std::ops::Range;
 
@@ -6,74 +6,77 @@ use super::escape::{self, DecodedEscape};
 use super::pattern::{ByteMatcher, SecretPattern, base64_sextet};
 use super::run::{Decoded, Run, runs};
 
-/// How many ways of having come to one place are followed: a secret of nothing but backslashes has very many.
+/// How many states are kept at one position: a secret of backslashes alone has very many.
 const MAX_STATES_PER_POSITION: usize = 256;
-/// How many steps a reading may take at least, and how many for each element of its form.
+/// The step limit of one match: a minimum, and a number for each byte of the pattern.
 const MIN_MATCH_STEPS: usize = 4096;
 const MATCH_STEPS_PER_BYTE: usize = 16;
-/// Three bytes are one of so many.
+/// The number of buckets of three-byte prefixes.
 const PREFIX_BUCKETS: usize = 1 << 16;
-/// How long an escape of a character of base64 is: `\u002f`.
+/// The longest escape of a base64 character: `\u002f`.
 const MAX_BASE64_ESCAPE_BYTES: usize = 6;
 
-/// How deep base64 may stand in base64.
+/// The deepest nesting of base64 in base64.
 const MAX_ESCAPE_DEPTH: usize = 2;
 
-/// What is looked for.
+/// The patterns of all secrets, indexed by their first bytes.
 #[derive(Debug, Default)]
 pub(super) struct SecretMatcher {
     patterns: Vec<SecretPattern>,
-    /// The forms that can begin with a byte.
+    /// The patterns that can start with a byte.
     patterns_by_first_byte: Vec<Vec<u32>>,
-    /// Which bytes are worth a look: a form can begin with them, or an escape can.
+    /// Whether a pattern or an escape can start with a byte.
     candidate_bytes: Vec<bool>,
-    /// Which three bytes a form can begin with, as bits of their buckets.
+    /// The three-byte prefixes of the patterns, as bits of their buckets.
     prefix_bits: Vec<u64>,
-    /// Which bytes a form can be written with.
+    /// Whether a pattern can be written with a byte.
     written_with: Vec<bool>,
-    /// Whether there is a quote in any form.
+    /// Whether a pattern contains a quote.
     has_quotes: bool,
-    /// How many bytes a form has at least.
+    /// The length of the shortest pattern, in bytes.
     shortest: usize,
 }
 
 impl SecretMatcher {
-    pub(super) fn new(forms: Vec<SecretPattern>) -> SecretMatcher {
-        if forms.is_empty() {
+    pub(super) fn new(patterns: Vec<SecretPattern>) -> SecretMatcher {
+        if patterns.is_empty() {
             return SecretMatcher::default();
         }
-        let mut search = SecretMatcher {
+        let mut matcher = SecretMatcher {
             patterns_by_first_byte: vec![Vec::new(); 256],
             candidate_bytes: (0..=255).map(escape::starts_escape).collect(),
             prefix_bits: vec![0; PREFIX_BUCKETS / 64],
             written_with: (0..=255).map(|byte: u8| byte.is_ascii()).collect(),
-            has_quotes: forms.iter().flat_map(|form| &form.matchers).any(ByteMatcher::is_quote),
-            shortest: forms.iter().map(|form| form.matchers.len()).min().unwrap_or_default(),
+            has_quotes: patterns.iter().flat_map(|pattern| &pattern.matchers).any(ByteMatcher::is_quote),
+            shortest: patterns.iter().map(|pattern| pattern.matchers.len()).min().unwrap_or_default(),
             patterns: Vec::new(),
         };
-        for (number, form) in (0..).zip(&forms) {
-            search.index_pattern(number, form);
+        for (number, pattern) in (0..).zip(&patterns) {
+            matcher.index_pattern(number, pattern);
         }
-        search.patterns = forms;
-        search
+        matcher.patterns = patterns;
+        matcher
     }
 
-    /// Notes what a form can begin with.
-    fn index_pattern(&mut self, number: u32, form: &SecretPattern) {
+    /// Indexes the first bytes of a pattern.
+    fn index_pattern(&mut self, number: u32, pattern: &SecretPattern) {
         let admitted = |nth: usize| {
-            let element = form.matchers.get(nth).copied();
-            let between = if nth > 0 { form.between } else { &[] };
+            let expected = pattern.matchers.get(nth).copied();
+            let between = if nth > 0 { pattern.between } else { &[] };
             let matches =
-                move |byte: &u8| element.is_some_and(|element| element.matches(*byte)) || between.contains(byte);
+                move |byte: &u8| expected.is_some_and(|expected| expected.matches(*byte)) || between.contains(byte);
             (0..=255).filter(matches)
         };
-        for element in &form.matchers {
-            if let ByteMatcher::Byte(byte) = element {
+        for expected in &pattern.matchers {
+            if let ByteMatcher::Byte(byte) = expected {
                 self.written_with.get_mut(usize::from(*byte)).into_iter().for_each(|is_it| *is_it = true);
             }
         }
         for first in admitted(0) {
-            self.patterns_by_first_byte.get_mut(usize::from(first)).into_iter().for_each(|forms| forms.push(number));
+            self.patterns_by_first_byte
+                .get_mut(usize::from(first))
+                .into_iter()
+                .for_each(|patterns| patterns.push(number));
             self.candidate_bytes.get_mut(usize::from(first)).into_iter().for_each(|is_first| *is_first = true);
             for second in admitted(1) {
                 for third in admitted(2) {
@@ -84,23 +87,23 @@ impl SecretMatcher {
         }
     }
 
-    /// How many characters of base64 a form needs at least.
+    /// The length of the shortest pattern in base64.
     fn shortest_in_base64(&self) -> usize {
         (self.shortest * 8).div_ceil(6)
     }
 
-    /// Everything to hide, in order and apart from one another.
+    /// The ranges of all secrets, sorted and disjoint.
     pub(super) fn find_all(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.find_all_and_partial(text, usize::MAX).0
     }
 
-    /// The same, and where the text ends with the beginning of a secret, at `least` so much of it.
+    /// The same, and the start of an incomplete secret of at least `least` bytes at the end of the text.
     pub(super) fn find_all_and_partial(&self, text: &[u8], least: usize) -> (Vec<Range<usize>>, Option<usize>) {
         let found = self.find_nested(text, least, MAX_ESCAPE_DEPTH);
         (found.ranges, found.open)
     }
 
-    /// What there is to hide in a text, and in what it has base64 of, so `deep`.
+    /// The secrets of a text, also in base64, which may be nested `deep` times.
     fn find_nested(&self, text: &[u8], least: usize, deep: usize) -> Found {
         let mut found = self.find_plain(text, least);
         let Some(deep) = deep.checked_sub(1).filter(|_| !self.patterns.is_empty()) else { return found };
@@ -127,7 +130,7 @@ impl SecretMatcher {
         found
     }
 
-    /// The pieces of bytes that hold nothing but what a secret can be written with: of most bytes there are none.
+    /// The longest runs of bytes with which a secret can be written.
     fn pieces(&self, bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut behind = 0;
         let pieces = bytes.split(|byte| !self.written_with.get(usize::from(*byte)).is_some_and(|is_it| *is_it));
@@ -147,34 +150,12 @@ impl SecretMatcher {
             if reached.partial.is_some_and(|length| length >= least) {
                 found.open.get_or_insert(start);
             }
-            true
         });
         found
     }
 
-    /// Whether there is anything to hide.
-    pub(super) fn has_any(&self, text: &[u8]) -> bool {
-        self.has_any_nested(text, MAX_ESCAPE_DEPTH)
-    }
-
-    fn has_any_nested(&self, text: &[u8], deep: usize) -> bool {
-        let mut any = false;
-        self.scan(text, |_, reached| {
-            any |= reached.end.is_some();
-            !any
-        });
-        let Some(deep) = deep.checked_sub(1).filter(|_| !any && !self.patterns.is_empty()) else { return any };
-        let mut runs = runs(text).filter(|run| run.length >= self.shortest_in_base64());
-        runs.any(|run| run.decoded().any(|decoded| self.has_any_decoded(&decoded.bytes, deep)))
-    }
-
-    fn has_any_decoded(&self, bytes: &[u8], deep: usize) -> bool {
-        let mut pieces = self.pieces(bytes).filter(|piece| piece.len() >= self.shortest);
-        pieces.any(|piece| self.has_any_nested(bytes.get(piece).unwrap_or_default(), deep))
-    }
-
-    /// Says how far each form can be read at each place, until `each` has enough.
-    fn scan(&self, text: &[u8], mut each: impl FnMut(usize, &MatchExtent) -> bool) {
+    /// Passes to `each` how far each pattern matches at each position.
+    fn scan(&self, text: &[u8], mut each: impl FnMut(usize, &MatchExtent)) {
         if self.patterns.is_empty() {
             return;
         }
@@ -190,17 +171,15 @@ impl SecretMatcher {
             for number in
                 firsts.iter().filter_map(|first| self.patterns_by_first_byte.get(usize::from(first))).flatten()
             {
-                let Some(form) = self.patterns.get(usize::try_from(*number).unwrap_or_default()) else { continue };
-                let Some(start) = match_start(form, text, at) else { continue };
-                let reached = PatternRun { text, form, pending: Vec::new(), extent: MatchExtent::default() };
-                if !each(start, &reached.run_from(at)) {
-                    return;
-                }
+                let Some(pattern) = self.patterns.get(usize::try_from(*number).unwrap_or_default()) else { continue };
+                let Some(start) = match_start(pattern, text, at) else { continue };
+                let reached = PatternRun { text, pattern, pending: Vec::new(), extent: MatchExtent::default() };
+                each(start, &reached.run_from(at));
             }
         }
     }
 
-    /// Whether a byte may be there for another one, or beside those of a secret.
+    /// Whether a byte may encode another one, or may occur between those of a secret.
     fn is_special(&self, byte: u8) -> bool {
         escape::is_special(byte) || self.has_quotes && escape::is_quote(byte)
     }
@@ -219,17 +198,17 @@ impl SecretMatcher {
     }
 }
 
-/// What there is to hide in a text.
+/// The secrets of a text.
 #[derive(Debug, Default)]
 struct Found {
-    /// In order and apart from one another.
+    /// Sorted and disjoint.
     ranges: Vec<Range<usize>>,
-    /// Where the text ends with the beginning of a secret.
+    /// The start of an incomplete secret at the end of the text.
     open: Option<usize>,
 }
 
 impl Found {
-    /// Takes up a range that does not begin before those that are there.
+    /// Adds a range that does not start before the earlier ones.
     fn add(&mut self, range: Range<usize>) {
         match self.ranges.last_mut() {
             Some(last) if range.start < last.end => last.end = last.end.max(range.end),
@@ -237,7 +216,7 @@ impl Found {
         }
     }
 
-    /// Takes up what was found in what base64 in the text is of.
+    /// Adds the secrets of decoded base64.
     fn take(&mut self, decoded: &Decoded<'_>, inside: Found) {
         let rest = inside.open.map(|open| open..decoded.bytes.len());
         let open = rest.and_then(|rest| decoded.places(std::slice::from_ref(&rest)).pop());
@@ -247,7 +226,7 @@ impl Found {
         }
     }
 
-    /// Brings the ranges in order and apart from one another.
+    /// Sorts and merges the ranges.
     fn ordered(mut self) -> Found {
         if !self.ranges.is_sorted_by_key(|range| range.start) {
             self.ranges.sort_by_key(|range| range.start);
@@ -262,7 +241,7 @@ fn prefix_bucket(first: u8, second: u8, third: u8) -> usize {
     usize::try_from(mixed >> 16).unwrap_or_default()
 }
 
-/// What a place can be read as at first.
+/// The bytes that a position may encode.
 #[derive(Default)]
 struct FirstBytes {
     bytes: [u8; 6],
@@ -283,37 +262,37 @@ impl FirstBytes {
     }
 }
 
-/// Where a form begins of which the first whole character is at `at`. Nothing where it cannot stand there.
-fn match_start(form: &SecretPattern, text: &[u8], at: usize) -> Option<usize> {
-    let Some(lead) = form.leading_sextet else { return Some(at) };
+/// The start of a pattern whose first whole character is at `at`; `None` where it cannot match.
+fn match_start(pattern: &SecretPattern, text: &[u8], at: usize) -> Option<usize> {
+    let Some(lead) = pattern.leading_sextet else { return Some(at) };
     let before = text.get(at.saturating_sub(MAX_BASE64_ESCAPE_BYTES)..at).unwrap_or_default();
     match before.last() {
         Some(byte) if lead.matches(*byte) => Some(at - 1),
-        // It may be the end of an escape.
+        // The byte may be the end of an escape.
         Some(byte) if base64_sextet(*byte).is_some() && !before.iter().any(|byte| escape::is_special(*byte)) => None,
         _ => Some(at),
     }
 }
 
-/// How far a form can be read.
+/// How far a pattern matches.
 #[derive(Default)]
 struct MatchExtent {
-    /// The end of it.
+    /// The end of the match.
     end: Option<usize>,
-    /// How much of it was there when the text ended.
+    /// The matched length where the text ended.
     partial: Option<usize>,
 }
 
-/// One form, read at one place.
+/// One match of one pattern at one position.
 struct PatternRun<'a> {
     text: &'a [u8],
-    form: &'a SecretPattern,
-    /// Where it can be gone on from, the first place last: nothing leads back, so none comes twice.
+    pattern: &'a SecretPattern,
+    /// The states to continue from, the first position last; no step leads back, so no state repeats.
     pending: Vec<MatchState>,
     extent: MatchExtent,
 }
 
-/// A place, and the element that is expected there.
+/// A position, and the matcher that is expected there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchState {
     at: usize,
@@ -323,13 +302,13 @@ struct MatchState {
 impl PatternRun<'_> {
     fn run_from(mut self, start: usize) -> MatchExtent {
         let mut next = Some(MatchState { at: start, matcher: 0 });
-        let most = MIN_MATCH_STEPS + MATCH_STEPS_PER_BYTE * self.form.matchers.len();
+        let most = MIN_MATCH_STEPS + MATCH_STEPS_PER_BYTE * self.pattern.matchers.len();
         for _ in 0..most {
             let Some(MatchState { at, matcher }) = next else { return self.extent };
             self.step(matcher, at);
             next = self.pending.pop();
         }
-        // What cannot be told apart in bounded time counts as a secret, as far as it was read.
+        // Beyond the limit it counts as a secret, as far as it was read.
         self.extent.end = self.extent.end.max(next.map(|way| way.at));
         self.extent
     }
@@ -342,13 +321,13 @@ impl PatternRun<'_> {
         if to - from < MAX_STATES_PER_POSITION {
             self.pending.insert(place, way);
         } else {
-            // What cannot be told apart any more counts as a secret, as far as it was read.
+            // Beyond the limit it counts as a secret, as far as it was read.
             self.extent.end = self.extent.end.max(Some(at));
         }
     }
 
     fn step(&mut self, nth: usize, at: usize) {
-        let Some(element) = self.form.matchers.get(nth).copied() else {
+        let Some(expected) = self.pattern.matchers.get(nth).copied() else {
             self.extent.end = self.extent.end.max(Some(at));
             return;
         };
@@ -356,21 +335,21 @@ impl PatternRun<'_> {
             self.record_partial(nth);
             return;
         };
-        if element.matches(byte) {
+        if expected.matches(byte) {
             self.push_state(nth + 1, at + 1);
         }
-        if element == ByteMatcher::Byte(byte) && escape::is_quote(byte) {
+        if expected == ByteMatcher::Byte(byte) && escape::is_quote(byte) {
             self.quote(nth, at);
         }
-        if nth > 0 && self.form.between.contains(&byte) {
+        if nth > 0 && self.pattern.between.contains(&byte) {
             self.push_state(nth, at + 1);
         }
         if escape::is_special(byte) {
-            self.step_escaped(nth, at, (element, byte));
+            self.step_escaped(nth, at, (expected, byte));
         }
     }
 
-    /// A quote of the secret, of which a part may be there alone.
+    /// A quote of the secret, which may be incomplete.
     fn quote(&mut self, nth: usize, at: usize) {
         let text = self.text;
         if escape::quote(text, at, |end| self.push_state(nth + 1, end)).is_err() {
@@ -378,12 +357,12 @@ impl PatternRun<'_> {
         }
     }
 
-    /// A byte that may be read as something else.
-    fn step_escaped(&mut self, nth: usize, at: usize, (element, byte): (ByteMatcher, u8)) {
-        if byte == b'+' && element == ByteMatcher::Byte(b' ') {
+    /// A byte that may be part of an escape.
+    fn step_escaped(&mut self, nth: usize, at: usize, (expected, byte): (ByteMatcher, u8)) {
+        if byte == b'+' && expected == ByteMatcher::Byte(b' ') {
             self.push_state(nth + 1, at + 1);
         }
-        if element == ByteMatcher::Byte(b'\\') {
+        if expected == ByteMatcher::Byte(b'\\') {
             let ends: Vec<usize> = escape::backslash_ends(self.text, at).collect();
             [1, 2, 4, 8, 16, 32]
                 .iter()
@@ -399,25 +378,25 @@ impl PatternRun<'_> {
 
     fn step_decoded(&mut self, nth: usize, unit: &DecodedEscape) {
         let bytes = unit.bytes();
-        let elements = self.form.matchers.get(nth..nth + bytes.len()).unwrap_or_default();
-        if elements.len() == bytes.len() && elements.iter().zip(bytes).all(|(element, byte)| element.matches(*byte)) {
+        let matchers = self.pattern.matchers.get(nth..nth + bytes.len()).unwrap_or_default();
+        if matchers.len() == bytes.len() && matchers.iter().zip(bytes).all(|(expected, byte)| expected.matches(*byte)) {
             self.push_state(nth + bytes.len(), unit.end);
         }
         if let [byte] = bytes {
-            if *byte == b'+' && elements == [ByteMatcher::Byte(b' ')] {
+            if *byte == b'+' && matchers == [ByteMatcher::Byte(b' ')] {
                 self.push_state(nth + 1, unit.end);
             }
             self.skip_invisible(nth, *byte, unit.end);
         }
     }
 
-    /// Passes by what is not seen, and the ends of lines in what may be written in lines.
+    /// Skips invisible characters, and separators of the pattern.
     fn skip_invisible(&mut self, nth: usize, byte: u8, end: usize) {
         if nth == 0 {
             return;
         }
         let end =
-            if self.form.between.contains(&byte) { Some(end) } else { escape::invisible_end(self.text, byte, end) };
+            if self.pattern.between.contains(&byte) { Some(end) } else { escape::invisible_end(self.text, byte, end) };
         if let Some(end) = end {
             self.push_state(nth, end);
         }

@@ -143,7 +143,7 @@ impl Redactor {
     }
 
     fn has_secret(&self, bytes: &[u8]) -> bool {
-        self.matcher.has_any(bytes)
+        !self.matcher.find_all(bytes).is_empty()
     }
 }
 

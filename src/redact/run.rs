@@ -5,27 +5,27 @@ use std::ops::Range;
 use super::escape;
 use super::pattern::base64_sextet;
 
-/// The alignments in which a run can be read: what stands before it may look like base64, too.
+/// The alignments of a run: the characters before it may look like base64, too.
 const ALIGNMENTS: usize = 4;
 
-/// Characters of base64, one after the other.
+/// Adjacent base64 characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run<'a> {
     text: &'a [u8],
     start: usize,
     end: usize,
-    /// How many characters it has.
+    /// The number of its characters.
     pub(super) length: usize,
 }
 
-/// What stands at one place.
+/// The item at one position.
 enum Item {
     Sextet(u8),
-    /// The end of a line, or what is not seen.
+    /// A line break, or an invisible character.
     Nothing,
 }
 
-/// The runs of a text from which a byte can be read.
+/// The runs of a text that encode at least one byte.
 pub(super) fn runs(text: &[u8]) -> impl Iterator<Item = Run<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -41,19 +41,19 @@ pub(super) fn runs(text: &[u8]) -> impl Iterator<Item = Run<'_>> {
 }
 
 impl<'a> Run<'a> {
-    /// The next run from `at` on.
+    /// The first run at or after `at`.
     fn from(text: &'a [u8], at: usize) -> Run<'a> {
         let rest = text.get(at..).unwrap_or_default();
         let may_match_at = |byte: &u8| base64_sextet(*byte).is_some() || escape::starts_escape(*byte);
         let start = at + rest.iter().position(may_match_at).unwrap_or(rest.len());
-        // Most are words, which one look at each character tells apart.
+        // Most runs are words without escapes: a fast path.
         let rest = text.get(start..).unwrap_or_default();
         let length = rest.iter().take_while(|byte| base64_sextet(**byte).is_some()).count();
         let mut run = Run { text, start, end: start + length, length };
         for (item, end) in items(text, run.end) {
             match item {
                 Item::Sextet(_) => run.length += 1,
-                // What follows a backslash may be the first character, where that is no escape.
+                // The character after a backslash may be the first, where both are not an escape.
                 Item::Nothing if run.length == 0 => break,
                 Item::Nothing => {}
             }
@@ -62,19 +62,19 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Where the next one may begin.
+    /// Where the next run may start.
     fn behind(&self) -> usize {
         let rest = self.text.get(self.end..).unwrap_or_default();
-        // Of backslashes the last ones are read as the first was.
+        // Further backslashes give the same result as the first.
         self.end + rest.iter().take_while(|byte| **byte == b'\\').count().max(usize::from(self.length == 0))
     }
 
-    /// Whether the text ends with it, so that it may have gone on.
+    /// Whether it ends the text, and so may be incomplete.
     pub(super) fn is_last(&self) -> bool {
         escape::is_end(self.text, self.end)
     }
 
-    /// What it is base64 of, in each alignment.
+    /// Its decoded bytes in each alignment.
     pub(super) fn decoded(self) -> impl Iterator<Item = Decoded<'a>> {
         let sextets = items(self.text, self.start).filter_map(|(item, _)| match item {
             Item::Sextet(bits) => Some(bits),
@@ -99,7 +99,7 @@ fn decode(group: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// What a run is base64 of when so many of its characters are `skipped`.
+/// The decoded bytes of a run without its first `skipped` characters.
 pub(super) struct Decoded<'a> {
     run: Run<'a>,
     skipped: usize,
@@ -107,7 +107,7 @@ pub(super) struct Decoded<'a> {
 }
 
 impl Decoded<'_> {
-    /// Where in the text these ranges of bytes stand, which are in order and apart from one another.
+    /// The ranges in the text of these ranges of bytes, which are sorted and disjoint.
     pub(super) fn places(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let mut wanted = ranges.iter().map(|range| self.characters(range)).peekable();
         let (mut places, mut nth) = (Vec::new(), 0);
@@ -128,13 +128,13 @@ impl Decoded<'_> {
         places
     }
 
-    /// The characters that hold a bit of these bytes.
+    /// The characters that encode a bit of these bytes.
     fn characters(&self, range: &Range<usize>) -> Range<usize> {
         self.skipped + range.start * 8 / 6..self.skipped + (range.end * 8).div_ceil(6)
     }
 }
 
-/// What stands one after the other from `at` on, each with its end, until something cannot be in base64.
+/// The items from `at` on, each with its end, up to the first character that is not base64.
 fn items(text: &[u8], at: usize) -> impl Iterator<Item = (Item, usize)> {
     let mut at = at;
     std::iter::from_fn(move || {
@@ -153,7 +153,7 @@ fn item(text: &[u8], at: usize) -> Option<(Item, usize)> {
     }
 }
 
-/// What an escape stands for: of escapes in one another the innermost, which comes last.
+/// The character that an escape encodes: of nested escapes the innermost, which comes last.
 fn escaped(text: &[u8], at: usize) -> Option<(Item, usize)> {
     let mut found = None;
     let _ = escape::decode_escape(text, at, |unit| {
@@ -169,7 +169,7 @@ fn nothing(text: &[u8], byte: u8, end: usize) -> Option<(Item, usize)> {
     end.map(|end| (Item::Nothing, end))
 }
 
-/// How far the next line is moved in.
+/// The indentation of the next line.
 fn indentation(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }

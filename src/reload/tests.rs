@@ -245,25 +245,6 @@ async fn swapped_ancestor_symlink_is_noticed() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn change_between_initial_load_and_watch_is_noticed() {
-    let scene = WatchTest::new();
-    let file = scene.root.join("folio.yaml");
-    let first = InitialLoad {
-        started_at: SystemTime::now(),
-        watch: LoadDependencies { files: [file.clone()].into(), ..LoadDependencies::default() },
-    };
-    fs::write(&file, "two").unwrap();
-    let (seen, mut receiver) = watch::channel(Vec::new());
-    let reader =
-        FolderSourceLoad { root: scene.root.clone(), published: seen, infos: Arc::default(), amidst: Box::new(|| ()) };
-    let shutdown = CancellationToken::new();
-    let _watching = watch(reader, first, scene.options, shutdown.clone());
-    let found = receiver.wait_for(|seen| seen.last().is_some_and(|texts| texts["folio.yaml"] == "two"));
-    timeout(Duration::from_secs(10), found).await.unwrap().unwrap();
-    shutdown.cancel();
-}
-
 /// Long enough that what a test does at once is done before the watch begins.
 const START_DELAY: Duration = Duration::from_millis(300);
 
@@ -424,23 +405,16 @@ async fn watch_survives_a_panicking_load() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requested_reload_is_published_without_change() {
-    let mut played = WatchTest::new().start_settled().await;
-    played.reload().await;
-    assert!(played.rounds.lock().unwrap().last().unwrap().requested);
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.wait_for_text("not asked", "folio.yaml", "two").await;
-    assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sighup_requests_a_reload() {
     let mut scene = WatchTest::new();
     scene.options.reload_on_sighup = true;
-    let played = scene.start_settled().await;
+    let mut played = scene.start_settled().await;
     let before = *played.watching.counts().borrow();
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).unwrap();
     played.wait_for_counts(|tally| tally.published > before.published).await;
     assert!(played.rounds.lock().unwrap().last().unwrap().requested);
+    fs::write(played.root.join("folio.yaml"), "two").unwrap();
+    played.wait_for_text("not asked", "folio.yaml", "two").await;
+    assert!(!played.rounds.lock().unwrap().last().unwrap().requested);
 }
 
 /// A watcher whose system allows `left` more watches.
@@ -472,11 +446,14 @@ impl Watcher for LimitedBackend {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_polled_at_the_watch_limit() {
-    for left in [0, 2] {
+async fn files_are_polled_without_a_backend_or_watches() {
+    let limit = || notify::Error::new(notify::ErrorKind::MaxFilesWatch);
+    for watches in [None, Some(0), Some(2)] {
         let mut scene = WatchTest::new();
-        scene.listen =
-            Some(Box::new(move |ring| Ok(Box::new(LimitedBackend { left, inner: watcher::open_backend(ring)? }))));
+        scene.listen = Some(Box::new(move |wakeup| {
+            let left = watches.ok_or_else(limit)?;
+            Ok(Box::new(LimitedBackend { left, inner: watcher::open_backend(wakeup)? }))
+        }));
         let mut played = scene.start();
         for text in ["two", "three"] {
             fs::create_dir_all(played.root.join("new/sub")).unwrap();
@@ -484,13 +461,4 @@ async fn files_are_polled_at_the_watch_limit() {
             played.wait_for_text("polled", "new/sub/a.md", text).await;
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_polled_without_a_backend() {
-    let mut scene = WatchTest::new();
-    scene.listen = Some(Box::new(|_| Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))));
-    let mut played = scene.start();
-    fs::write(played.root.join("folio.yaml"), "two").unwrap();
-    played.wait_for_text("polled", "folio.yaml", "two").await;
 }

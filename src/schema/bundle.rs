@@ -116,29 +116,29 @@ impl Bundler<'_> {
                 );
                 return;
             }
-            self.visit(&visit);
+            self.visit(visit);
         }
     }
 
-    fn visit(&mut self, visit: &PendingSchema) {
+    fn visit(&mut self, mut visit: PendingSchema) {
         let Some(json) = self.documents.get(visit.node.document).map(|document| Arc::clone(&document.json)) else {
             return;
         };
         let Some(value) = json.pointer(&visit.node.pointer) else { return };
         for error in check::keyword_errors(value, self.draft) {
-            self.push_error(visit, error);
+            self.push_error(&visit, error);
         }
         let Some(schema) = value.as_object() else { return };
         self.note_compiler_keywords(schema);
         let has_id = schema.get("$id").and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
-        let base = if has_id { visit.node.pointer.clone() } else { visit.base.clone() };
-        let visit =
-            &PendingSchema { node: visit.node.clone(), depth: visit.depth, base, report_at: visit.report_at.clone() };
+        if has_id {
+            visit.base.clone_from(&visit.node.pointer);
+        }
         for child in keyword::direct_subschemas(schema, self.draft) {
             let pointer = format!("{}{}", visit.node.pointer, child.tail);
             let node = SchemaLocation { document: visit.node.document, pointer };
             if child.applies == keyword::Applicator::InPlace {
-                let at = self.report_pointer(visit, &child.tail);
+                let at = self.report_pointer(&visit, &child.tail);
                 self.edges.add(&visit.node, &node, at);
             }
             let (base, report_at) = (visit.base.clone(), visit.report_at.clone());
@@ -146,7 +146,7 @@ impl Bundler<'_> {
         }
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
-                self.follow_reference(visit, keyword, reference);
+                self.follow_reference(&visit, keyword, reference);
             }
         }
     }

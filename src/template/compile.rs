@@ -15,7 +15,7 @@ use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
 use super::scope::Scope;
 use super::shape::ScopeShape;
-use super::slot::{ParsedTemplate, RenderedText, Slot};
+use super::slot::{ParsedTemplate, RenderedText, RenderedValue, Slot};
 use super::syntax::{Expression, Interpolation, TemplateNode, TextNode, parse};
 use super::term::{Term, plain_path};
 use crate::budget::memory_size;
@@ -132,8 +132,11 @@ impl<S: Slot> Template<S> {
         let rendered = match &self.body {
             CompiledBody::Pieces(pieces) => render_pieces(pieces, scope, S::MODE)?,
             CompiledBody::Handlebars(tree) => {
-                let text = tree.render_job(S::MODE, scope).text(scope.pick(&tree.required_paths)?)?;
-                if S::MODE == PrintMode::Plain { RenderedText::without_values(text) } else { split_marks(&text) }
+                let (text, _) = tree.render(S::MODE, scope)?;
+                match S::MODE {
+                    PrintMode::Plain => RenderedText { text, values: Vec::new() },
+                    _ => split_marks(&text),
+                }
             }
         };
         let size = rendered.text.len();
@@ -168,7 +171,7 @@ impl<S: Slot> Template<S> {
                 _ => Ok(Cow::Owned(Value::Null)),
             },
             CompiledBody::Handlebars(tree) => {
-                tree.render_job(PrintMode::Captured, scope).value(scope.pick(&tree.required_paths)?).map(Cow::Owned)
+                tree.render(PrintMode::Captured, scope).map(|(_, value)| Cow::Owned(value))
             }
         }
     }
@@ -240,13 +243,7 @@ fn handlebars_body(
     checked: &TemplateCheck,
     base: Option<usize>,
 ) -> Result<HandlebarsBody, Box<TemplateError>> {
-    let context = LowerContext {
-        partial: false,
-        lenient: checked.lenient_paths.clone(),
-        this: checked.outer_this_paths.clone(),
-        now: checked.now_helpers.clone(),
-        raw_interpolation: base,
-    };
+    let context = LowerContext { partial: false, checked, raw_interpolation: base };
     let tree = lower(template.text, template.nodes, &context)?;
     let sole_label =
         template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
@@ -266,14 +263,11 @@ fn minimal_paths(checked: &TemplateCheck) -> Vec<Vec<String>> {
 }
 
 impl HandlebarsBody {
-    fn render_job<'j>(&'j self, mode: PrintMode, scope: &'j Scope) -> RenderJob<'j> {
-        RenderJob {
-            registry: self.engine.registry(),
-            template: &self.tree,
-            mode,
-            now: scope.now(),
-            budget: scope.budget(),
-        }
+    /// The text, or where it is captured the value of the only expression.
+    fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
+        let (registry, template) = (self.engine.registry(), &self.tree);
+        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget() };
+        job.run(scope.pick(&self.required_paths)?)
     }
 }
 
@@ -349,7 +343,7 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                     }
                     _ => rendered.text.push_str(&value),
                 }
-                rendered.value_spans.push((start..rendered.text.len(), label.clone()));
+                rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.clone() });
             }
         }
         if rendered.text.len() > MAX_OUTPUT {
@@ -367,7 +361,7 @@ fn split_marks(marked: &str) -> RenderedText {
     while let (Some(label), Some(value), Some(text)) = (parts.next(), parts.next(), parts.next()) {
         let start = rendered.text.len();
         rendered.text.push_str(value);
-        rendered.value_spans.push((start..rendered.text.len(), label.to_owned()));
+        rendered.values.push(RenderedValue { range: start..rendered.text.len(), label: label.to_owned() });
         rendered.text.push_str(text);
     }
     rendered

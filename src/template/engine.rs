@@ -1,16 +1,28 @@
 //! The partials and helpers that the templates of a pack share.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use handlebars::{Handlebars, no_escape};
 
-use super::check::{Rules, check};
+use super::check::{Rules, TemplateCheck, check};
 use super::error::TemplateError;
 use super::helper;
 use super::lower::{LowerContext, lower};
-use super::partial::{Partial, Partials};
 use super::shape::ScopeShape;
-use super::syntax::parse;
+use super::syntax::{TemplateNode, parse};
+
+/// A parsed partial.
+#[derive(Debug)]
+pub(super) struct Partial {
+    pub text: String,
+    pub nodes: Vec<TemplateNode>,
+    /// Whether it has errors, which are reported; it is then not checked again.
+    pub has_errors: bool,
+}
+
+/// The partials of a pack by name.
+pub(super) type Partials = BTreeMap<String, Partial>;
 
 /// The partials of one pack.
 pub struct Engine {
@@ -21,7 +33,7 @@ pub struct Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Engine").field("partials", &self.partials.by_name.keys()).finish()
+        out.debug_struct("Engine").field("partials", &self.partials.keys()).finish()
     }
 }
 
@@ -35,7 +47,7 @@ impl Engine {
             let (nodes, wrong) = parse(&text);
             let has_errors = !wrong.is_empty();
             errors.extend(wrong.into_iter().map(|error| error.in_partial(&name)));
-            known.by_name.insert(name, Partial { text, nodes, has_errors });
+            known.insert(name, Partial { text, nodes, has_errors });
         }
         let mut engine = Engine { partials: known, registry: OnceLock::new() };
         engine.check(&mut errors);
@@ -48,14 +60,14 @@ impl Engine {
         let rules = Rules { any_scope: true, ..Rules::default() };
         let names = ScopeShape::new();
         let mut wrong = Vec::new();
-        for (name, partial) in &self.partials.by_name {
+        for (name, partial) in &self.partials {
             let checked = check(&partial.text, &partial.nodes, &names, (&self.partials, rules));
             wrong.extend(checked.errors.into_iter().map(|error| error.in_partial(name)));
         }
         for mut error in wrong {
             let super::error::TemplateSpan::Partial { name, used_at, .. } = &mut error.span else { continue };
             *used_at = 0..0;
-            if let Some(partial) = self.partials.by_name.get_mut(name) {
+            if let Some(partial) = self.partials.get_mut(name) {
                 partial.has_errors = true;
             }
             if !errors.contains(&error) {
@@ -65,9 +77,10 @@ impl Engine {
     }
 
     fn register(&mut self, errors: &mut Vec<TemplateError>) {
-        let context = LowerContext { partial: true, ..LowerContext::default() };
+        let checked = TemplateCheck::default();
+        let context = LowerContext { partial: true, checked: &checked, raw_interpolation: None };
         let mut registry = None;
-        for (name, partial) in self.partials.by_name.iter_mut().filter(|(_, partial)| !partial.has_errors) {
+        for (name, partial) in self.partials.iter_mut().filter(|(_, partial)| !partial.has_errors) {
             match lower(&partial.text, &partial.nodes, &context) {
                 Ok(mut tree) => {
                     tree.name = Some(name.clone());
@@ -89,7 +102,7 @@ impl Engine {
 
     /// The names of all partials, with or without errors.
     pub fn partials(&self) -> impl Iterator<Item = &str> {
-        self.partials.by_name.keys().map(String::as_str)
+        self.partials.keys().map(String::as_str)
     }
 }
 

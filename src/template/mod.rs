@@ -13,7 +13,6 @@ mod scope;
 mod error;
 mod limit;
 mod syntax;
-mod partial;
 mod helper;
 mod check;
 mod lower;
@@ -37,6 +36,6 @@ pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
-    Argv, ArgvElement, Base64, Base64Text, Condition, EnvText, EnvValue, FilePath, HeaderSlot, HeaderText, JsonLeaf,
-    JsonValue, PathText, PlainText, QueryValue, QueryValues, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+    Argv, Base64, Base64Text, Condition, EnvValue, FilePath, HeaderSlot, HeaderText, JsonLeaf, JsonValue, PathText,
+    PlainText, QueryValue, QueryValues, RenderedText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
 };

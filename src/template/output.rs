@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::syntax::{BlockNode, ElseBranch, Expression, TemplateNode, parse};
+use super::syntax::{Expression, TemplateNode, parse};
 
 /// Names whose values come from the manifest or the operator.
 const CONSTANT_ROOTS: [&str; 2] = ["env", "server"];
@@ -32,19 +32,13 @@ fn nodes<'t>(text: &'t str, list: &[TemplateNode], pieces: &mut Vec<OutputPiece<
             TemplateNode::Interpolation(interpolation) => {
                 pieces.push(expression(text, &interpolation.expression, &interpolation.span))
             }
-            TemplateNode::Block(inner) => block(text, inner, pieces),
+            TemplateNode::Block(block) => {
+                nodes(text, &block.body, pieces);
+                nodes(text, &block.else_nodes, pieces);
+            }
             TemplateNode::Inline(inline) => nodes(text, &inline.body, pieces),
             TemplateNode::Partial(partial) => pieces.push(OutputPiece::Value(partial.name.span.clone(), Vec::new())),
         }
-    }
-}
-
-fn block<'t>(text: &'t str, node: &BlockNode, pieces: &mut Vec<OutputPiece<'t>>) {
-    nodes(text, &node.body, pieces);
-    match &node.else_branch {
-        Some(ElseBranch::Plain(otherwise)) => nodes(text, otherwise, pieces),
-        Some(ElseBranch::Chain(otherwise)) => block(text, otherwise, pieces),
-        None => {}
     }
 }
 

@@ -159,28 +159,18 @@ pub(super) struct RenderJob<'j> {
 }
 
 impl RenderJob<'_> {
-    /// Renders to text.
-    pub fn text(&self, values: Value) -> Result<String, RenderError> {
-        let mut sink = OutputBuffer { text: String::new() };
-        self.run(values, &mut sink)?;
-        Ok(sink.text)
-    }
-
-    /// Renders to the value of the only expression.
-    pub fn value(&self, values: Value) -> Result<Value, RenderError> {
-        let mut sink = OutputBuffer { text: String::new() };
-        self.run(values, &mut sink).map(Option::unwrap_or_default)
-    }
-
-    fn run(&self, values: Value, sink: &mut OutputBuffer) -> Result<Option<Value>, RenderError> {
+    /// Renders to text, and to the captured value of the only expression.
+    pub fn run(&self, values: Value) -> Result<(String, Value), RenderError> {
         let state =
             RenderState { mode: self.mode, iterations: 0, now: self.now, captured: None, budget: self.budget.clone() };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
         let _guard = StateGuard;
         let context = Context::from(values);
-        let mut rendering = RenderContext::new(None);
-        self.template.render(self.registry, &context, &mut rendering, sink).map_err(|error| extract_error(&error))?;
-        Ok(STATE.with_borrow_mut(|state| state.as_mut().and_then(|state| state.captured.take())))
+        let (mut rendering, mut sink) = (RenderContext::new(None), OutputBuffer { text: String::new() });
+        let rendered = self.template.render(self.registry, &context, &mut rendering, &mut sink);
+        rendered.map_err(|error| extract_error(&error))?;
+        let captured = STATE.with_borrow_mut(|state| state.as_mut().and_then(|state| state.captured.take()));
+        Ok((sink.text, captured.unwrap_or_default()))
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
 
 fn engine(partials: &[(&str, &str)]) -> Arc<Engine> {
     let (engine, errors) = Engine::new(partials.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
-    assert_eq!(errors, [], "the partials are has_errors");
+    assert_eq!(errors, [], "the partials have errors");
     engine
 }
 
@@ -80,10 +80,10 @@ fn render_text_with(partials: &[(&str, &str)], text: &str, arguments: Value) -> 
 
 /// Every error as `code at "text": message | help`.
 fn errors<S: Slot>(text: &str) -> Vec<String> {
-    faults_with::<S>(&[], text)
+    errors_with::<S>(&[], text)
 }
 
-fn faults_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
+fn errors_with<S: Slot>(partials: &[(&str, &str)], text: &str) -> Vec<String> {
     let found = Template::<S>::compile(&engine(partials), text, &names()).err().unwrap_or_default();
     found.iter().map(|error| line(error, text, partials)).collect()
 }

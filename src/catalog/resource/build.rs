@@ -230,7 +230,7 @@ fn file_template(file: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<
     let before = file.split("{{").next().unwrap_or_default();
     let literal = before.rfind('/').map_or("", |slash| before.get(..slash).unwrap_or_default());
     let folder = compiler.resolve_path(literal, file.location)?;
-    compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&folder));
+    compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&folder));
     match compiler.pack.folder.subfolder(&folder) {
         Ok(folder) => Some(ResourceContent::FileTemplate { folder, literal: PathBuf::from(literal), path }),
         Err(error) => {

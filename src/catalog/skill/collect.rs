@@ -258,19 +258,17 @@ fn open_skills_dir<'a>(
         return None;
     };
     let path = compiler.resolve_path(dir, dir.location)?;
-    compiler.findings.dependencies.add_folder(compiler.pack.folder.path().join(&path));
+    compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
     let Ok(folder) = compiler.pack.folder.subfolder(&path) else {
         compiler.error(Code::NotFound, dir.location, format!("no such folder: `{}`", dir.value));
         return None;
     };
     match folder.walk_outcome(&all_files_glob()?, MAX_FILES_PER_DIR) {
         Ok(found) => {
+            let dependencies = &mut compiler.findings.dependencies;
             let below = found.folders.iter().filter(|below| !below.is_empty());
-            below.for_each(|below| compiler.findings.dependencies.add_folder(folder.path().join(below)));
-            found
-                .files
-                .iter()
-                .for_each(|entry| compiler.findings.dependencies.add_file(folder.path().join(&entry.path)));
+            dependencies.folders.extend(below.map(|below| folder.path().join(below)));
+            dependencies.files.extend(found.files.iter().map(|entry| folder.path().join(&entry.path)));
             Some(SkillsDir { folder, path, at: dir.location, found, pack_context })
         }
         Err(error) => {

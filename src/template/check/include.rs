@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
             let key = (inline.site.partial, inline.at);
             return Some(PartialTarget { body: inline.body, site: inline.site, key, has_errors: false });
         }
-        let (name, partial) = self.partials.get(name)?;
+        let (name, partial) = self.partials.get_key_value(name)?;
         let site = TextRef { partial: Some(name), text: &partial.text };
         Some(PartialTarget {
             body: &partial.nodes,
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
             let name = &call.name.text;
             let error = self.error(&call.name.span, Code::UnknownPartial, format!("unknown partial `{name}`"));
             let inlines = self.frames.iter().flat_map(|frame| frame.inlines.iter().map(|inline| inline.name));
-            let known: Vec<&str> = self.partials.by_name.keys().map(String::as_str).chain(inlines).collect();
+            let known: Vec<&str> = self.partials.keys().map(String::as_str).chain(inlines).collect();
             self.report(error.did_you_mean(name, known));
         }
     }
@@ -178,7 +178,7 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
     if given.is_empty() {
         return this;
     }
-    let mut merge_options = match this.shape.as_ref() {
+    let mut merged = match this.shape.as_ref() {
         Shape::Any | Shape::Map(_) => TypedValue { shape: Cow::Owned(Shape::Any), ..this },
         Shape::Object(fields) => {
             let shape = Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain(own));
@@ -186,10 +186,10 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
         }
         _ => TypedValue::computed(Shape::object(own)),
     };
-    merge_options.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
-    merge_options.given.sort();
-    merge_options.given.dedup();
-    merge_options
+    merged.given.extend(given.iter().flat_map(|(_, value)| value.paths().cloned()));
+    merged.given.sort();
+    merged.given.dedup();
+    merged
 }
 
 fn backticks(names: &[&str]) -> String {

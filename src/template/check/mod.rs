@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use crate::diagnostic::Code;
 
+use super::engine::Partials;
 use super::error::{Altered, TemplateError, TemplateSpan};
 use super::limit::{MAX_ERRORS, MAX_EXPANSION};
-use super::partial::Partials;
 use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
 use frame::{ScopeFrame, TextRef};

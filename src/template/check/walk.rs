@@ -6,9 +6,7 @@ use crate::diagnostic::Code;
 use crate::template::helper::{HelperForm, is_helper, signature};
 use crate::template::limit::MAX_NESTING;
 use crate::template::shape::{Shape, element_shape};
-use crate::template::syntax::{
-    BlockNode, ElseBranch, Expression, Ident, InlineNode, Interpolation, TemplateNode, TextNode,
-};
+use crate::template::syntax::{BlockNode, Expression, Ident, InlineNode, Interpolation, TemplateNode, TextNode};
 
 /// The cost of a partial in addition to its nodes: partials that use each other twice would be walked for too long.
 const PARTIAL_COST: usize = 1024;
@@ -105,11 +103,7 @@ impl<'a> Checker<'a> {
                     self.nodes(&block.body, true);
                 }
             }
-            match &block.else_branch {
-                Some(ElseBranch::Plain(nodes)) => self.nodes(nodes, true),
-                Some(ElseBranch::Chain(block)) => self.block(block),
-                None => {}
-            }
+            self.nodes(&block.else_nodes, true);
         }
         self.depth -= 1;
     }

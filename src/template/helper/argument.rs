@@ -96,8 +96,10 @@ pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Re
 }
 
 /// Our error inside of one of Handlebars, from which [`render`](crate::template::render) extracts it.
-pub(in crate::template) fn wrap_error(error: RenderError) -> handlebars::RenderError {
-    RenderErrorReason::NestedError(Box::new(error)).into()
+impl From<RenderError> for handlebars::RenderError {
+    fn from(error: RenderError) -> handlebars::RenderError {
+        RenderErrorReason::NestedError(Box::new(error)).into()
+    }
 }
 
 /// A plain helper for Handlebars.
@@ -111,6 +113,6 @@ impl HelperDef for FnHelper {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        (self.0)(helper).map(ScopedJson::Derived).map_err(wrap_error)
+        Ok(ScopedJson::Derived((self.0)(helper)?))
     }
 }

@@ -1,36 +1,17 @@
 //! `each`, `with`, `if` and `unless`, as in Handlebars, but null is not an error and the work is charged.
 
-use handlebars::{
-    BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonTruthy, Output, PathAndJson,
-    RenderContext, Renderable, Template,
-};
+use handlebars::{BlockContext, BlockParams, Handlebars, Helper, HelperResult, JsonTruthy, PathAndJson};
 use serde_json::Value;
 
-use super::argument::wrap_error;
-use crate::template::render::{
-    LimitedOutput, RenderError, STEP_COST, charge_copy, charge_work, count_iteration, is_truthy,
-};
+use super::render_call::{RenderCall, RenderHelper};
+use crate::template::render::{RenderError, STEP_COST, charge_copy, charge_work, count_iteration, is_truthy};
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    registry.register_helper("each", Box::new(Each));
-    registry.register_helper("if", Box::new(If { expected: true }));
-    registry.register_helper("unless", Box::new(If { expected: false }));
-    registry.register_helper("with", Box::new(With));
+    registry.register_helper("each", Box::new(RenderHelper(each)));
+    registry.register_helper("if", Box::new(RenderHelper(|call| render_if(call, true))));
+    registry.register_helper("unless", Box::new(RenderHelper(|call| render_if(call, false))));
+    registry.register_helper("with", Box::new(RenderHelper(with)));
 }
-
-fn render_inverse<'reg: 'rc, 'rc>(
-    helper: &Helper<'rc>,
-    registry: &'reg Handlebars<'reg>,
-    context: &'rc Context,
-    (rendering, out): (&mut RenderContext<'reg, 'rc>, &mut dyn Output),
-) -> HelperResult {
-    match helper.inverse() {
-        Some(body) => body.render(registry, context, rendering, out),
-        None => Ok(()),
-    }
-}
-
-struct Each;
 
 /// One iteration of a loop.
 struct Iteration<'v> {
@@ -42,58 +23,40 @@ struct Iteration<'v> {
     value: &'v Value,
 }
 
-impl HelperDef for Each {
-    fn call<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-        out: &mut dyn Output,
-    ) -> HelperResult {
-        let (Some(over), Some(body)) = (helper.param(0), helper.template()) else { return Ok(()) };
-        let length = match over.value() {
-            Value::Array(list) => list.len(),
-            Value::Object(fields) => fields.len(),
-            _ => 0,
-        };
-        if length == 0 {
-            return render_inverse(helper, registry, context, (rendering, out));
-        }
-        rendering.push_block(block_context(over).map_err(wrap_error)?);
-        let mut out = LimitedOutput::new(out);
-        let mut go =
-            |round: Iteration<'_>| round.render(helper, over, (registry, context, body), (rendering, &mut out));
-        match over.value() {
-            Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
-                go(Iteration { step: index.to_string(), key: None, index, last: index + 1 == length, value })
-            })?,
-            Value::Object(fields) => fields.iter().enumerate().try_for_each(|(index, (key, value))| {
-                go(Iteration { step: key.clone(), key: Some(key), index, last: index + 1 == length, value })
-            })?,
-            _ => {}
-        }
-        rendering.pop_block();
-        Ok(())
+fn each(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    let Some(over) = call.helper.param(0) else { return Ok(()) };
+    let length = match over.value() {
+        Value::Array(list) => list.len(),
+        Value::Object(fields) => fields.len(),
+        _ => 0,
+    };
+    if length == 0 {
+        return call.render(call.helper.inverse());
     }
+    call.rendering.push_block(block_context(over)?);
+    call.with_limit(|call| match over.value() {
+        Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
+            let step = index.to_string();
+            Iteration { step, key: None, index, last: index + 1 == length, value }.render(call, over)
+        }),
+        Value::Object(fields) => fields.iter().enumerate().try_for_each(|(index, (key, value))| {
+            let step = key.clone();
+            Iteration { step, key: Some(key), index, last: index + 1 == length, value }.render(call, over)
+        }),
+        _ => Ok(()),
+    })?;
+    call.rendering.pop_block();
+    Ok(())
 }
 
-type RenderTarget<'t, 'reg, 'rc> = (&'reg Handlebars<'reg>, &'rc Context, &'rc Template);
-
 impl Iteration<'_> {
-    fn render<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        over: &PathAndJson<'rc>,
-        (registry, context, body): RenderTarget<'_, 'reg, 'rc>,
-        (rendering, out): (&mut RenderContext<'reg, 'rc>, &mut dyn Output),
-    ) -> HelperResult {
-        count_iteration().map_err(wrap_error)?;
-        if let Some(block) = rendering.block_mut() {
-            self.enter(block, over).map_err(wrap_error)?;
-            block.set_block_params(self.params(helper, over)?);
+    fn render<'reg: 'rc, 'rc>(&self, call: &mut RenderCall<'_, 'reg, 'rc>, over: &PathAndJson<'rc>) -> HelperResult {
+        count_iteration()?;
+        if let Some(block) = call.rendering.block_mut() {
+            self.enter(block, over)?;
+            block.set_block_params(self.params(call.helper, over)?);
         }
-        body.render(registry, context, rendering, out)
+        call.render(call.helper.template())
     }
 
     fn enter(&self, block: &mut BlockContext<'_>, over: &PathAndJson<'_>) -> Result<(), RenderError> {
@@ -126,24 +89,29 @@ impl Iteration<'_> {
         helper: &Helper<'rc>,
         over: &PathAndJson<'_>,
     ) -> Result<BlockParams<'rc>, handlebars::RenderError> {
-        let (value, key) = match (helper.block_param(), helper.block_param_pair()) {
-            (Some(value), _) => (Some(value), None),
-            (None, Some((value, key))) => (Some(value), Some(key)),
-            (None, None) => (None, None),
-        };
         let mut params = BlockParams::new();
-        match value {
-            Some(name) if over.context_path().is_some() => params.add_path(name, Vec::new())?,
-            Some(name) => {
-                charge_copy(self.value).map_err(wrap_error)?;
-                params.add_value(name, self.value.clone())?;
-            }
-            None => {}
-        }
-        if let Some(name) = key {
-            params.add_value(name, self.key.map_or(Value::from(self.index), Value::from))?;
+        if let Some(name) = helper.block_param() {
+            add_param(&mut params, name, (over, self.value))?;
+        } else if let Some((name, key)) = helper.block_param_pair() {
+            add_param(&mut params, name, (over, self.value))?;
+            params.add_value(key, self.key.map_or(Value::from(self.index), Value::from))?;
         }
         Ok(params)
+    }
+}
+
+/// Names the value of a block, by its path where the value that it is of has one.
+fn add_param<'rc>(
+    params: &mut BlockParams<'rc>,
+    name: &'rc str,
+    (whole, value): (&PathAndJson<'_>, &Value),
+) -> HelperResult {
+    match whole.context_path() {
+        Some(_) => params.add_path(name, Vec::new()),
+        None => {
+            charge_copy(value)?;
+            params.add_value(name, value.clone())
+        }
     }
 }
 
@@ -159,64 +127,30 @@ fn block_context<'rc>(value: &PathAndJson<'rc>) -> Result<BlockContext<'rc>, Ren
     Ok(block)
 }
 
-struct With;
-
-impl HelperDef for With {
-    fn call<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-        out: &mut dyn Output,
-    ) -> HelperResult {
-        let (Some(value), Some(body)) = (helper.param(0), helper.template()) else { return Ok(()) };
-        if !is_truthy(value.value()) {
-            return render_inverse(helper, registry, context, (rendering, out));
-        }
-        charge_work(STEP_COST).map_err(wrap_error)?;
-        let mut block = block_context(value).map_err(wrap_error)?;
-        if let Some(outer) = rendering.block() {
-            block.local_variables_mut().clone_from(outer.local_variables());
-        }
-        if let Some(name) = helper.block_param() {
-            let mut params = BlockParams::new();
-            match value.context_path() {
-                Some(_) => params.add_path(name, Vec::new())?,
-                None => {
-                    charge_copy(value.value()).map_err(wrap_error)?;
-                    params.add_value(name, value.value().clone())?;
-                }
-            }
-            block.set_block_params(params);
-        }
-        rendering.push_block(block);
-        body.render(registry, context, rendering, out)?;
-        rendering.pop_block();
-        Ok(())
+fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    let Some(value) = call.helper.param(0) else { return Ok(()) };
+    if !is_truthy(value.value()) {
+        return call.render(call.helper.inverse());
     }
+    charge_work(STEP_COST)?;
+    let mut block = block_context(value)?;
+    if let Some(outer) = call.rendering.block() {
+        block.local_variables_mut().clone_from(outer.local_variables());
+    }
+    if let Some(name) = call.helper.block_param() {
+        let mut params = BlockParams::new();
+        add_param(&mut params, name, (value, value.value()))?;
+        block.set_block_params(params);
+    }
+    call.rendering.push_block(block);
+    call.render(call.helper.template())?;
+    call.rendering.pop_block();
+    Ok(())
 }
 
-struct If {
-    expected: bool,
-}
-
-impl HelperDef for If {
-    fn call<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-        out: &mut dyn Output,
-    ) -> HelperResult {
-        charge_work(STEP_COST).map_err(wrap_error)?;
-        let zero_counts = helper.hash_get("includeZero").and_then(|zero| zero.value().as_bool()).unwrap_or(false);
-        let holds = helper.param(0).is_some_and(|value| value.value().is_truthy(zero_counts));
-        match helper.template().filter(|_| holds == self.expected) {
-            Some(body) => body.render(registry, context, rendering, out),
-            None if holds == self.expected => Ok(()),
-            None => render_inverse(helper, registry, context, (rendering, out)),
-        }
-    }
+fn render_if(call: &mut RenderCall<'_, '_, '_>, expected: bool) -> HelperResult {
+    charge_work(STEP_COST)?;
+    let zero_counts = call.helper.hash_get("includeZero").and_then(|zero| zero.value().as_bool()).unwrap_or(false);
+    let holds = call.helper.param(0).is_some_and(|value| value.value().is_truthy(zero_counts));
+    call.render(if holds == expected { call.helper.template() } else { call.helper.inverse() })
 }

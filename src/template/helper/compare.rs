@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, ScopedJson};
 use serde_json::{Number, Value};
 
-use super::argument::{HelperParams, param_or_null, wrap_error};
+use super::argument::{HelperParams, param_or_null};
 use crate::budget::memory_size;
 use crate::template::render::{RenderError, STEP_COST, is_truthy};
 
@@ -47,7 +47,7 @@ impl HelperDef for PredicateHelper {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        self.holds(helper).map(|holds| ScopedJson::Derived(holds.into())).map_err(wrap_error)
+        Ok(ScopedJson::Derived(self.holds(helper)?.into()))
     }
 
     fn call<'reg: 'rc, 'rc>(
@@ -58,7 +58,7 @@ impl HelperDef for PredicateHelper {
         rendering: &mut RenderContext<'reg, 'rc>,
         out: &mut dyn Output,
     ) -> HelperResult {
-        let holds = self.holds(helper).map_err(wrap_error)?;
+        let holds = self.holds(helper)?;
         match if holds { helper.template() } else { helper.inverse() } {
             _ if !helper.is_block() => Ok(out.write(if holds { "true" } else { "false" })?),
             Some(body) => body.render(registry, context, rendering, out),

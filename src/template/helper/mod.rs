@@ -2,6 +2,7 @@
 
 mod table;
 mod argument;
+mod render_call;
 mod block;
 mod compare;
 mod text;

@@ -1,93 +1,67 @@
-//! Internal helpers of lowered templates; no template can contain their names.
+//! Internal helpers of lowered templates; a template that names them has an unknown helper.
 
-use handlebars::template::TemplateElement;
-use handlebars::{
-    Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, ScopedJson, Template,
-};
-use serde_json::Value;
+use handlebars::template::{HelperTemplate, TemplateElement};
+use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderContext, ScopedJson, Template};
 
-use super::argument::{param_or_null, param_text, wrap_error};
-use crate::template::render::{
-    LimitedOutput, MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode,
-};
+use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
+use super::render_call::{RenderCall, RenderHelper};
+use crate::template::render::{MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode};
 use crate::uri::percent_encode;
 
-/// `{{ print label value raw}}`: prints a value for the slot.
-pub(in crate::template) const PRINT: &str = " print";
-/// `( get path)`: the value of a path, null where it is missing.
-pub(in crate::template) const GET: &str = " get";
-/// `{{# guard}}`: limits the output inside.
-pub(in crate::template) const GUARD: &str = " guard";
+/// `{{$print label value raw}}`: prints a value for the slot, encoded unless `raw`.
+pub(in crate::template) const PRINT: &str = "$print";
+/// `($get path)`: the value of a path, null where it is missing.
+pub(in crate::template) const GET: &str = "$get";
+/// `{{#$guard}}`: limits the output inside.
+pub(in crate::template) const GUARD: &str = "$guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    registry.register_helper(PRINT, Box::new(PrintHelper));
+    registry.register_helper(PRINT, Box::new(RenderHelper(print)));
     registry.register_helper(GET, Box::new(GetHelper));
-    registry.register_helper(GUARD, Box::new(GuardHelper));
+    registry.register_helper(GUARD, Box::new(RenderHelper(guard)));
 }
 
 /// An empty guard block in the tree of Handlebars.
-pub(in crate::template) fn empty_guard_block() -> Option<Box<handlebars::template::HelperTemplate>> {
-    let mut template = Template::compile("{{#guard}}{{/guard}}").ok()?;
-    match template.elements.pop() {
-        Some(TemplateElement::HelperBlock(mut block)) => {
-            block.name = handlebars::template::Parameter::Name(GUARD.to_owned());
-            Some(block)
-        }
+pub(in crate::template) fn empty_guard_block() -> Option<Box<HelperTemplate>> {
+    match Template::compile("{{#$guard}}{{/$guard}}").ok()?.elements.pop() {
+        Some(TemplateElement::HelperBlock(block)) => Some(block),
         _ => None,
     }
 }
 
-struct PrintHelper;
-
-impl HelperDef for PrintHelper {
-    fn call<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-        out: &mut dyn Output,
-    ) -> HelperResult {
-        let mode = mode();
-        charge_work(STEP_COST).map_err(wrap_error)?;
-        match mode {
-            PrintMode::Captured => {
-                charge_copy(param_or_null(helper, 1)).map_err(wrap_error)?;
-                capture(param_or_null(helper, 1));
-                Ok(())
+fn print(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    charge_work(STEP_COST)?;
+    let value = param_or_null(call.helper, 1);
+    match mode() {
+        PrintMode::Captured => {
+            charge_copy(value)?;
+            capture(value);
+            Ok(())
+        }
+        PrintMode::Plain => print_text(call),
+        mode => {
+            let label = param_text(call.helper, 0)?;
+            if mode == PrintMode::Marked && param_text(call.helper, 1)?.contains(MARK) {
+                let reason = "contains a NUL character";
+                return Err(RenderError::Refused { variable: label.into_owned(), reason }.into());
             }
-            PrintMode::Plain => PrintText.call(helper, registry, context, rendering, out),
-            PrintMode::Marked | PrintMode::Encoded => {
-                let label = param_text(helper, 0).map_err(wrap_error)?;
-                if mode == PrintMode::Marked && param_text(helper, 1).map_err(wrap_error)?.contains(MARK) {
-                    let reason = "contains a NUL character";
-                    return Err(wrap_error(RenderError::Refused { variable: label.into_owned(), reason }));
-                }
-                // Straight to the output, so that marks are not indented.
-                out.write(&format!("{MARK}{label}{MARK}"))?;
-                PrintText.call(helper, registry, context, rendering, out)?;
-                Ok(out.write("\0")?)
-            }
+            // Straight to the output, so that marks are not indented.
+            call.out.write(&format!("{MARK}{label}{MARK}"))?;
+            print_text(call)?;
+            Ok(call.out.write("\0")?)
         }
     }
 }
 
-/// The printed text, which Handlebars indents.
-struct PrintText;
+fn print_text(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    FnHelper(printed_text).call(call.helper, call.registry, call.context, call.rendering, call.out)
+}
 
-impl HelperDef for PrintText {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        _: &'rc Context,
-        _: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        let text = param_text(helper, 1).map_err(wrap_error)?;
-        let raw = param_or_null(helper, 2).as_bool() == Some(true);
-        let text = if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() };
-        Ok(ScopedJson::Derived(Value::String(text)))
-    }
+/// The printed text, which Handlebars indents.
+fn printed_text(given: &dyn HelperParams) -> HelperValue {
+    let text = param_text(given, 1)?;
+    let raw = param_or_null(given, 2).as_bool() == Some(true);
+    text_value(if mode() == PrintMode::Encoded && !raw { percent_encode(&text) } else { text.into_owned() })
 }
 
 struct GetHelper;
@@ -101,7 +75,7 @@ impl HelperDef for GetHelper {
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name on a list is an error in Handlebars; here it is a missing field.
-        Ok(rendering.evaluate(context, &param_text(helper, 0).map_err(wrap_error)?).unwrap_or(ScopedJson::Missing))
+        Ok(rendering.evaluate(context, &param_text(helper, 0)?).unwrap_or(ScopedJson::Missing))
     }
 }
 
@@ -114,21 +88,7 @@ fn charge_partial(context: &Context, rendering: &RenderContext<'_, '_>) -> Resul
     }
 }
 
-struct GuardHelper;
-
-impl HelperDef for GuardHelper {
-    fn call<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
-        context: &'rc Context,
-        rendering: &mut RenderContext<'reg, 'rc>,
-        out: &mut dyn Output,
-    ) -> HelperResult {
-        charge_partial(context, rendering).map_err(wrap_error)?;
-        match helper.template() {
-            Some(body) => body.render(registry, context, rendering, &mut LimitedOutput::new(out)),
-            None => Ok(()),
-        }
-    }
+fn guard(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
+    charge_partial(call.context, call.rendering)?;
+    call.with_limit(|call| call.render(call.helper.template()))
 }

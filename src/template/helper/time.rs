@@ -8,13 +8,13 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
-use super::argument::{HelperFn, HelperParams, HelperValue, param_or_null, param_text, text_value, wrap_error};
+use super::argument::{FnHelper, HelperFn, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use crate::template::render::{RenderError, now as time_of_rendering};
 
 pub(super) const HELPERS: &[(&str, HelperFn)] = &[("date", date)];
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
-    registry.register_helper("now", Box::new(NowHelper));
+    registry.register_helper("now", Box::new(FnHelper(now)));
     registry.register_helper(NOW_FALLBACK, Box::new(NowFallback));
 }
 
@@ -27,20 +27,6 @@ fn format_time(time: &Zoned, format: &str) -> Option<String> {
     strtime::format(format, time).ok()
 }
 
-struct NowHelper;
-
-impl HelperDef for NowHelper {
-    fn call_inner<'reg: 'rc, 'rc>(
-        &self,
-        helper: &Helper<'rc>,
-        _: &'reg Handlebars<'reg>,
-        _: &'rc Context,
-        _: &mut RenderContext<'reg, 'rc>,
-    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
-        now(helper).map(ScopedJson::Derived).map_err(wrap_error)
-    }
-}
-
 fn now(given: &dyn HelperParams) -> HelperValue {
     let now = time_of_rendering();
     if given.param(0).is_none() {
@@ -51,8 +37,8 @@ fn now(given: &dyn HelperParams) -> HelperValue {
     shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
-/// `( now)`: the helper, unless a variable `now` is in scope. For partials, whose scope is known only at run time.
-pub(in crate::template) const NOW_FALLBACK: &str = " now";
+/// `($now)`: the helper, unless a variable `now` is in scope. For partials, whose scope is known only at run time.
+pub(in crate::template) const NOW_FALLBACK: &str = "$now";
 
 struct NowFallback;
 
@@ -60,13 +46,13 @@ impl HelperDef for NowFallback {
     fn call_inner<'reg: 'rc, 'rc>(
         &self,
         helper: &Helper<'rc>,
-        registry: &'reg Handlebars<'reg>,
+        _: &'reg Handlebars<'reg>,
         context: &'rc Context,
         rendering: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         match rendering.evaluate(context, "now") {
             Ok(value) if !value.is_missing() => Ok(value),
-            _ => NowHelper.call_inner(helper, registry, context, rendering),
+            _ => Ok(ScopedJson::Derived(now(helper)?)),
         }
     }
 }

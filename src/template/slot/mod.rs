@@ -17,7 +17,7 @@ use super::render::{PrintMode, RenderError};
 use super::syntax::{Interpolation, TemplateNode};
 
 pub use path::{FilePath, PathText};
-pub use text::{Argv, ArgvElement, Base64, Base64Text, EnvText, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
+pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
 pub use value::{Condition, JsonLeaf, JsonValue, QueryValue, QueryValues};
 
@@ -74,25 +74,50 @@ impl<'w> ParsedTemplate<'w> {
     }
 }
 
-/// A rendered text, and the ranges of its values.
-#[doc(hidden)]
-#[derive(Debug, Default)]
+/// A rendered text, and where its values are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedText {
-    pub(in crate::template) text: String,
-    /// Ranges of values, each with its label in messages.
-    pub(in crate::template) value_spans: Vec<(Range<usize>, String)>,
+    /// The text.
+    pub text: String,
+    pub(in crate::template) values: Vec<RenderedValue>,
+}
+
+/// A value in a rendered text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::template) struct RenderedValue {
+    pub range: Range<usize>,
+    /// The variable, or the whole expression (`default a b`).
+    pub label: String,
 }
 
 impl RenderedText {
-    pub(in crate::template) fn without_values(text: String) -> RenderedText {
-        RenderedText { text, value_spans: Vec::new() }
+    /// The variable whose value starts the text, or its whole expression; `None` where literal text does.
+    pub fn leading_variable(&self) -> Option<&str> {
+        self.find_label(|range| range.start == 0 && range.end > 0)
+    }
+
+    /// The [leading variable](RenderedText::leading_variable), where the text starts with `-`.
+    pub fn leading_dash_variable(&self) -> Option<&str> {
+        self.leading_variable().filter(|_| self.text.starts_with('-'))
+    }
+
+    /// The variable whose value is the longest in the text.
+    pub fn longest_variable(&self) -> Option<&str> {
+        self.values.iter().max_by_key(|value| value.range.len()).map(|value| value.label.as_str())
     }
 
     /// The first variable whose value touches a range of the text; an empty value touches its position.
     fn variable_in(&self, range: &Range<usize>) -> Option<&str> {
-        let touches =
-            |interpolation: &Range<usize>| interpolation.start <= range.end && interpolation.end >= range.start;
-        self.value_spans.iter().find(|(interpolation, _)| touches(interpolation)).map(|(_, label)| label.as_str())
+        self.find_label(|value| value.start <= range.end && value.end >= range.start)
+    }
+
+    /// The first variable whose value is partly inside of a range.
+    fn variable_inside(&self, range: &Range<usize>) -> Option<&str> {
+        self.find_label(|value| value.start < range.end && value.end > range.start)
+    }
+
+    fn find_label(&self, matches: impl Fn(&Range<usize>) -> bool) -> Option<&str> {
+        self.values.iter().find(|value| matches(&value.range)).map(|value| value.label.as_str())
     }
 }
 

@@ -58,11 +58,11 @@ impl Slot for FilePath {
                 _ if segment.contains(':') => "contains `:` (a drive prefix)",
                 _ => continue,
             };
-            let made = || responsible_variable(&rendered, &range, segment);
-            let left_over = || {
+            let variable = || responsible_variable(&rendered, &range, segment);
+            let whole_path = || {
                 (reason == HIDDEN_NAME_REASON && !own.hidden.iter().any(|name| name == segment)).then_some("the path")
             };
-            if let Some(variable) = made().or_else(left_over) {
+            if let Some(variable) = variable().or_else(whole_path) {
                 return Err(refused_value(variable, reason));
             }
         }
@@ -107,9 +107,6 @@ fn responsible_variable<'f>(rendered: &'f RenderedText, range: &Range<usize>, se
     if segment.is_empty() || segment.starts_with('.') {
         return rendered.variable_in(range);
     }
-    let inside = |interpolation: &Range<usize>| interpolation.start < range.end && interpolation.end > range.start;
     let drive = segment.contains(':') && range.start > 0;
-    let responsible =
-        rendered.value_spans.iter().find(|(interpolation, _)| inside(interpolation)).map(|(_, label)| label.as_str());
-    responsible.filter(|_| !drive)
+    rendered.variable_inside(range).filter(|_| !drive)
 }

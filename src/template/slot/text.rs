@@ -67,60 +67,17 @@ impl Slot for Base64 {
     }
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<Base64Text, RenderError> {
-        let variable = || longest_value_label(&rendered.value_spans).unwrap_or("the text");
+        let variable = || rendered.longest_variable().unwrap_or("the text");
         Base64Text::parse(&rendered.text).ok_or_else(|| refused_value(variable(), "is not valid base64"))
     }
 }
 
-/// One element of an argv.
+/// One element of an argv. Exactly one `{{…}}` whose value is absent renders to `None`, and the element is left out.
 #[derive(Debug)]
 pub enum Argv {}
 
-/// One element of an argv. Exactly one `{{…}}` whose value is absent renders to `None`, and the element is left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgvElement {
-    text: String,
-    /// Ranges of values, each with its label in messages.
-    value_spans: Vec<(Range<usize>, String)>,
-}
-
-impl ArgvElement {
-    /// The element.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Takes the element.
-    pub fn into_text(self) -> String {
-        self.text
-    }
-
-    /// The variable whose value starts the element, or its whole expression (`default a b`); `None` where the element
-    /// starts with literal text.
-    pub fn leading_variable(&self) -> Option<&str> {
-        self.value_spans
-            .iter()
-            .find(|(interpolation, _)| interpolation.start == 0 && interpolation.end > 0)
-            .map(|(_, label)| label.as_str())
-    }
-
-    /// The [leading variable](ArgvElement::leading_variable), where the element starts with `-`.
-    pub fn leading_dash_variable(&self) -> Option<&str> {
-        self.leading_variable().filter(|_| self.text.starts_with('-'))
-    }
-
-    /// The variable whose value is the longest in the element.
-    pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.value_spans)
-    }
-}
-
-fn longest_value_label(value_spans: &[(Range<usize>, String)]) -> Option<&str> {
-    value_spans.iter().max_by_key(|(interpolation, _)| interpolation.len()).map(|(_, label)| label.as_str())
-}
-
 impl Slot for Argv {
-    type Output = Option<ArgvElement>;
+    type Output = Option<RenderedText>;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Marked;
     const TYPED: bool = true;
@@ -130,7 +87,7 @@ impl Slot for Argv {
     }
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<Self::Output, RenderError> {
-        Ok(Some(ArgvElement { text: rendered.text, value_spans: rendered.value_spans }))
+        Ok(Some(rendered))
     }
 }
 
@@ -138,28 +95,13 @@ impl Slot for Argv {
 #[derive(Debug)]
 pub enum EnvValue {}
 
-/// The value of an environment variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EnvText {
-    /// The value.
-    pub text: String,
-    value_spans: Vec<(Range<usize>, String)>,
-}
-
-impl EnvText {
-    /// The variable of the template whose value is the longest in it.
-    pub fn longest_variable(&self) -> Option<&str> {
-        longest_value_label(&self.value_spans)
-    }
-}
-
 impl Slot for EnvValue {
-    type Output = EnvText;
+    type Output = RenderedText;
     type Analysis = ();
     const MODE: PrintMode = PrintMode::Marked;
 
-    fn output_from_text(rendered: RenderedText, (): &()) -> Result<EnvText, RenderError> {
-        Ok(EnvText { text: rendered.text, value_spans: rendered.value_spans })
+    fn output_from_text(rendered: RenderedText, (): &()) -> Result<RenderedText, RenderError> {
+        Ok(rendered)
     }
 }
 
@@ -189,7 +131,7 @@ impl Slot for HeaderSlot {
         let control = |c: char| c.is_control() && c != '\t';
         // Literal text may end with the line break of YAML's `|`.
         let text = rendered.text.trim_end_matches(['\r', '\n']);
-        let ours = rendered.value_spans.last().map_or(0, |(interpolation, _)| interpolation.end);
+        let ours = rendered.values.last().map_or(0, |value| value.range.end);
         let text = if text.len() >= ours { text } else { rendered.text.get(..ours).unwrap_or_default() };
         match text.char_indices().find(|(_, c)| control(*c)) {
             None => Ok(Some(HeaderText(text.to_owned()))),

@@ -68,11 +68,11 @@ impl Slot for Url {
     }
 
     fn output_from_text(rendered: RenderedText, base: &UrlBase) -> Result<UrlText, RenderError> {
-        let from = match (base, rendered.value_spans.first()) {
-            (UrlBase::Env(_), Some((interpolation, label))) if interpolation.is_empty() => {
-                return Err(refused_value(label, "is not set"));
+        let from = match (base, rendered.values.first()) {
+            (UrlBase::Env(_), Some(value)) if value.range.is_empty() => {
+                return Err(refused_value(&value.label, "is not set"));
             }
-            (UrlBase::Env(_), Some((interpolation, _))) => interpolation.end,
+            (UrlBase::Env(_), Some(value)) => value.range.end,
             _ => authority_end(&rendered.text),
         };
         check_segments(&rendered, from)?;
@@ -213,15 +213,12 @@ fn check_segments(rendered: &RenderedText, from: usize) -> Result<(), RenderErro
         if !empty && !is_dot_segment(segment) {
             continue;
         }
-        let values = || rendered.value_spans.iter().filter(|(interpolation, _)| interpolation.start >= from);
         // An empty value is in this segment; a literal `//` is allowed.
-        let responsible = match empty {
-            true => values().find(|(interpolation, _)| interpolation.is_empty() && interpolation.start == range.start),
-            false => {
-                values().find(|(interpolation, _)| interpolation.start < range.end && interpolation.end > range.start)
-            }
-        };
-        if let Some((_, label)) = responsible {
+        let responsible = rendered.find_label(|value| {
+            let inside = value.start < range.end && value.end > range.start;
+            value.start >= from && if empty { value.is_empty() && value.start == range.start } else { inside }
+        });
+        if let Some(label) = responsible {
             let reason =
                 if empty { "is an empty segment of a URL path" } else { "is a `.` or `..` segment of a URL path" };
             return Err(refused_value(label, reason));

@@ -10,6 +10,6 @@ mod open_block;
 
 pub(super) use parse::parse;
 pub(super) use tree::{
-    BlockNode, CallArguments, CallNode, ElseBranch, Expression, Ident, InlineNode, Interpolation, PartialCall,
-    PathNode, TemplateNode, TextNode,
+    BlockNode, CallArguments, CallNode, Expression, Ident, InlineNode, Interpolation, PartialCall, PathNode,
+    TemplateNode, TextNode,
 };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cursor::{ParseResult, is_partial_symbol, is_symbol};
 use super::parse::TemplateParser;
-use super::tree::{BlockNode, CallArguments, CallNode, ElseBranch, Ident, InlineNode, PartialCall, TemplateNode};
+use super::tree::{BlockNode, CallArguments, CallNode, Ident, InlineNode, PartialCall, TemplateNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::MAX_NESTING;
@@ -145,18 +145,12 @@ impl TemplateParser<'_> {
             OpenKind::Partial { name, arguments } => {
                 self.nodes.push(TemplateNode::Partial(PartialCall { name, arguments, body: Some(last) }));
             }
-            OpenKind::Helper { call, block_params, chained } => {
-                let (body, else_branch) = match (open.body, self.chain.take()) {
-                    (None, _) => (last, None),
-                    (Some(body), Some(chain)) => (body, Some(ElseBranch::Chain(chain))),
-                    (Some(body), None) => (body, Some(ElseBranch::Plain(last))),
+            OpenKind::Helper { call, block_params, .. } => {
+                let (body, else_nodes) = match open.body {
+                    None => (last, Vec::new()),
+                    Some(body) => (body, last),
                 };
-                let block = BlockNode { call, block_params, body, else_branch };
-                if chained {
-                    self.chain = Some(Box::new(block));
-                } else {
-                    self.nodes.push(TemplateNode::Block(block));
-                }
+                self.nodes.push(TemplateNode::Block(BlockNode { call, block_params, body, else_nodes }));
             }
         }
     }

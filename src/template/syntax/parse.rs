@@ -2,9 +2,7 @@
 
 use super::cursor::{Cursor, ErrorReported, ParseResult, is_partial_symbol, is_symbol};
 use super::open_block::{OpenBlock, OpenKind};
-use super::tree::{
-    BlockNode, CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode,
-};
+use super::tree::{CallArguments, CallNode, Expression, Ident, Interpolation, PartialCall, TemplateNode, TextNode};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::limit::{MAX_ERRORS, MAX_TEMPLATE};
@@ -15,7 +13,7 @@ pub(in crate::template) fn parse(source: &str) -> (Vec<TemplateNode>, Vec<Templa
         let message = format!("template exceeds {MAX_TEMPLATE} bytes");
         return (Vec::new(), vec![TemplateError::at_range(0..source.len(), Code::TooLarge, message)]);
     }
-    let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new(), chain: None };
+    let mut parser = TemplateParser { cursor: Cursor::new(source), open: Vec::new(), nodes: Vec::new() };
     parser.run();
     (parser.nodes, parser.cursor.errors)
 }
@@ -25,8 +23,6 @@ pub(super) struct TemplateParser<'s> {
     pub cursor: Cursor<'s>,
     pub open: Vec<OpenBlock>,
     pub nodes: Vec<TemplateNode>,
-    /// The `else if` block that was closed last.
-    pub chain: Option<Box<BlockNode>>,
 }
 
 impl TemplateParser<'_> {

@@ -125,14 +125,8 @@ pub(in crate::template) struct BlockNode {
     pub call: CallNode,
     pub block_params: Vec<Ident>,
     pub body: Vec<TemplateNode>,
-    pub else_branch: Option<ElseBranch>,
-}
-
-/// The nodes after `{{else}}`.
-#[derive(Debug, Clone)]
-pub(in crate::template) enum ElseBranch {
-    Plain(Vec<TemplateNode>),
-    Chain(Box<BlockNode>),
+    /// The nodes after `{{else}}`; of `{{else if …}}` the inner block.
+    pub else_nodes: Vec<TemplateNode>,
 }
 
 /// `{{#*inline "name"}}…{{/inline}}`

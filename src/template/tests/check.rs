@@ -1,4 +1,4 @@
-//! What names mean.
+//! The resolution and the checks of names.
 
 use super::*;
 
@@ -91,11 +91,11 @@ fn valid_templates_have_no_errors() {
 fn partial_is_checked_per_use() {
     let partials = [("card", "<{{name}} {{more}}>"), ("outer", "{{> card repo}}")];
     assert_eq!(
-        faults_with::<Text>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
+        errors_with::<Text>(&partials, "{{> card repo more=diff}}{{#each repos}}{{> card more=1}}{{/each}}"),
         [""; 0]
     );
     assert_eq!(
-        faults_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
+        errors_with::<Text>(&partials, "é {{> outer}}{{> card repos}}"),
         [
             "unknown-variable at card:\"more\" from \"outer\": unknown field `more` of `this` | available fields: `name`, `stars`",
             "unknown-variable at card:\"name\" from \"card\": unknown field `name`: `this` is a list | loop over it with `{{#each …}}`, or take one element with `{{first …}}` or an index",
@@ -138,7 +138,7 @@ fn partial_blocks_are_checked() {
     assert_eq!(render_text_with(&partials, "{{#> layout}}x{{diff}}{{/layout}}", json!({ "diff": "d" })), "<xd|no nav>");
     let text = "{{#> layout}}{{#*inline \"nav\"}}NAV{{/inline}}y{{/layout}}";
     assert_eq!(render_text_with(&partials, text, json!({})), "<y|NAV>");
-    let found = faults_with::<Text>(&partials, "{{> layout}}");
+    let found = errors_with::<Text>(&partials, "{{> layout}}");
     assert!(found[0].contains("missing block"), "{found:#?}");
 }
 

@@ -1,4 +1,4 @@
-//! Nothing that is written, and no value, ends the process.
+//! Limits: no template and no value ends the process.
 
 use super::*;
 use crate::template::{MAX_ITERATIONS, MAX_OUTPUT, MAX_TEMPLATE};
@@ -135,7 +135,7 @@ fn exponential_partials_are_refused() {
     assert!(errors.iter().any(|error| error.code.as_str() == "too-large"));
     let twice = [("p", "{{> @partial-block}}{{> @partial-block}}")];
     let blocks = format!("{}x{}", "{{#> p}}".repeat(30), "{{/p}}".repeat(30));
-    assert!(faults_with::<Text>(&twice, &blocks)[0].starts_with("too-large"));
+    assert!(errors_with::<Text>(&twice, &blocks)[0].starts_with("too-large"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What holds for any template and any values.
+//! Properties of any template and any values.
 
 use proptest::prelude::*;
 

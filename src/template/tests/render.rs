@@ -1,4 +1,4 @@
-//! What templates become.
+//! The output of templates.
 
 use super::*;
 use crate::template::{Condition, JsonLeaf, helpers};

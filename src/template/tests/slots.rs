@@ -1,4 +1,4 @@
-//! What each place does to values.
+//! The escaping of each slot.
 
 use super::*;
 use crate::template::{
@@ -108,7 +108,7 @@ fn url_needs_a_base_and_encoding() {
         assert!(errors::<Url>(text)[0].contains("unencoded"), "{text}");
         assert!(errors::<Uri>(text)[0].contains("unencoded"), "{text}");
     }
-    assert!(faults_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
+    assert!(errors_with::<Url>(&[("p", "{{{diff}}}")], "https://h/{{> p}}")[0].contains("p:"));
     assert!(errors::<Url>("https://h/a\n")[0].contains("line break"));
     assert!(errors::<Url>("https://h/.{{#if flag}}\t{{diff}}{{/if}}")[0].contains("line break"));
 }
@@ -130,10 +130,10 @@ fn argv_element_names_its_leading_variable() {
     assert_eq!(element("{{default diff tags}}", "-rf").leading_dash_variable(), Some("default diff tags"));
     assert_eq!(element("{{arguments.diff}}", "-x").leading_variable(), Some("arguments.diff"));
     assert_eq!(element("-{{diff}}", "-rf").leading_dash_variable(), None);
-    assert_eq!(element("--x={{diff}}", "-rf").text(), "--x=-rf");
+    assert_eq!(element("--x={{diff}}", "-rf").text, "--x=-rf");
     assert_eq!(element("{{flag}}", "").leading_dash_variable(), None);
     assert_eq!(element("{{steps.a.json.gone}}-x", "").leading_dash_variable(), None);
-    assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text(), "a; rm $(x)\n'\"");
+    assert_eq!(element("{{diff}}", "a; rm $(x)\n'\"").text, "a; rm $(x)\n'\"");
     assert_eq!(element("{{flag}}: {{diff}}", "longer than the other").longest_variable(), Some("diff"));
 }
 

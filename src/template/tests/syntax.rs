@@ -1,4 +1,4 @@
-//! What is said of text that is no template.
+//! Syntax errors.
 
 use super::*;
 
@@ -128,6 +128,7 @@ fn unusual_valid_syntax_renders() {
         ("{{#eq diff \"d\"}}same{{else}}other{{/eq}}", "same"),
         ("{{#if flag}}{{^}}x{{/if}}", ""),
         ("{{lookup [1, 2] 1}}", "2"),
+        ("{{#with steps.a.json}}[{{3}}{{{true}}}{{[1]}}{{&null}}{{#each items}}{{n}}{{/each}}]{{/with}}", "[12]"),
     ] {
         assert_eq!(render_text(text, json!({ "diff": "d", "limit": 3, "flag": true })), wanted, "{text}");
     }
