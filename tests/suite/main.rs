@@ -29,6 +29,7 @@ mod examples;
 mod faulty_upstream;
 mod flood;
 mod hostile;
+mod hostile_values;
 mod http;
 mod http_cache;
 mod http_requests;
