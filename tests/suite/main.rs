@@ -33,6 +33,7 @@ mod hostile_values;
 mod http;
 mod http_cache;
 mod http_requests;
+mod init_command;
 mod reload_under_load;
 mod limits;
 mod load;
