@@ -51,4 +51,5 @@ pub mod reload;
 pub mod server;
 pub mod transport;
 pub mod openapi;
+pub mod help_text;
 pub mod cli;

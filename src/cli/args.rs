@@ -90,6 +90,8 @@ Examples:
   folio init petstore --openapi https://api.example/openapi.json --only pets 'store/*'
   folio init petstore --openapi petstore.yaml --update
                                           again, and what you changed stays
+  folio init cargo --command cargo --only build 'test*'
+                                          tools from what a program prints for --help
 
 Existing files are never overwritten, but by --update.";
 
@@ -320,8 +322,11 @@ pub struct InitArgs {
     /// Write tools for an HTTP API, from its description: OpenAPI 3.0 or 3.1, or Swagger 2, in YAML or JSON
     #[arg(long, value_name = "FILE|URL", value_hint = ValueHint::FilePath)]
     pub openapi: Option<String>,
-    /// Of the description, take only these: tags, operationIds, names of tools, or globs of these or of paths
-    #[arg(long, value_name = "PATTERN", num_args = 1.., requires = "openapi")]
+    /// Write tools for a program, such as `git` or `python3 -m json.tool`, from what it prints for --help
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "openapi")]
+    pub command: Option<String>,
+    /// Take only these: tags, operationIds, subcommands, names of tools, or globs of these or of paths
+    #[arg(long, value_name = "PATTERN", num_args = 1..)]
     pub only: Vec<String>,
     /// Write again what an earlier import wrote; what was changed by hand stays
     #[arg(long, requires = "openapi")]

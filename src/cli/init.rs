@@ -23,6 +23,13 @@ pub(super) fn run(arguments: &InitArgs, schema: &str, output: &Output) -> anyhow
     if let Some(from) = &arguments.openapi {
         return super::init_openapi::run(from, arguments, schema, output);
     }
+    if let Some(command) = &arguments.command {
+        return super::init_command::run(command, arguments, schema, output);
+    }
+    if !arguments.only.is_empty() {
+        output.eprint("error: `--only` needs `--openapi` or `--command`\n");
+        return Ok(Exit::CannotRun);
+    }
     match write_server(&arguments.dir, schema)? {
         InitOutcome::Written(names) => {
             output.print(&next_steps(&arguments.dir, &names))?;
@@ -64,13 +71,13 @@ fn write_server(dir: &Path, schema: &str) -> anyhow::Result<InitOutcome> {
 }
 
 /// The files that exist, with dangling symlinks.
-fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
+pub(super) fn existing_files(dir: &Path, files: &[&str]) -> Vec<String> {
     let others = MANIFEST_NAMES.iter().filter(|name| !files.contains(*name));
     let paths = files.iter().chain(others).map(|name| dir.join(name));
     paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| format!("`{}`", path.display())).collect()
 }
 
-fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(super) fn write_new_file(path: &Path, text: &str) -> anyhow::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .with_context(|| format!("could not write `{}`", path.display()))
@@ -97,7 +104,7 @@ pub(super) fn shell_quote(path: &Path) -> String {
 }
 
 /// A valid server name from the name of the folder.
-fn server_name(dir: &Path) -> String {
+pub(super) fn server_name(dir: &Path) -> String {
     let absolute = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     let folder = absolute.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

@@ -10,6 +10,7 @@ mod completions;
 mod exit;
 mod get;
 mod init;
+mod init_command;
 mod init_openapi;
 mod interval;
 mod list;

@@ -38,6 +38,10 @@ mod yaml_text;
 #[cfg(test)]
 mod tests;
 
+pub use naming::{ArgumentNames, Names, kebab};
+pub use prose::{one_line, plain};
+pub use yaml_text::entry;
+
 pub use fetch::{FetchError, fetch};
 pub use import::{Import, ImportError, ImportOptions, import};
 pub use source::{MAX_DESCRIPTION_BYTES, Source};

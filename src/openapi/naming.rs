@@ -14,7 +14,7 @@ const MAX_NAMES_CHARS: usize = 60 - "mcp____".len();
 
 /// Names of which none is given twice.
 #[derive(Default)]
-pub(super) struct Names {
+pub struct Names {
     taken: HashSet<String>,
     /// The last number that was put behind a name.
     numbers: HashMap<String, usize>,
@@ -22,7 +22,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Takes the first name that is free, or else the last one with a number behind it.
-    pub(super) fn claim(&mut self, candidates: &[String], most: usize) -> String {
+    pub fn claim(&mut self, candidates: &[String], most: usize) -> String {
         for name in candidates {
             if !name.is_empty() && self.taken.insert(name.clone()) {
                 return name.clone();
@@ -42,7 +42,7 @@ impl Names {
 }
 
 /// A name in lower case with dashes: `listPets` and `list pets` are `list-pets`. Empty where nothing is left of it.
-pub(super) fn kebab(text: &str, most: usize) -> String {
+pub fn kebab(text: &str, most: usize) -> String {
     let mut name = String::new();
     let letters: Vec<char> = text.chars().take(4 * MAX_NAME_CHARS).collect();
     for (at, letter) in letters.iter().enumerate() {
@@ -153,14 +153,14 @@ pub(super) fn variable_name(parts: &[&str]) -> String {
 
 /// The names of one tool's arguments.
 #[derive(Default)]
-pub(super) struct ArgumentNames {
+pub struct ArgumentNames {
     taken: HashSet<String>,
     last_number: usize,
 }
 
 impl ArgumentNames {
     /// The name under which templates and clients know a parameter: its own, wherever that can be.
-    pub(super) fn claim(&mut self, wire_name: &str, place: &str) -> String {
+    pub fn claim(&mut self, wire_name: &str, place: &str) -> String {
         let own = identifier(wire_name);
         for name in [own.clone(), format!("{place}_{own}").trim_end_matches('_').to_owned()] {
             if is_free(&name) && self.taken.insert(name.clone()) {

@@ -38,7 +38,7 @@ const ENTITIES: &[(&str, &str)] =
     &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
 /// The first paragraph of a text, in plain words, of at most `most` characters.
-pub(super) fn plain(text: &str, most: usize) -> String {
+pub fn plain(text: &str, most: usize) -> String {
     let mut text: String = text.chars().take(MAX_READ_CHARS).collect();
     for (pattern, left) in NOISE.iter() {
         text = pattern.replace_all(&text, *left).into_owned();
@@ -72,7 +72,7 @@ pub(super) fn summarize(summary: &str, description: &str) -> String {
 }
 
 /// A text on one line, without anything that acts on who reads it: braces of templates, control characters.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut safe: String =
         sanitize(&joined).chars().filter(|c| !c.is_control() && *c != char::REPLACEMENT_CHARACTER).collect();

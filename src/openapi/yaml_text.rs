@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 const MAX_LINE_CHARS: usize = 110;
 
 /// Writes `key: value` and a line feed, moved in by so many spaces.
-pub(super) fn entry(key: &str, value: &Value, indent: usize) -> String {
+pub fn entry(key: &str, value: &Value, indent: usize) -> String {
     let mut out = String::new();
     write_entry(key, value, indent, &mut out);
     out

@@ -541,6 +541,13 @@ fn web_api_asks_the_api_and_cuts_its_answers() {
     let stations = client.call_text("stations", json!({ "country": "de" }));
     assert_eq!(stations, "10 Station 1\n20 Station 2\n30 Station 3\n\n");
     assert_eq!(api.last().target, "/v1/stations?country=de&cursor=3");
+
+    // Other requests are asked anew; the pages of stations are kept.
+    client.call("get_weather", json!({ "location": "Lima" }));
+    assert_eq!(client.call_text("stations", json!({ "country": "de" })), stations);
+    assert_eq!(api.last().target, "/v1/weather?city=Lima");
+    client.call("stations", json!({ "country": "fr" }));
+    assert_eq!(api.last().target, "/v1/stations?country=fr&cursor=3");
 }
 
 #[test]

@@ -23,7 +23,11 @@ impl RecordedRequest {
 }
 
 /// A response, as bytes on the wire.
-pub struct Reply(Vec<u8>);
+pub struct Reply {
+    bytes: Vec<u8>,
+    /// Whether further requests are read from the connection.
+    is_persistent: bool,
+}
 
 impl Reply {
     pub fn json(status: u16, body: &Value) -> Reply {
@@ -38,12 +42,20 @@ impl Reply {
         }
         bytes.extend_from_slice(b"Connection: close\r\n\r\n");
         bytes.extend_from_slice(body);
-        Reply(bytes)
+        Reply::raw(bytes)
+    }
+
+    /// A response after which the connection stays open, for tests of many requests.
+    pub fn persistent(body: &Value) -> Reply {
+        let body = body.to_string();
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 -\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+        Reply { bytes: (head + &body).into_bytes(), is_persistent: true }
     }
 
     /// Bytes as they are, which need not be HTTP.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Reply {
-        Reply(bytes.into())
+        Reply { bytes: bytes.into(), is_persistent: false }
     }
 }
 
@@ -86,15 +98,24 @@ impl Upstream {
 }
 
 fn serve(stream: TcpStream, recorded: &Mutex<Vec<RecordedRequest>>, handler: &Handler) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
-    let request = read(&mut reader)?;
-    let number = {
-        let mut recorded = recorded.lock().unwrap();
-        recorded.push(request.clone());
-        recorded.len() - 1
-    };
-    let Reply(bytes) = handler(&request, number);
-    reader.get_mut().write_all(&bytes)
+    loop {
+        let request = read(&mut reader)?;
+        if request.method.is_empty() {
+            return Ok(());
+        }
+        let number = {
+            let mut recorded = recorded.lock().unwrap();
+            recorded.push(request.clone());
+            recorded.len() - 1
+        };
+        let reply = handler(&request, number);
+        reader.get_mut().write_all(&reply.bytes)?;
+        if !reply.is_persistent {
+            return Ok(());
+        }
+    }
 }
 
 fn read(reader: &mut impl BufRead) -> std::io::Result<RecordedRequest> {

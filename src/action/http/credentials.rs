@@ -76,8 +76,8 @@ impl HttpCredentials {
             HttpCredentials::Query(name, value) => return set_parameter(name, value, request, scope),
             HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
             HttpCredentials::Basic(user, password) => {
-                let pair = format!("{}:{}", text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
-                ("Authorization", Some(format!("Basic {}", STANDARD.encode(pair))))
+                let (user, password) = (text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
+                ("Authorization", Some(basic_credentials(&user, &password)?))
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
         };
@@ -96,6 +96,14 @@ impl HttpCredentials {
             _ => None,
         }
     }
+}
+
+/// The value of `Authorization`. A server takes what stands before the first colon for the user name (RFC 7617, 2).
+fn basic_credentials(user: &str, password: &str) -> Result<String, ActionError> {
+    if user.contains(':') {
+        return Err(ActionError::message("`username` in `basic` must not contain `:`".to_owned()));
+    }
+    Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
 /// Sets a parameter. A URL that the API gave may have it already, without its secret value.

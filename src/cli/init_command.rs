@@ -1,0 +1,113 @@
+//! `folio init --command`.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use super::init::{existing_files, server_name, shell_quote, write_new_file};
+use super::request::new_world;
+use super::{Exit, InitArgs, Output};
+use crate::files::Globs;
+use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, parse_help};
+use crate::openapi::{Names, entry, kebab, one_line};
+use crate::world::{ProgramCommand, World, strip_escapes};
+
+/// How long a program may take to print its help.
+const HELP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of it is read.
+const MAX_HELP_BYTES: u64 = 256 << 10;
+/// How many subcommands are asked.
+const MAX_SUBCOMMANDS: usize = 100;
+const MAX_TOOL_NAME_CHARS: usize = 48;
+
+/// Writes a server whose tools run a program, from what it prints for `--help`.
+pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
+    let names = ["folio.yaml", "folio.schema.json"];
+    let taken = existing_files(&arguments.dir, &names);
+    if !taken.is_empty() {
+        output.eprint(&format!("error: files already exist: {}\n", taken.join(", ")));
+        return Ok(Exit::Failure);
+    }
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start")?;
+    let tools = runtime.block_on(draft_tools(&words, &arguments.only))?;
+    fs::create_dir_all(&arguments.dir)
+        .with_context(|| format!("could not create the folder `{}`", arguments.dir.display()))?;
+    let manifest = manifest(&server_name(&arguments.dir), command, &tools);
+    for (name, text) in names.into_iter().zip([manifest.as_str(), schema]) {
+        write_new_file(&arguments.dir.join(name), text)?;
+        output.print(&format!("wrote {}\n", arguments.dir.join(name).display()))?;
+    }
+    let path =
+        if arguments.dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(&arguments.dir)) };
+    let count = tools.len();
+    output.print(&format!(
+        "\n{count} tools are drafts: look at each, and at the comments `# review: …`\n\nTry it:\n  folio check{path}\n  folio list{path}\n"
+    ))?;
+    Ok(Exit::Success)
+}
+
+fn manifest(server: &str, command: &str, tools: &[String]) -> String {
+    format!(
+        "# yaml-language-server: $schema=./folio.schema.json\n\
+         # A draft from what `{}` prints for `--help`. Look at each tool, and at the comments `# review: …`.\n\
+         folio: 1\n\n{}\ntools:\n{}",
+        one_line(command),
+        entry("server", &serde_json::json!({ "name": server }), 0),
+        tools.join("\n")
+    )
+}
+
+/// A tool for each subcommand, or one for a program that has none.
+async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<String>> {
+    let world = new_world();
+    let help = ask_for_help(&world, words).await?;
+    let program = words.last().copied().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    if help.subcommands.is_empty() {
+        if help.options.is_empty() && help.positionals.is_empty() {
+            return Err(anyhow!("`{} --help` prints nothing that can be read as help", words.join(" ")));
+        }
+        let name =
+            Names::default().claim(&[kebab(program, MAX_TOOL_NAME_CHARS), "run".to_owned()], MAX_TOOL_NAME_CHARS);
+        return Ok(vec![draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" })]);
+    }
+    let (mut tools, mut names) = (Vec::new(), Names::default());
+    for subcommand in chosen(&help.subcommands, only)? {
+        let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
+        // One that says nothing of itself has a tool without arguments.
+        let help = ask_for_help(&world, &all).await.unwrap_or_default();
+        let name = names.claim(&[kebab(&subcommand.name, MAX_TOOL_NAME_CHARS)], MAX_TOOL_NAME_CHARS);
+        tools.push(draft_tool(&ToolDraft { name: &name, words: &all, help: &help, about: &subcommand.about }));
+    }
+    Ok(tools)
+}
+
+/// The subcommands that a pattern of `--only` names; all where there is none.
+fn chosen<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<Vec<&'s Subcommand>> {
+    let globs = Globs::new(&only.iter().map(String::as_str).collect::<Vec<_>>(), &[])?;
+    let is_meant = |subcommand: &&Subcommand| only.is_empty() || globs.matches(&subcommand.name);
+    let found: Vec<&Subcommand> = subcommands.iter().filter(is_meant).take(MAX_SUBCOMMANDS).collect();
+    match found.is_empty() {
+        true => Err(anyhow!("no subcommand matches `{}`", only.join("`, `"))),
+        false => Ok(found),
+    }
+}
+
+/// What a program prints for `--help`: without a shell, with nothing on its stdin, and not for long.
+async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help> {
+    let (program, arguments) = words.split_first().context("`--command` names no program")?;
+    let mut command = ProgramCommand::new(*program, std::env::current_dir().context("there is no current folder")?);
+    command.args = arguments.iter().copied().chain(["--help"]).map(Into::into).collect();
+    // Nothing is shown page by page or in colour.
+    command.env = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("NO_COLOR", "1"), ("COLUMNS", "120")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+    (command.timeout, command.max_output) = (HELP_TIMEOUT, MAX_HELP_BYTES);
+    let output = world.run_program(command).await?;
+    let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(&bytes.bytes).into_owned());
+    // Some print their help as an error.
+    let text = texts.iter().find(|text| !text.trim().is_empty()).map(String::as_str).unwrap_or_default();
+    Ok(parse_help(&strip_escapes(text), words))
+}

@@ -1,0 +1,219 @@
+//! The YAML of a tool, from what a help text says.
+
+use serde_json::{Map, Value, json};
+
+use super::option::{CommandOption, OptionValue};
+use super::parse::{Help, Positional};
+use crate::openapi::{ArgumentNames, entry, one_line, plain};
+
+/// How long a description of a tool or an argument may be.
+const TOOL_CHARS: usize = 300;
+const ARGUMENT_CHARS: usize = 200;
+
+/// Words of commands that take something away.
+const DESTRUCTIVE_WORDS: &[&str] = &[
+    "clean",
+    "clear",
+    "delete",
+    "destroy",
+    "discard",
+    "drop",
+    "erase",
+    "force",
+    "format",
+    "kill",
+    "move",
+    "mv",
+    "overwrite",
+    "prune",
+    "purge",
+    "push",
+    "rebase",
+    "remove",
+    "replace",
+    "reset",
+    "restore",
+    "rm",
+    "stop",
+    "terminate",
+    "truncate",
+    "uninstall",
+    "unlink",
+    "wipe",
+    "yank",
+];
+
+/// What options take in place of a program of one's own: a value there would be a program of the caller's.
+const PROGRAM_OPTIONS: &[&str] = &[
+    "-c",
+    "-e",
+    "-E",
+    "--command",
+    "--eval",
+    "--exec",
+    "--print",
+    "--exec-path",
+    "--config-env",
+    "--checkpoint-action",
+    "--to-command",
+    "--transform",
+    "--use-compress-program",
+    "--info-script",
+    "--new-volume-script",
+    "--rmt-command",
+    "--rsh-command",
+];
+
+/// A tool of the program, or of one of its subcommands.
+#[derive(Debug)]
+pub struct ToolDraft<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The program, with the subcommand.
+    pub words: &'a [&'a str],
+    /// What its help text says.
+    pub help: &'a Help,
+    /// What the list of subcommands says of it.
+    pub about: &'a str,
+}
+
+/// The arguments and elements of a tool while they are gathered.
+#[derive(Default)]
+struct Gathered {
+    names: ArgumentNames,
+    arguments: Map<String, Value>,
+    elements: Vec<Value>,
+    reviews: Vec<String>,
+}
+
+/// The tool as lines of YAML, with comments on what a person must look at.
+pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
+    let mut gathered = Gathered::default();
+    gathered.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
+    draft.help.options.iter().for_each(|option| gathered.add_option(option));
+    draft.help.positionals.iter().for_each(|positional| gathered.add_positional(positional));
+    let unread = draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", one_line(spec)));
+    gathered.reviews.extend(unread);
+    let mut tool = Map::new();
+    let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
+    let about = plain(about, TOOL_CHARS);
+    let about = if about.is_empty() { format!("Run {}", one_line(&draft.words.join(" "))) } else { about };
+    tool.insert("description".to_owned(), about.into());
+    tool.insert("annotations".to_owned(), annotations(draft, &mut gathered.reviews));
+    if !gathered.arguments.is_empty() {
+        tool.insert("arguments".to_owned(), Value::Object(gathered.arguments));
+    }
+    tool.insert("run".to_owned(), json!({ "exec": gathered.elements }));
+    let comments: String = gathered.reviews.iter().map(|review| format!("  # review: {review}\n")).collect();
+    format!("{comments}{}", entry(draft.name, &Value::Object(tool), 2))
+}
+
+/// A tool destroys something unless a person says that it does not.
+fn annotations(draft: &ToolDraft<'_>, reviews: &mut Vec<String>) -> Value {
+    let named = draft.words.iter().flat_map(|word| word.split(['-', '_'])).skip(1);
+    let is_destructive = |word: &str| DESTRUCTIVE_WORDS.contains(&word.to_ascii_lowercase().as_str());
+    let by_name = named.into_iter().any(is_destructive);
+    if !by_name {
+        reviews.push(
+            "write `readOnlyHint: true` if it changes nothing, `destructiveHint: false` if it only adds".to_owned(),
+        );
+    }
+    json!({ "destructiveHint": true })
+}
+
+impl Gathered {
+    fn add_option(&mut self, option: &CommandOption) {
+        if option.value.is_some() && takes_program(&option.spelling) {
+            self.reviews.push(format!("`{}` is left out: its value may be a program", option.spelling));
+            return;
+        }
+        let name = self.names.claim(option.spelling.trim_start_matches('-'), "option");
+        let mut schema = Map::new();
+        let about = plain(&option.about, ARGUMENT_CHARS);
+        if !about.is_empty() {
+            schema.insert("description".to_owned(), about.into());
+        }
+        let element = match &option.value {
+            None => {
+                schema.insert("type".to_owned(), "boolean".into());
+                json!({ "if": name, "then": [option.spelling] })
+            }
+            Some(value) => self.add_value(option, value, &name, &mut schema),
+        };
+        self.elements.push(element);
+        self.arguments.insert(name, Value::Object(schema));
+    }
+
+    fn add_value(
+        &mut self,
+        option: &CommandOption,
+        value: &OptionValue,
+        name: &str,
+        schema: &mut Map<String, Value>,
+    ) -> Value {
+        if value.is_optional {
+            self.reviews.push(format!("`{name}` cannot be given without a value, as `{}` can", option.spelling));
+        }
+        let one = value_schema(value);
+        if one.get("type") == Some(&"integer".into()) && !option.is_repeated {
+            self.reviews.push(format!("`{name}` cannot be 0, which counts as not given"));
+        }
+        if option.is_repeated {
+            schema.insert("type".to_owned(), "array".into());
+            schema.insert("items".to_owned(), Value::Object(one));
+            return json!({ "each": name, "then": spelled(&option.spelling, "this") });
+        }
+        schema.extend(one);
+        json!({ "if": name, "then": spelled(&option.spelling, name) })
+    }
+
+    fn add_positional(&mut self, positional: &Positional) {
+        let name = self.names.claim(&positional.name.to_ascii_lowercase(), "argument");
+        let mut schema = Map::new();
+        if positional.is_repeated {
+            schema.insert("type".to_owned(), "array".into());
+            schema.insert("items".to_owned(), json!({ "type": "string" }));
+            self.elements.push(json!({ "each": name, "then": ["{{this}}"] }));
+        } else {
+            self.elements.push(format!("{{{{{name}}}}}").into());
+        }
+        if positional.is_required {
+            schema.insert("required".to_owned(), true.into());
+        }
+        self.arguments.insert(name, Value::Object(schema));
+    }
+}
+
+/// Whether the value of an option may be a program. Some programs take the beginning of a long option for all of it.
+fn takes_program(spelling: &str) -> bool {
+    PROGRAM_OPTIONS
+        .iter()
+        .any(|option| *option == spelling || (spelling.starts_with("--") && option.starts_with(spelling)))
+}
+
+/// An option with its value: one element where the program takes that, so that no value begins one.
+fn spelled(spelling: &str, name: &str) -> Value {
+    let is_long = spelling.starts_with("--") || spelling.len() > 2;
+    match is_long {
+        true => json!([format!("{spelling}={{{{{name}}}}}")]),
+        false => json!([spelling, format!("{{{{{name}}}}}")]),
+    }
+}
+
+fn value_schema(value: &OptionValue) -> Map<String, Value> {
+    let mut schema = Map::new();
+    let name = value.name.to_ascii_lowercase();
+    let name = name.as_str();
+    let whole =
+        ["n", "num", "number", "int", "integer", "cols", "uint", "count", "jobs", "port", "int32", "int64", "ints"];
+    if !value.choices.is_empty() {
+        schema.insert("enum".to_owned(), value.choices.clone().into());
+    } else if whole.contains(&name) {
+        schema.insert("type".to_owned(), "integer".into());
+        schema.insert("minimum".to_owned(), 1.into());
+    } else if ["float", "float64", "ratio"].contains(&name) {
+        schema.insert("type".to_owned(), "string".into());
+        schema.insert("pattern".to_owned(), r"^[0-9]+(\.[0-9]+)?$".into());
+    }
+    schema
+}

@@ -1,0 +1,161 @@
+//! `folio init --command`: what is written from the help of a program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// A folder with a program that prints the help texts of a fixture: `NAME.txt` for itself, `NAME-SUB.txt` for a
+/// subcommand; for all else it prints its arguments.
+fn program(name: &str) -> TestFolder {
+    let folder = TestFolder::new(&[]);
+    let fixtures = crate::pages::read(&format!("tests/fixtures/help/{name}.txt"));
+    for (part, text) in fixtures.split("=== ").skip(1).map(|part| part.split_once('\n').unwrap()) {
+        folder.write(&format!("help/{part}.txt"), text);
+    }
+    let script = "#!/bin/sh\nhere=${0%/*}\nlast=; sub=main\nfor word; do last=$word; done\n\
+                  [ $# -gt 1 ] && sub=$1\n[ \"$last\" = --help ] && exec cat \"$here/help/$sub.txt\"\n\
+                  printf '[%s]' \"$@\"\n";
+    folder.write("prog", script);
+    fs::set_permissions(folder.join("prog"), PermissionsExt::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn drafted(folder: &TestFolder, command: &str, more: &[&str]) -> String {
+    let ran = run_folio(folder.path(), &[&["init", "out", "--command", command], more].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let checked = run_folio(folder.path(), &["check", "out", "--strict", "--format", "lines"]);
+    let faults: Vec<&str> = checked.out.lines().filter(|line| !line.contains(": note: ")).collect();
+    let manifest = fs::read_to_string(folder.join("out/folio.yaml")).unwrap();
+    assert!(checked.code == Some(0), "{faults:#?}\n{manifest}");
+    manifest
+}
+
+/// Drafts the tools of a fixture, and serves them.
+fn served(name: &str) -> (TestFolder, TestServer, String) {
+    let folder = program(name);
+    let command = folder.join("prog").to_str().unwrap().to_owned();
+    let manifest = drafted(&folder, &command, &[]);
+    let server = ServeCommand::new(&folder.join("out")).stdio();
+    (folder, server, manifest)
+}
+
+/// The arguments of each tool with their types, in order.
+fn arguments(client: &TestClient) -> Vec<String> {
+    let shown = |tool: &Value| {
+        let schema = &tool["inputSchema"];
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties = properties.map(|(name, property)| {
+            let kind = if property["enum"].is_array() { "enum" } else { property["type"].as_str().unwrap_or("any") };
+            let mark = if required.contains(&json!(name)) { "!" } else { "" };
+            format!(" {name}{mark}:{kind}")
+        });
+        format!("{}{}", tool["name"].as_str().unwrap(), properties.collect::<String>())
+    };
+    client.list("tools").iter().map(shown).collect()
+}
+
+#[test]
+fn clap_help_becomes_tools() {
+    let (_folder, server, manifest) = served("clap");
+    let client = server.session("2025-11-25");
+    let expected = [
+        "add verbose:boolean color:enum tag:array name!:string path:array",
+        "remove force:boolean jobs:integer name!:string",
+    ];
+    assert_eq!(arguments(&client), expected, "{manifest}");
+    let called =
+        client.call_text("add", json!({ "verbose": true, "color": "never", "tag": ["a", "b c"], "name": "n" }));
+    assert_eq!(called, "[add][--verbose][--color=never][--tag=a][--tag=b c][n]");
+    assert_eq!(client.call_text("remove", json!({ "jobs": 2, "name": "n" })), "[remove][--jobs=2][n]");
+    assert!(manifest.contains("# review: "), "{manifest}");
+    assert!(client.list("tools").iter().all(|tool| tool["annotations"]["destructiveHint"] == true));
+}
+
+#[test]
+fn argparse_help_becomes_tools() {
+    let (_folder, server, manifest) = served("argparse");
+    let client = server.session("2025-11-25");
+    assert_eq!(
+        arguments(&client),
+        ["build quiet:boolean level:enum out:string source!:string", "clean all:boolean"],
+        "{manifest}"
+    );
+    let called = client.call_text("build", json!({ "level": "high", "out": "x", "source": "s" }));
+    assert_eq!(called, "[build][--level=high][--out=x][s]");
+}
+
+#[test]
+fn click_help_becomes_tools() {
+    let (_folder, server, manifest) = served("click");
+    let expected = ["sync count:integer format:enum shout:boolean source:array target!:string"];
+    assert_eq!(arguments(&server.session("2025-11-25")), expected, "{manifest}");
+}
+
+#[test]
+fn cobra_help_becomes_tools() {
+    let (_folder, server, manifest) = served("cobra");
+    let client = server.session("2025-11-25");
+    let expected = ["get all:boolean label:array output:string kind!:string name:string"];
+    assert_eq!(arguments(&client), expected, "{manifest}");
+    let called = client.call_text("get", json!({ "label": ["a=b"], "kind": "pod" }));
+    assert_eq!(called, "[get][--label=a=b][pod]");
+}
+
+#[test]
+fn getopt_help_becomes_a_tool() {
+    let (_folder, server, manifest) = served("getopt");
+    let client = server.session("2025-11-25");
+    let expected = ["prog all:boolean color:string lines:integer w:integer file:array"];
+    assert_eq!(arguments(&client), expected, "{manifest}");
+    let called = client.call_text("prog", json!({ "lines": 3, "w": 80, "file": ["a", "b"] }));
+    assert_eq!(called, "[--lines=3][-w][80][a][b]");
+    assert!(manifest.contains("`color` cannot be given without a value"), "{manifest}");
+}
+
+#[test]
+fn only_chosen_subcommands_become_tools() {
+    let folder = program("clap");
+    let command = folder.join("prog").to_str().unwrap().to_owned();
+    let manifest = drafted(&folder, &command, &["--only", "rem*"]);
+    assert!(manifest.contains("\n  remove:\n") && !manifest.contains("\n  add:\n"), "{manifest}");
+    let again = run_folio(folder.path(), &["init", "out", "--command", &command]);
+    assert!(again.code == Some(1) && again.err.contains("already exist"), "{again:?}");
+    let none = run_folio(folder.path(), &["init", "other", "--command", &command, "--only", "x"]);
+    assert!(none.code == Some(2) && none.err.contains("no subcommand matches `x`"), "{none:?}");
+    assert!(!folder.join("other").exists());
+}
+
+#[test]
+fn programs_of_this_machine_become_tools() {
+    for command in ["tar", "python3 -m json.tool", "cargo", "git", "ls"] {
+        let program = command.split(' ').next().unwrap();
+        if Command::new(program).arg("--help").output().is_err() {
+            eprintln!("no `{program}` here");
+            continue;
+        }
+        let folder = TestFolder::new(&[]);
+        let only: &[&str] = if matches!(command, "cargo" | "git") { &["--only", "[a-c]*"] } else { &[] };
+        let manifest = drafted(&folder, command, only);
+        assert!(manifest.contains("exec:"), "{manifest}");
+    }
+}
+
+#[test]
+fn program_without_help_is_an_error() {
+    let folder = TestFolder::new(&[]);
+    folder.write("silent", "#!/bin/sh\n");
+    fs::set_permissions(folder.join("silent"), PermissionsExt::from_mode(0o755)).unwrap();
+    let silent = folder.join("silent").to_str().unwrap().to_owned();
+    for (command, words) in
+        [("no-such-program-here", "no-such-program-here"), (&*silent, "prints nothing that can be read")]
+    {
+        let ran = run_folio(folder.path(), &["init", "out", "--command", command]);
+        assert!(ran.code == Some(2) && ran.err.contains(words), "{ran:?}");
+        assert!(!folder.join("out").exists());
+    }
+}
