@@ -52,6 +52,7 @@ impl HttpCredentials {
         }
         if let Some(basic) = &auth.basic {
             let at = basic.location;
+            basic.username.iter().for_each(|username| check_username(username, compiler));
             let username = required_template(basic.username.as_ref(), at, "`username` in `basic`", compiler);
             let password = required_template(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
@@ -76,7 +77,11 @@ impl HttpCredentials {
             HttpCredentials::Query(name, value) => return set_parameter(name, value, request, scope),
             HttpCredentials::Bearer(token) => ("Authorization", text(token)?.map(|token| format!("Bearer {token}"))),
             HttpCredentials::Basic(user, password) => {
-                let pair = format!("{}:{}", text(user)?.unwrap_or_default(), text(password)?.unwrap_or_default());
+                let user = text(user)?.unwrap_or_default();
+                if user.contains(':') {
+                    return Err(ActionError::message(COLON_IN_USERNAME.to_owned()));
+                }
+                let pair = format!("{user}:{}", text(password)?.unwrap_or_default());
                 ("Authorization", Some(format!("Basic {}", STANDARD.encode(pair))))
             }
             HttpCredentials::Header(name, value) => (name.as_str(), text(value)?),
@@ -98,6 +103,15 @@ impl HttpCredentials {
     }
 }
 
+/// The password would begin at the first colon (RFC 7617, 2).
+const COLON_IN_USERNAME: &str = "the `username` of `basic` must not contain `:`";
+
+fn check_username(username: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if username.contains(':') && !username.contains("{{") {
+        compiler.error(Code::BadValue, username.location, COLON_IN_USERNAME);
+    }
+}
+
 /// Sets a parameter. A URL that the API gave may have it already, without its secret value.
 fn set_parameter(
     name: &str,
@@ -114,6 +128,7 @@ fn set_parameter(
             .collect();
         request.url.query_pairs_mut().clear().extend_pairs(kept);
     }
+    request.secret_parameters.push(name.to_owned());
     for value in value.render(scope)?.0 {
         request.url.query_pairs_mut().append_pair(name, &value);
     }
@@ -168,7 +183,14 @@ impl OAuth2Credentials {
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
             form,
-            limits: HttpRequest { host_policy, body: None, cache: None, headers: Vec::new(), ..request.clone() },
+            limits: HttpRequest {
+                host_policy,
+                body: None,
+                cache: None,
+                headers: Vec::new(),
+                secret_parameters: Vec::new(),
+                ..request.clone()
+            },
         })
     }
 }
