@@ -20,7 +20,7 @@ pub use template::{Exposure, JsonTemplate};
 
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::digest::sha256;
-use crate::files::{FileError, normalize};
+use crate::files::{FileError, Folder, normalize};
 use crate::notation::{FileRef, TextOrFile};
 use crate::template::ScopeShape;
 use crate::yaml::{Location, Spanned};
@@ -139,6 +139,25 @@ impl<'a> Compiler<'a> {
             }
             Err(error) => {
                 self.report_file_error(&error, written, at);
+                None
+            }
+        }
+    }
+
+    /// The bytes of a file that the served manifest may also name by an absolute path, such as a certificate.
+    pub fn read_trusted_file(&mut self, written: &Spanned<String>) -> Option<Vec<u8>> {
+        let path = Path::new(written.as_str());
+        if !path.is_absolute() || self.pack.grants != Grants::All {
+            return self.read_file(written, written.location);
+        }
+        self.findings.dependencies.files.insert(path.to_owned());
+        match Folder::read_anywhere(path, MAX_FILE_BYTES) {
+            Ok(bytes) => {
+                self.findings.content_digests.push(sha256(&bytes));
+                Some(bytes)
+            }
+            Err(error) => {
+                self.report_file_error(&error, written, written.location);
                 None
             }
         }

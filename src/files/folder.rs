@@ -49,6 +49,16 @@ impl Folder {
         Ok(Self { backend: Arc::new(DiskFolder::open(path)?) })
     }
 
+    /// Reads a whole regular file on disk by its absolute path, in which all links may escape.
+    pub fn read_anywhere(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let real = std::fs::canonicalize(path).map_err(|error| FileError::from_io(&name, error))?;
+        match (real.parent(), real.file_name()) {
+            (Some(folder), Some(name)) => Folder::open(folder)?.read(Path::new(name), limit),
+            _ => Err(FileError::IsFolder(name.into_owned())),
+        }
+    }
+
     /// A folder in memory of files by their relative paths, for tests, editors and fuzzing. It behaves as one on disk,
     /// without links. Invalid paths are left out.
     pub fn in_memory(files: BTreeMap<String, Vec<u8>>) -> Self {

@@ -20,7 +20,7 @@ pub use block::{
 };
 pub use quantity::{Duration, Size};
 pub use reference::{Reference, ReferenceKeys};
-pub use request::{Auth, Basic, ClientAuthentication, Connection, NameValue, OAuth2, Retry};
+pub use request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
 
 /// A map keyed by name, in the order written, each name with its location.
 pub type NamedMap<T> = IndexMap<Spanned<String>, T>;

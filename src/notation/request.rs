@@ -114,4 +114,25 @@ pub struct Connection {
     pub retry: Option<Spanned<Retry>>,
     /// Hosts and networks that may have private addresses, such as `[localhost, 10.0.0.0/8]`.
     pub allow: Option<Vec<Spanned<String>>>,
+    /// The certificates of its requests: `{ ca: internal-ca.pem, clientCert: client.pem, clientKey: client.key }`.
+    pub tls: Option<Spanned<ConnectionTls>>,
+    /// The HTTP proxy of its requests, such as `http://proxy.example:3128` or `{{env.PROXY}}`; an empty value is none.
+    /// Variables such as `HTTP_PROXY` have no effect. The proxy resolves the names of servers, so `allow` is checked for
+    /// addresses in URLs and `localhost` alone. A private proxy in an imported pack must be written in its manifest, or be
+    /// listed in `allow`.
+    pub proxy: Option<Spanned<String>>,
+}
+
+/// The certificates of a connection: PEM files, relative to the manifest. Those of the served manifest may be absolute
+/// paths. They are read when the manifest is loaded, and when they change.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConnectionTls {
+    /// Certificates of authorities to trust in addition to those of the system, such as `internal-ca.pem`.
+    pub ca: Option<Spanned<String>>,
+    /// The certificate to present to the server, with its chain. It is not presented to another origin that a redirect or
+    /// a next page leads to.
+    pub client_cert: Option<Spanned<String>>,
+    /// The private key of `clientCert`, without a passphrase.
+    pub client_key: Option<Spanned<String>>,
 }

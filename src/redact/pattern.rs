@@ -46,6 +46,15 @@ pub(super) fn base64_sextet(byte: u8) -> Option<u8> {
     }
 }
 
+/// A secret as it is part of a URL, in the usual form: with capitals, and all but unreserved characters (RFC 3986, 2.3).
+fn percent_encode(secret: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    secret.bytes().map(encode).collect()
+}
+
 /// One encoding of one secret.
 #[derive(Debug)]
 pub(super) struct SecretPattern {
@@ -66,6 +75,10 @@ impl SecretPattern {
         }
         let mut forms: Vec<SecretPattern> = texts.iter().map(|text| SecretPattern::plain(text.as_bytes())).collect();
         forms.push(SecretPattern::hexadecimal(secret.as_bytes()));
+        let encoded = percent_encode(secret);
+        if encoded != secret {
+            forms.push(SecretPattern::hexadecimal(encoded.as_bytes()));
+        }
         forms.extend((0..3).map(|before| SecretPattern::base64(secret.as_bytes(), before)));
         forms
     }

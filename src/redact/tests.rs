@@ -275,3 +275,10 @@ fn ambiguous_match_is_redacted() {
     let left = redacted(&secret, &format!("<{}>", secret.replace('\\', "\\\\")));
     assert!(left.contains("[secret]") && !left.contains("end-of-it"), "{left}");
 }
+
+#[test]
+fn hexadecimal_of_percent_encoded_secret_is_redacted() {
+    let redactor = Redactor::new(["pass/word & more"]);
+    let hex: String = "pass%2Fword%20%26%20more".bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(redactor.redact_text(&format!("<{hex}>")), "<[secret]>");
+}

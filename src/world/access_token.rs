@@ -1,7 +1,7 @@
 //! OAuth 2 access tokens by client credentials (RFC 6749, 4.4), kept until they expire.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -46,18 +46,22 @@ pub struct TokenRequest {
 pub struct AccessToken {
     /// The value of `Authorization`.
     pub authorization: HttpHeader,
-    /// Finds it in what the API sends back.
-    pub redactor: Arc<Redactor>,
     refresh_at: Instant,
+    expires_at: Instant,
 }
 
 impl AccessToken {
+    /// The token itself.
+    fn text(&self) -> &str {
+        self.authorization.value.trim_start_matches("Bearer ")
+    }
+
     /// Stands for a token that is not fetched.
     pub(super) fn placeholder() -> AccessToken {
         AccessToken {
             authorization: HttpHeader::new_secret("Authorization", "Bearer -"),
-            redactor: Arc::default(),
             refresh_at: Instant::now(),
+            expires_at: Instant::now(),
         }
     }
 }
@@ -66,18 +70,43 @@ impl AccessToken {
 #[derive(Default)]
 pub(super) struct TokenCache {
     tokens: Mutex<HashMap<[u8; 32], TokenSlot>>,
+    live: RwLock<LiveTokens>,
+}
+
+/// The tokens that APIs may still accept, at most [`MAX_TOKENS`], and what finds them in responses.
+#[derive(Default)]
+struct LiveTokens {
+    tokens: VecDeque<AccessToken>,
+    redactor: Option<Arc<Redactor>>,
+}
+
+impl LiveTokens {
+    fn add(&mut self, token: AccessToken) {
+        let now = Instant::now();
+        self.tokens.retain(|old| old.expires_at > now && old.authorization != token.authorization);
+        self.tokens.push_back(token);
+        if self.tokens.len() > MAX_TOKENS {
+            self.tokens.pop_front();
+        }
+        self.redactor = Some(Arc::new(Redactor::new(self.tokens.iter().map(AccessToken::text))));
+    }
 }
 
 /// A token, locked while it is fetched: others wait for it.
 type TokenSlot = Arc<tokio::sync::Mutex<Option<AccessToken>>>;
 
 impl TokenCache {
-    /// A token that is not `rejected`, fetched from `world` if there is none.
-    pub(super) async fn get(
+    /// What finds the live tokens; `None` if there never were any.
+    pub(super) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).redactor.clone()
+    }
+
+    /// A token that is not `rejected`, fetched by `send` if there is none. What `send` responds has its tokens.
+    pub(super) async fn get<F: Future<Output = Result<HttpResponse, WorldError>>>(
         &self,
-        world: &impl World,
         request: TokenRequest,
         rejected: Option<&AccessToken>,
+        send: impl FnOnce(HttpRequest) -> F,
     ) -> Result<AccessToken, WorldError> {
         let (started, limits) = (Instant::now(), &request.limits);
         let slot = self.slot(request.key());
@@ -92,7 +121,8 @@ impl TokenCache {
         *slot = None;
         let timeout = request.limits.timeout.saturating_sub(started.elapsed());
         let request = TokenRequest { limits: HttpRequest { timeout, ..request.limits.clone() }, ..request };
-        let token = request.fetch(world).await?;
+        let token = request.read_token(&send(request.to_http()).await?)?;
+        self.live.write().unwrap_or_else(PoisonError::into_inner).add(token.clone());
         Ok(slot.insert(token).clone())
     }
 
@@ -147,10 +177,13 @@ impl TokenRequest {
 
     /// Fetches a token.
     pub(super) async fn fetch(&self, world: &(impl World + ?Sized)) -> Result<AccessToken, WorldError> {
-        let response = world.send_request(self.to_http()).await?;
+        self.read_token(&world.send_request(self.to_http()).await?)
+    }
+
+    fn read_token(&self, response: &HttpResponse) -> Result<AccessToken, WorldError> {
         let parsed = TokenResponse::parse(&response.body.bytes);
         if !(200..300).contains(&response.status) || parsed.access_token.is_empty() {
-            return Err(self.error(&response, &parsed));
+            return Err(self.error(response, &parsed));
         }
         if !parsed.token_type.is_empty() && !parsed.token_type.eq_ignore_ascii_case("bearer") {
             let kind: String = parsed.token_type.replace(&parsed.access_token, "…").chars().take(40).collect();
@@ -163,8 +196,8 @@ impl TokenRequest {
         let lifetime = lifetime.unwrap_or(DEFAULT_LIFETIME).min(Duration::from_secs(30 * 24 * 3600));
         Ok(AccessToken {
             authorization: HttpHeader::new_secret("Authorization", format!("Bearer {}", parsed.access_token)),
-            redactor: Arc::new(Redactor::new([parsed.access_token.as_str()])),
             refresh_at: Instant::now() + lifetime.saturating_sub(MAX_REFRESH_MARGIN.min(lifetime / 5)),
+            expires_at: Instant::now() + lifetime,
         })
     }
 

@@ -59,7 +59,8 @@ pub(super) fn program_end(output: &ProgramOutput) -> String {
 
 /// The method and the URL of a request.
 pub(super) fn request_line(request: &HttpRequest, redactor: &Redactor) -> String {
-    format!("{} {}", line(&request.method, redactor), url_text(&request.url, redactor))
+    let url = url_text_without(&request.url, &request.secret_parameters, redactor);
+    format!("{} {url}", line(&request.method, redactor))
 }
 
 /// The headers and the body of a request.
@@ -90,6 +91,11 @@ pub(super) fn response_end(response: &HttpResponse) -> String {
 
 /// A URL without credentials.
 pub(super) fn url_text(url: &Url, redactor: &Redactor) -> String {
+    url_text_without(url, &[], redactor)
+}
+
+/// The same, without the values of these parameters.
+fn url_text_without(url: &Url, secret_parameters: &[String], redactor: &Redactor) -> String {
     if url.host_str().is_some_and(|host| redactor.is_part_of_secret(host)) {
         return SECRET_PLACEHOLDER.to_owned();
     }
@@ -97,13 +103,17 @@ pub(super) fn url_text(url: &Url, redactor: &Redactor) -> String {
     let _ = (shown.set_username(""), shown.set_password(None));
     shown.set_query(None);
     shown.set_fragment(None);
-    let query = url.query().map(|query| format!("?{}", query_text(query))).unwrap_or_default();
+    let query = url.query().map(|query| format!("?{}", query_text(query, secret_parameters))).unwrap_or_default();
     line(&format!("{shown}{query}"), redactor)
 }
 
-fn query_text(query: &str) -> String {
+fn query_text(query: &str, secret_parameters: &[String]) -> String {
+    let is_secret = |part: &str, name: &str| {
+        let mut decoded = url::form_urlencoded::parse(part.as_bytes()).map(|(name, _)| name);
+        is_credential_name(name) || decoded.any(|name| secret_parameters.iter().any(|secret| *secret == name))
+    };
     let masked = query.split('&').map(|part| match part.split_once('=') {
-        Some((name, _)) if is_credential_name(name) => format!("{name}={SECRET_PLACEHOLDER}"),
+        Some((name, _)) if is_secret(part, name) => format!("{name}={SECRET_PLACEHOLDER}"),
         _ => part.to_owned(),
     });
     masked.collect::<Vec<_>>().join("&")

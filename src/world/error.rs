@@ -117,6 +117,14 @@ pub enum WorldError {
         /// The error of the system.
         kind: io::ErrorKind,
     },
+    /// The proxy opened no connection.
+    #[error("proxy `{proxy}` refused to connect to `{host}`; check its address and credentials")]
+    ProxyRefused {
+        /// The host of the request.
+        host: String,
+        /// The host of the proxy.
+        proxy: String,
+    },
     /// TLS failed.
     #[error("TLS connection to `{host}` failed: {reason}")]
     Tls {
@@ -174,12 +182,22 @@ impl WorldError {
             WorldError::Dns { host }
             | WorldError::PrivateAddress { host }
             | WorldError::Connect { host, .. }
+            | WorldError::ProxyRefused { host, .. }
             | WorldError::Tls { host, .. }
             | WorldError::InvalidResponse { host }
             | WorldError::Token { host, .. }
             | WorldError::HttpsDowngrade { host }
             | WorldError::CrossOriginCredentials { host } => Some(host),
             WorldError::AfterRedirect(error) => error.host_mut(),
+            _ => None,
+        }
+    }
+
+    /// The host of a proxy in the error.
+    pub(super) fn proxy_mut(&mut self) -> Option<&mut String> {
+        match self {
+            WorldError::ProxyRefused { proxy, .. } => Some(proxy),
+            WorldError::AfterRedirect(error) => error.proxy_mut(),
             _ => None,
         }
     }

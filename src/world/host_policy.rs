@@ -139,6 +139,20 @@ impl HostPolicy {
     }
 }
 
+impl HostPolicy {
+    /// The same for a URL that is requested by a proxy, which resolves the name. Of names, only those of the machine itself
+    /// are refused.
+    pub(super) fn check_proxied_url(&self, url: &Url) -> Result<(), WorldError> {
+        if let Some(Host::Domain(name)) = normalized_host(url)
+            && (name == "localhost" || name.ends_with(".localhost"))
+            && !self.allows(url)
+        {
+            return Err(WorldError::PrivateAddress { host: name });
+        }
+        self.check_url(url)
+    }
+}
+
 /// The host without the final dot of a fully qualified name.
 fn normalized_host(url: &Url) -> Option<Host> {
     Some(match url.host()? {

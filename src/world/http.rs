@@ -1,6 +1,8 @@
 //! Sends one request, follows its redirects and reads the response.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -11,9 +13,11 @@ use url::Url;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::host_policy::HostPolicy;
-use super::http_client::{HttpClients, classify_error};
+use super::http_client::{ClientKey, HttpClient, HttpClients, classify_error, is_closed_connection};
+use super::proxy::Proxy;
 use super::redirect::RedirectHop;
 use super::request_body::RequestBody;
+use super::tls_options::TlsOptions;
 
 const MAX_REDIRECTS: usize = 10;
 /// How many bytes over the limit are read to count those that are missing.
@@ -56,6 +60,8 @@ pub struct HttpRequest {
     pub method: String,
     /// An `http` or `https` URL.
     pub url: Url,
+    /// The query parameters that are credentials, which are never shown.
+    pub secret_parameters: Vec<String>,
     /// The headers; names may repeat.
     pub headers: Vec<HttpHeader>,
     /// The body.
@@ -74,6 +80,10 @@ pub struct HttpRequest {
     pub is_authorized: bool,
     /// The hosts that may have private addresses.
     pub host_policy: HostPolicy,
+    /// The certificates of its connection. The client certificate is not presented to another origin.
+    pub tls: TlsOptions,
+    /// The proxy of its connection.
+    pub proxy: Option<Arc<Proxy>>,
     /// Cancels it.
     pub cancel: CancellationToken,
 }
@@ -84,6 +94,7 @@ impl HttpRequest {
         HttpRequest {
             method: method.into(),
             url,
+            secret_parameters: Vec::new(),
             headers: Vec::new(),
             body: None,
             secret_body: false,
@@ -93,6 +104,8 @@ impl HttpRequest {
             follows_redirects: true,
             is_authorized: true,
             host_policy: HostPolicy::default(),
+            tls: TlsOptions::default(),
+            proxy: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -153,14 +166,46 @@ async fn follow_redirects(clients: &HttpClients, mut request: HttpRequest) -> Re
     Err(WorldError::TooManyRedirects { limit: MAX_REDIRECTS })
 }
 
+/// Sends a request to the server of `hop`. A connection that was kept from an earlier request may just be closed: if the
+/// method is idempotent, the request is then sent once more, on a new connection (RFC 9110, 9.2.2).
 async fn send_once(
     clients: &HttpClients,
     hop: &RedirectHop,
     allow: &HostPolicy,
 ) -> Result<reqwest::Response, WorldError> {
-    allow.check_url(&hop.url)?;
-    let client = clients.get(allow.allowed_addresses(&hop.url))?;
-    let mut request = client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
+    let key = client_key(hop, allow)?;
+    let kept = clients.get(&key, &hop.tls)?;
+    let answer = match send_by(&kept, hop).await? {
+        Err(error) if kept.has_answered.load(Ordering::Relaxed) && hop.is_repeatable_after(&error) => {
+            let fresh = clients.get(&ClientKey { keeps_connections: false, ..key }, &hop.tls)?;
+            send_by(&fresh, hop).await?
+        }
+        answer => answer,
+    };
+    answer.map_err(|error| classify_error(&error, &hop.peer()))
+}
+
+/// The client that may connect to the server of `hop`, or to its proxy.
+fn client_key(hop: &RedirectHop, allow: &HostPolicy) -> Result<ClientKey, WorldError> {
+    let addresses = match &hop.proxy {
+        Some(proxy) => {
+            allow.check_proxied_url(&hop.url)?;
+            proxy.allowed_addresses()?
+        }
+        None => {
+            allow.check_url(&hop.url)?;
+            allow.allowed_addresses(&hop.url)
+        }
+    };
+    let proxy = hop.proxy.as_ref().map(|proxy| proxy.url().clone());
+    Ok(ClientKey { addresses, tls: hop.tls.key(), proxy, keeps_connections: true })
+}
+
+async fn send_by(
+    client: &HttpClient,
+    hop: &RedirectHop,
+) -> Result<Result<reqwest::Response, reqwest::Error>, WorldError> {
+    let mut request = client.client.request(hop.method.clone(), hop.url.clone()).headers(hop.headers.clone());
     if let Some(body) = &hop.body {
         let opened = body.open().await?;
         if let Some((length, content_type)) = opened.streamed {
@@ -168,7 +213,18 @@ async fn send_once(
         }
         request = request.body(opened.body);
     }
-    request.send().await.map_err(|error| classify_error(&error, &hop.host()))
+    let answer = request.send().await;
+    if answer.is_ok() {
+        client.has_answered.store(true, Ordering::Relaxed);
+    }
+    Ok(answer)
+}
+
+impl RedirectHop {
+    /// Whether the request may be sent again after `error`.
+    fn is_repeatable_after(&self, error: &reqwest::Error) -> bool {
+        self.method.is_idempotent() && is_closed_connection(error)
+    }
 }
 
 fn redirect_location(answer: &reqwest::Response) -> Option<String> {
@@ -196,7 +252,7 @@ async fn read_response(
     let headers = headers.collect();
     let length = content_length(&answer);
     let (mut bytes, mut missing) = (Vec::new(), 0);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &hop.host()))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &hop.peer()))? {
         let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
@@ -212,7 +268,11 @@ async fn read_response(
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let bytes = decode_charset(bytes, content_type);
-    Ok(HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url })
+    let response = HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url };
+    Ok(match &hop.proxy {
+        Some(proxy) => response.redact(proxy.redactor()),
+        None => response,
+    })
 }
 
 /// Decodes text in the charset that its `Content-Type` names, unless it is UTF-8. This comes before redaction, which

@@ -3,81 +3,113 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
+use url::Url;
 
 use super::error::WorldError;
 use super::host_policy::AllowedAddresses;
 use super::request_body::UnreadableFile;
+use super::tls_options::{TlsKey, TlsOptions};
 
-/// How many clients are kept: one for each list of networks in a manifest.
+/// How many clients are kept: one for each list of networks, certificates and proxy in a manifest.
 const MAX_CLIENTS: usize = 64;
 
 /// A client for each set of allowed addresses, built on first use. They share no connections, so that none is used by a
 /// request that could not have opened it.
-#[derive(Default)]
 pub(super) struct HttpClients {
-    by_addresses: Mutex<HashMap<AllowedAddresses, reqwest::Client>>,
+    by_key: Mutex<HashMap<ClientKey, HttpClient>>,
+    lookup: Arc<dyn HostLookup>,
+}
+
+impl Default for HttpClients {
+    fn default() -> HttpClients {
+        HttpClients::with_lookup(Arc::new(SystemLookup))
+    }
+}
+
+/// What connections differ in.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct ClientKey {
+    /// The addresses that are connected to: those of the proxy, if there is one.
+    pub(super) addresses: AllowedAddresses,
+    pub(super) tls: TlsKey,
+    pub(super) proxy: Option<Url>,
+    /// Whether connections are used again.
+    pub(super) keeps_connections: bool,
+}
+
+/// A client, and whether it ever had an answer: only then can it have a connection that is used again.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    pub(super) client: reqwest::Client,
+    pub(super) has_answered: Arc<AtomicBool>,
 }
 
 impl HttpClients {
-    /// The client for hosts that have these addresses.
-    pub(super) fn get(&self, addresses: AllowedAddresses) -> Result<reqwest::Client, WorldError> {
-        let mut clients = self.by_addresses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&addresses) {
+    /// Clients that resolve names by `lookup`.
+    pub(super) fn with_lookup(lookup: Arc<dyn HostLookup>) -> HttpClients {
+        HttpClients { by_key: Mutex::default(), lookup }
+    }
+
+    /// The client for `key`, which is that of `tls`.
+    pub(super) fn get(&self, key: &ClientKey, tls: &TlsOptions) -> Result<HttpClient, WorldError> {
+        let mut clients = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(key) {
             return Ok(client.clone());
         }
         if clients.len() >= MAX_CLIENTS {
             clients.clear();
         }
-        let client = build_client(addresses.clone()).ok_or(WorldError::NoHttpClient)?;
-        clients.insert(addresses, client.clone());
+        let client = build_client(key, tls, self.lookup.clone()).ok_or(WorldError::NoHttpClient)?;
+        let client = HttpClient { client, has_answered: Arc::default() };
+        clients.insert(key.clone(), client.clone());
         Ok(client)
     }
 }
 
-/// Redirects and proxies are off in the client: both would connect to unchecked addresses.
-fn build_client(addresses: AllowedAddresses) -> Option<reqwest::Client> {
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls_config()?)
-        .dns_resolver(Resolver { addresses })
+/// Redirects are off in the client, and so are the proxies of the environment: both would connect to unchecked addresses.
+fn build_client(key: &ClientKey, tls: &TlsOptions, lookup: Arc<dyn HostLookup>) -> Option<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls.client_config()?)
+        .dns_resolver(Resolver { addresses: key.addresses.clone(), lookup })
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .no_proxy()
-        .pool_max_idle_per_host(8)
-        .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .inspect_err(|error| tracing::warn!("cannot build an HTTP client: {error}"))
-        .ok()
+        .pool_max_idle_per_host(if key.keeps_connections { 8 } else { 0 })
+        .user_agent(concat!("folio/", env!("CARGO_PKG_VERSION")));
+    if let Some(proxy) = &key.proxy {
+        builder = builder.proxy(reqwest::Proxy::all(proxy.clone()).ok()?);
+    }
+    builder.build().inspect_err(|error| tracing::warn!("cannot build an HTTP client: {error}")).ok()
 }
 
-/// With HTTP/2 where the server speaks it, and with the authorities that this system trusts.
-fn tls_config() -> Option<ClientConfig> {
-    let mut config = verifying_config()?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Some(config)
+/// Resolves names.
+pub(super) trait HostLookup: Send + Sync {
+    /// All addresses of a name.
+    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// Without certificate authorities, as in an empty container, plain HTTP still works.
-fn verifying_config() -> Option<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-    match builder().ok()?.with_platform_verifier() {
-        Ok(verified) => Some(verified.with_no_client_auth()),
-        Err(error) => {
-            tracing::warn!("no certificate authorities found, https is unavailable: {error}");
-            Some(builder().ok()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-        }
+/// Resolves names as this system does.
+struct SystemLookup;
+
+impl HostLookup for SystemLookup {
+    fn lookup(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
     }
 }
 
 /// Resolves names to allowed addresses. The client connects to these only, so DNS rebinding has no effect.
 struct Resolver {
     addresses: AllowedAddresses,
+    lookup: Arc<dyn HostLookup>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,14 +122,13 @@ enum DnsError {
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let allowed = self.addresses.clone();
+        let (allowed, looked_up) = (self.addresses.clone(), self.lookup.lookup(name.as_str().to_owned()));
         Box::pin(async move {
-            let all: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| DnsError::NoAddress)?.collect();
+            let all = looked_up.await.map_err(|_| DnsError::NoAddress)?;
             let found = !all.is_empty();
-            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.contain(address.ip())).collect();
+            let dialled: Vec<_> = all.into_iter().filter(|address| allowed.contain(*address)).collect();
             match dialled.is_empty() {
-                false => Ok(Box::new(dialled.into_iter()) as Addrs),
+                false => Ok(Box::new(dialled.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs),
                 true if found => Err(DnsError::PrivateOnly.into()),
                 true => Err(DnsError::NoAddress.into()),
             }
@@ -105,28 +136,87 @@ impl Resolve for Resolver {
     }
 }
 
+/// Who an error is about.
+pub(super) struct Peer<'a> {
+    /// The host of the request.
+    pub(super) host: &'a str,
+    /// The host of its proxy.
+    pub(super) proxy: Option<&'a str>,
+}
+
+impl Peer<'_> {
+    /// The host that is connected to.
+    fn dialled(&self) -> String {
+        self.proxy.unwrap_or(self.host).to_owned()
+    }
+}
+
 /// Classifies an error of reqwest, without its URL.
-pub(super) fn classify_error(error: &reqwest::Error, host: &str) -> WorldError {
-    let host = host.to_owned();
+pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldError {
     let mut kind = None;
     for cause in error_chain(error) {
         match cause.downcast_ref() {
-            Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host },
-            Some(DnsError::NoAddress) => return WorldError::Dns { host },
+            Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host: peer.dialled() },
+            Some(DnsError::NoAddress) => return WorldError::Dns { host: peer.dialled() },
             None => {}
         }
         if let Some(file) = cause.downcast_ref::<UnreadableFile>() {
             return file.clone().into();
         }
         if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
-            return WorldError::Tls { host, reason: tls.to_string() };
+            return WorldError::Tls { host: peer.host.to_owned(), reason: tls_reason(tls) };
         }
         kind = kind.or_else(|| cause.downcast_ref::<io::Error>().map(io::Error::kind));
     }
-    match kind {
-        _ if !error.is_connect() => WorldError::InvalidResponse { host },
-        kind => WorldError::Connect { host, kind: kind.unwrap_or(io::ErrorKind::Other) },
+    match (kind, peer.proxy) {
+        _ if !error.is_connect() => WorldError::InvalidResponse { host: peer.host.to_owned() },
+        (None, Some(proxy)) => WorldError::ProxyRefused { host: peer.host.to_owned(), proxy: proxy.to_owned() },
+        (kind, _) => WorldError::Connect { host: peer.dialled(), kind: kind.unwrap_or(io::ErrorKind::Other) },
     }
+}
+
+/// Whether a connection ended before any answer, which happens to one that was kept for longer than the server keeps it.
+pub(super) fn is_closed_connection(error: &reqwest::Error) -> bool {
+    let broken = |kind| {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        matches!(kind, ConnectionReset | ConnectionAborted | BrokenPipe | UnexpectedEof)
+    };
+    !error.is_connect()
+        && error_chain(error).any(|cause| {
+            cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+                || cause.downcast_ref::<io::Error>().is_some_and(|error| broken(error.kind()))
+        })
+}
+
+/// Why TLS failed, and what helps.
+fn tls_reason(error: &rustls::Error) -> String {
+    use rustls::{AlertDescription as Alert, CertificateError as Certificate, Error};
+    let words = match error {
+        Error::InvalidCertificate(Certificate::UnknownIssuer | Certificate::BadSignature) => {
+            "its certificate is signed by no trusted authority; name the authority in `tls.ca` of the connection"
+        }
+        Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
+            "its certificate has expired"
+        }
+        Error::InvalidCertificate(Certificate::NotValidYet | Certificate::NotValidYetContext { .. }) => {
+            "its certificate is not valid yet"
+        }
+        Error::InvalidCertificate(Certificate::NotValidForName | Certificate::NotValidForNameContext { .. }) => {
+            "its certificate is for other names"
+        }
+        Error::AlertReceived(Alert::CertificateRequired) => {
+            "it requires a client certificate; set `tls.clientCert` and `tls.clientKey` of the connection"
+        }
+        Error::AlertReceived(
+            Alert::UnknownCA
+            | Alert::BadCertificate
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::DecryptError,
+        ) => "it refused the client certificate; check `tls.clientCert` of the connection",
+        other => return other.to_string(),
+    };
+    words.to_owned()
 }
 
 /// An error and its sources. An `io::Error` returns a wrapped error by `get_ref` only.

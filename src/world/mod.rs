@@ -18,6 +18,7 @@ mod pipes;
 #[cfg(target_os = "linux")]
 mod procfs;
 mod program_path;
+mod proxy;
 mod redacting_world;
 mod redirect;
 mod reporting_world;
@@ -25,6 +26,7 @@ mod shell_quote;
 mod request_body;
 mod response_cache;
 mod supervisor;
+mod tls_options;
 #[cfg(test)]
 mod tests;
 mod trace_context;
@@ -44,10 +46,12 @@ pub use http::{HttpHeader, HttpRequest, HttpResponse};
 pub use isolation::forbid_ptrace;
 pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
+pub use proxy::Proxy;
 pub use redacting_world::RedactingWorld;
 pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
 pub use request_body::{BodyPart, PartContent, RequestBody};
 pub use supervisor::run_supervisor;
+pub use tls_options::{Certificates, ClientIdentity, TlsFileError, TlsOptions};
 pub use trace_context::{TraceContext, TracePropagation};
 
 use access_token::TokenCache;
@@ -133,6 +137,17 @@ impl RealWorld {
     }
 }
 
+impl RealWorld {
+    /// Sends a request, whose response may have access tokens.
+    async fn send_unredacted(&self, request: HttpRequest) -> Result<HttpResponse, WorldError> {
+        let clients = self.clients.get_or_init(HttpClients::default);
+        match request.cache {
+            Some(max_age) => self.responses.get(clients, request, max_age).await,
+            None => http::send(clients, request).await,
+        }
+    }
+}
+
 impl Default for RealWorld {
     fn default() -> RealWorld {
         RealWorld::new()
@@ -145,11 +160,13 @@ impl World for RealWorld {
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
-        let clients = || self.clients.get_or_init(HttpClients::default);
-        match request.cache {
-            Some(max_age) => Box::pin(self.responses.get(clients(), request, max_age)),
-            None => Box::pin(async move { http::send(clients(), request).await }),
-        }
+        Box::pin(async move {
+            let response = self.send_unredacted(request).await?;
+            Ok(match self.tokens.redactor() {
+                Some(redactor) => response.redact(&redactor),
+                None => response,
+            })
+        })
     }
 
     fn access_token<'a>(
@@ -157,7 +174,7 @@ impl World for RealWorld {
         request: TokenRequest,
         rejected: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        Box::pin(self.tokens.get(self, request, rejected))
+        Box::pin(self.tokens.get(request, rejected, |request| self.send_unredacted(request)))
     }
 
     fn set_program_limit(&self, limit: usize) {

@@ -48,8 +48,10 @@ impl RedactingWorld {
             *reason = reason.chars().take(300).collect();
         }
         // The host may be a part of a secret URL.
-        if let Some(host) = error.host_mut().filter(|host| self.redactor.is_part_of_secret(host)) {
-            *host = SECRET_PLACEHOLDER.to_owned();
+        for host in [WorldError::host_mut, WorldError::proxy_mut] {
+            if let Some(host) = host(&mut error).filter(|host| self.redactor.is_part_of_secret(host)) {
+                *host = SECRET_PLACEHOLDER.to_owned();
+            }
         }
         error
     }

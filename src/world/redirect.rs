@@ -1,12 +1,20 @@
 //! Follows redirects, and drops credentials for other origins.
 
+use std::sync::Arc;
+
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::error::WorldError;
 use super::http::{HttpHeader, HttpRequest};
+use super::http_client::Peer;
+use super::proxy::Proxy;
 use super::request_body::RequestBody;
+use super::tls_options::TlsOptions;
+
+/// The longest URL that the HTTP client sends.
+const MAX_URL_BYTES: usize = 65_534;
 
 /// A request after the redirects so far.
 pub(super) struct RedirectHop {
@@ -14,32 +22,36 @@ pub(super) struct RedirectHop {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<RequestBody>,
+    pub(super) tls: TlsOptions,
+    pub(super) proxy: Option<Arc<Proxy>>,
     secret_body: bool,
 }
 
 impl RedirectHop {
     /// Checks `request`.
     pub(super) fn new(request: &mut HttpRequest) -> Result<RedirectHop, WorldError> {
-        check_scheme(&request.url)?;
+        check_url(&request.url)?;
         Ok(RedirectHop {
             method: Method::from_bytes(request.method.as_bytes()).map_err(|_| WorldError::InvalidMethod)?,
             url: request.url.clone(),
             headers: header_map(&request.headers)?,
             body: request.body.take(),
+            tls: request.tls.clone(),
+            proxy: request.proxy.clone(),
             secret_body: request.secret_body,
         })
     }
 
-    /// The host, for messages.
-    pub(super) fn host(&self) -> String {
-        self.url.host_str().unwrap_or_default().to_owned()
+    /// Its hosts, for messages.
+    pub(super) fn peer(&self) -> Peer<'_> {
+        Peer { host: self.url.host_str().unwrap_or_default(), proxy: self.proxy.as_ref().map(|proxy| proxy.host()) }
     }
 
     /// Follows a redirect to `location`.
     pub(super) fn follow(&mut self, status: StatusCode, location: &str) -> Result<(), WorldError> {
         let malformed = WorldError::InvalidUrl { reason: "invalid `Location` header" };
         let mut next = self.url.join(location).map_err(|_| malformed)?;
-        check_scheme(&next)?;
+        check_url(&next)?;
         self.change_method(status);
         if next.origin() != self.url.origin() {
             self.drop_credentials(&next)?;
@@ -84,6 +96,7 @@ impl RedirectHop {
         for name in secret {
             self.headers.remove(name);
         }
+        self.tls.drop_identity();
         Ok(())
     }
 }
@@ -91,7 +104,7 @@ impl RedirectHop {
 impl HttpRequest {
     /// Moves the request to the URL of a next page. As with a redirect, another origin gets no credentials.
     pub fn move_to(&mut self, mut next: Url) -> Result<(), WorldError> {
-        check_scheme(&next)?;
+        check_url(&next)?;
         if next.origin() != self.url.origin() {
             let host = next.host_str().unwrap_or_default().to_owned();
             let is_secret = |header: &HttpHeader| header.secret || is_credential_name(&header.name.to_lowercase());
@@ -106,6 +119,7 @@ impl HttpRequest {
             }
             self.headers.retain(|header| !is_secret(header));
             self.is_authorized = false;
+            self.tls.drop_identity();
             let _ = next.set_username("");
             let _ = next.set_password(None);
         }
@@ -118,8 +132,11 @@ fn is_credential_name(name: &str) -> bool {
     matches!(name, "authorization" | "cookie" | "proxy-authorization")
 }
 
-fn check_scheme(url: &Url) -> Result<(), WorldError> {
+fn check_url(url: &Url) -> Result<(), WorldError> {
     match url.scheme() {
+        "http" | "https" if url.as_str().len() > MAX_URL_BYTES => {
+            Err(WorldError::InvalidUrl { reason: "longer than 65534 bytes; send long values in the body" })
+        }
         "http" | "https" => Ok(()),
         _ => Err(WorldError::InvalidUrl { reason: "unsupported scheme, expected `http` or `https`" }),
     }

@@ -198,7 +198,8 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
         .map(|header| (header.name.to_ascii_lowercase(), header.value.as_str()))
         .filter(|(name, _)| name != "traceparent" && name != "tracestate")
         .collect();
-    let limits = (request.max_output, request.follows_redirects, &request.host_policy);
+    let proxy = request.proxy.as_ref().map(|proxy| proxy.url().as_str());
+    let limits = (request.max_output, request.follows_redirects, &request.host_policy, (request.tls.key(), proxy));
     Some(sha256(format!("{:?}", (&request.method, request.url.as_str(), headers, limits)).as_bytes()))
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -310,4 +312,45 @@ fn ten_thousand_requests_leave_nothing_behind() {
     let memory_after = memory(&server, "RssAnon");
     // Half a kilobyte for each request would be seen.
     assert!(memory_after < memory_before + (4 << 10), "{memory_before} KiB, then {memory_after} KiB");
+}
+
+/// A server that answers the first request of each connection, and closes it at the second.
+fn forgetful_server() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let requests = Arc::<AtomicUsize>::default();
+    let counted = requests.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let counted = counted.clone();
+            thread::spawn(move || {
+                let mut reader = BufReader::new(stream);
+                for response in [&b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"[..], b""] {
+                    let mut line = String::new();
+                    while reader.read_line(&mut line).unwrap() > 2 {}
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    reader.get_mut().write_all(response).unwrap();
+                }
+            });
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn idempotent_request_survives_a_connection_that_was_closed() {
+    for (method, texts, requests) in [
+        ("GET", ["fine", "fine", "fine"], 5),
+        ("DELETE", ["fine", "fine", "fine"], 5),
+        ("POST", ["fine", "invalid or incomplete response from `127.0.0.1`", "fine"], 3),
+    ] {
+        let (address, counted) = forgetful_server();
+        let api = FaultyServer { address };
+        let (_folder, server) = api.folio(&format!(", method: {method}"));
+        let client = server.client(SESSION_VERSIONS[3]);
+        for expected in texts {
+            assert_eq!(text(&client.call("t", json!({ "id": "x" }))), expected, "{method}");
+        }
+        assert_eq!(counted.load(Ordering::SeqCst), requests, "{method}");
+    }
 }

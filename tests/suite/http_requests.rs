@@ -681,3 +681,86 @@ fn unusable_token_is_refused() {
         assert!(text(&result).contains("invalid `access_token`"), "{result}");
     }
 }
+
+#[test]
+fn next_page_reaches_private_hosts_of_its_own_allow_only() {
+    let other = Upstream::start(|_, _| Reply::json(200, &json!({ "items": [2] })));
+    let to = other.url();
+    let api = Upstream::start(move |_, _| Reply::json(200, &json!({ "items": [1], "next": to })));
+    let host = other.url().replace("http://", "");
+    let run = |allow: &str| {
+        let url = api.url();
+        format!("{{ url: \"{url}\"{allow}, paginate: {{ next: next, items: items }} }}")
+    };
+    // Another connection, another tool and another credential name the host.
+    let keys = format!(
+        "connections:\n  o: {{ url: \"{0}\", allow: [\"{host}\"] }}\n  c:\n    url: \"{1}\"\n    auth: {{ oauth2: \
+         {{ tokenUrl: \"{0}\", clientId: a, clientSecret: b }} }}\n",
+        other.url(),
+        api.url()
+    );
+    let more = format!("  u: {{ description: U, run: {{ http: {{ use: o, allow: [\"{host}\"] }} }} }}\n");
+    let refused = call(&(manifest(&keys, "", &run("")) + &more), json!({}));
+    assert!(text(&refused).contains("has a private address"), "{refused}");
+    assert!(other.requests().is_empty());
+    let allowed = call(&(manifest(&keys, "", &run(&format!(", allow: [\"{host}\"]"))) + &more), json!({}));
+    assert_eq!(text(&allowed), "[1,2]");
+}
+
+#[test]
+fn token_is_hidden_in_responses_of_other_requests() {
+    let api = oauth2_api(0, 3600);
+    let echo = Upstream::start(|_, _| Reply::json(200, &json!({ "log": "saw access-token-1-0123456789 today" })));
+    let more = format!("  echo: {{ description: E, run: {{ http: {{ url: \"{}\" }} }} }}\n", echo.url());
+    let (_folder, server) = serve(&(oauth2_manifest(&api, "") + &more));
+    let client = server.client(SESSION_VERSIONS[3]);
+    assert!(client.call_text("echo", json!({})).contains("access-token-1"), "there is no token yet");
+    assert_eq!(client.call("t", json!({}))["isError"], false);
+    assert_eq!(client.call_text("echo", json!({})), r#"{"log":"saw [secret] today"}"#);
+    assert_eq!(client.call("t", json!({}))["isError"], false);
+}
+
+#[test]
+fn colon_in_username_is_an_error() {
+    let api = Upstream::start(ok);
+    let http = |username: &str| {
+        format!("{{ url: \"{}\", auth: {{ basic: {{ username: \"{username}\", password: p }} }} }}", api.url())
+    };
+    let folder = TestFolder::with_manifest(&manifest("", "", &http("a:b")));
+    let checked = run_folio(folder.path(), &["check"]);
+    assert!((checked.out + &checked.err).contains("`username` in `basic` must not contain `:`"));
+    let folder = TestFolder::with_manifest(&manifest("", "", &http("{{env.ID}}")));
+    let server = folder.serve_command().env("ID", "a:b").env("KEY", "sesame-open-4711").stdio();
+    let result = server.client(SESSION_VERSIONS[3]).call("t", json!({}));
+    assert_eq!(text(&result), "`username` in `basic` must not contain `:`");
+    assert!(api.requests().is_empty());
+}
+
+#[test]
+fn absurd_retry_after_is_said_in_words() {
+    for (after, hint) in [("86400", "Try again in 86400 s."), ("18446744073709551615", "Try again in more than a day.")]
+    {
+        let api = Upstream::start(move |_, _| Reply::with_headers(429, &[("Retry-After", after)], "busy"));
+        let result = call(&manifest("", "", &format!("{{ url: \"{}\", retry: {{}} }}", api.url())), json!({}));
+        assert!(text(&result).ends_with(hint), "{result}");
+    }
+}
+
+#[test]
+fn too_long_url_is_named_as_such() {
+    let api = Upstream::start(ok);
+    let http = format!("{{ url: \"{}\", query: {{ q: \"{{{{q}}}}\" }} }}", api.url());
+    let result = call(&manifest("", "q: {}", &http), json!({ "q": "x".repeat(70_000) }));
+    assert_eq!(text(&result), "invalid URL: longer than 65534 bytes; send long values in the body");
+    assert!(api.requests().is_empty());
+}
+
+#[test]
+fn dry_run_hides_query_credential_of_any_name() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: api }\ntools:\n  t:\n    description: T\n    run: { http: { url: \"https://api.example/?u=1\", \
+         auth: { query: { name: \"a ü\", value: plain-value } } } }\n",
+    );
+    let ran = run_folio(folder.path(), &["call", "t", "--dry-run"]);
+    assert_eq!(ran.out.lines().next(), Some("send GET https://api.example/?u=1&a+%C3%BC=[secret]"), "{}", ran.err);
+}

@@ -200,15 +200,20 @@ pub(super) fn compile_host_policy(
     urls: &RequestUrls,
     compiler: &mut Compiler<'_>,
 ) -> HostPolicy {
+    let mut policy = allow_hosts(spec.allow.as_ref().or_else(|| connection?.allow.as_ref()), compiler);
+    literal_url(urls.with_host(), compiler).iter().for_each(|literal| policy.allow_url(literal));
+    policy
+}
+
+/// The hosts of `allow`.
+pub(super) fn allow_hosts(hosts: Option<&Vec<Spanned<String>>>, compiler: &mut Compiler<'_>) -> HostPolicy {
     let mut policy = HostPolicy::default();
-    let hosts = spec.allow.as_ref().or_else(|| connection?.allow.as_ref());
     for host in hosts.into_iter().flatten() {
         match host.contains("{{") {
             true => allow_variable(host, &mut policy, compiler),
             false => allow_host(host, &mut policy, compiler),
         }
     }
-    literal_url(urls.with_host(), compiler).iter().for_each(|literal| policy.allow_url(literal));
     policy
 }
 

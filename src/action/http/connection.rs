@@ -1,5 +1,7 @@
 //! The connections of a pack: bases that requests share.
 
+use std::path::Path;
+
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Connection;
@@ -9,6 +11,7 @@ use crate::yaml::Spanned;
 use super::HttpSpec;
 use super::compile::{compile_headers, compile_url_text};
 use super::credentials::HttpCredentials;
+use super::transport::Transport;
 
 /// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
 pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) -> Option<Option<&'a Connection>> {
@@ -28,14 +31,19 @@ pub(super) fn find_connection<'a>(spec: &HttpSpec, compiler: &mut Compiler<'a>) 
 }
 
 /// Compiles what is part of a connection: its templates see no arguments.
+///
+/// Its files are relative to the manifest, even if a request in another file uses it.
 pub(super) fn in_connection_scope<'a, R>(compiler: &mut Compiler<'a>, work: impl FnOnce(&mut Compiler<'a>) -> R) -> R {
+    let base = std::mem::replace(&mut compiler.base, Path::new(""));
     let names = ["env", "server"].into_iter().fold(ScopeShape::new(), |names, name| {
         match compiler.scope_shape.get(name).cloned() {
             Some(shape) => names.with_name(name, shape),
             None => names,
         }
     });
-    compiler.with_scope_shape(names, work)
+    let result = compiler.with_scope_shape(names, work);
+    compiler.base = base;
+    result
 }
 
 /// The URL of a connection, to which requests append theirs.
@@ -75,6 +83,7 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
         compile_headers(connection.headers.iter(), compiler);
         connection.auth.as_ref().map(|auth| HttpCredentials::compile(auth, compiler))
     });
+    Transport::compile(Some(connection), compiler);
     if !compiler.findings.used_connections.contains(&name.location) {
         compiler
             .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))

@@ -52,6 +52,7 @@ impl HttpCredentials {
         }
         if let Some(basic) = &auth.basic {
             let at = basic.location;
+            basic.username.iter().for_each(|username| check_username(username, compiler));
             let username = required_template(basic.username.as_ref(), at, "`username` in `basic`", compiler);
             let password = required_template(basic.password.as_ref(), at, "`password` in `basic`", compiler);
             return username.zip(password).map(|(username, password)| HttpCredentials::Basic(username, password));
@@ -98,12 +99,21 @@ impl HttpCredentials {
     }
 }
 
-/// The value of `Authorization`. A server takes what stands before the first colon for the user name (RFC 7617, 2).
+/// The password would begin at the first colon (RFC 7617, 2).
+const COLON_IN_USERNAME: &str = "`username` in `basic` must not contain `:`";
+
+/// The value of `Authorization`.
 fn basic_credentials(user: &str, password: &str) -> Result<String, ActionError> {
     if user.contains(':') {
-        return Err(ActionError::message("`username` in `basic` must not contain `:`".to_owned()));
+        return Err(ActionError::message(COLON_IN_USERNAME.to_owned()));
     }
     Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+}
+
+fn check_username(username: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if username.contains(':') && !username.contains("{{") {
+        compiler.error(Code::BadValue, username.location, COLON_IN_USERNAME);
+    }
 }
 
 /// Sets a parameter. A URL that the API gave may have it already, without its secret value.
@@ -122,6 +132,7 @@ fn set_parameter(
             .collect();
         request.url.query_pairs_mut().clear().extend_pairs(kept);
     }
+    request.secret_parameters.push(name.to_owned());
     for value in value.render(scope)?.0 {
         request.url.query_pairs_mut().append_pair(name, &value);
     }
@@ -176,7 +187,14 @@ impl OAuth2Credentials {
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
             form,
-            limits: HttpRequest { host_policy, body: None, cache: None, headers: Vec::new(), ..request.clone() },
+            limits: HttpRequest {
+                host_policy,
+                body: None,
+                cache: None,
+                headers: Vec::new(),
+                secret_parameters: Vec::new(),
+                ..request.clone()
+            },
         })
     }
 }

@@ -10,6 +10,7 @@ mod retry;
 mod send;
 mod spec;
 mod status;
+mod transport;
 
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ use multipart::Multipart;
 use paginate::Pagination;
 use retry::RetryPolicy;
 use status::{ErrorMessages, StatusPattern};
+use transport::Transport;
 
 pub use connection::check_connection;
 pub use spec::{HttpSpec, Method, Redirect};
@@ -47,6 +49,7 @@ pub struct HttpAction {
     expected_statuses: Vec<StatusPattern>,
     error_messages: ErrorMessages,
     host_policy: HostPolicy,
+    transport: Transport,
     wants_json: bool,
     /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
@@ -134,6 +137,7 @@ impl ActionKind for HttpAction {
         );
         let (credentials, body) = (credentials?, body?);
         let host_policy = compile::compile_host_policy(spec, shared, &urls, compiler);
+        let transport = Transport::compile(shared, compiler);
         let request = HttpAction {
             has_secret_body: compiler.find_secret(&body.reads()).is_some(),
             body_reads: body.reads(),
@@ -157,6 +161,7 @@ impl ActionKind for HttpAction {
             expected_statuses: expected_statuses?,
             error_messages: error_messages?,
             host_policy,
+            transport: transport?,
             wants_json: node.wants_json,
         };
         request.check_whole_url(spec, compiler)?;

@@ -11,6 +11,7 @@ use super::retry::{is_worth_repeating, retry_after};
 
 /// How much of the body of an error response is shown.
 const MAX_ERROR_BODY_CHARS: usize = 2000;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl HttpAction {
     /// Whether a status is not an error.
@@ -86,7 +87,10 @@ fn status_line(status: u16) -> String {
 /// Whether the caller should try again.
 fn retry_hint(response: &HttpResponse) -> Option<String> {
     if let Some(wait) = retry_after(response, std::time::SystemTime::now()) {
-        return Some(format!("Try again in {} s.", wait.as_secs().max(1)));
+        return Some(match wait.as_secs() {
+            seconds if seconds > SECONDS_PER_DAY => "Try again in more than a day.".to_owned(),
+            seconds => format!("Try again in {} s.", seconds.max(1)),
+        });
     }
     if is_worth_repeating(response.status) {
         return Some("Trying again later may help.".to_owned());

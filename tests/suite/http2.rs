@@ -1,0 +1,72 @@
+//! HTTP/2 servers that break off: the request fails in time, and the next one works.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+
+use h2::Reason;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::harness::*;
+use crate::tls::Authority;
+
+/// A server that breaks off as the path of a request says.
+fn start_server(authority: &Authority) -> SocketAddr {
+    let mut config = authority.issue("127.0.0.1").server_config(None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(acceptor.clone(), stream));
+            }
+        });
+    });
+    address
+}
+
+async fn serve(acceptor: TlsAcceptor, stream: TcpStream) -> Option<()> {
+    let mut connection = h2::server::handshake(acceptor.accept(stream).await.ok()?).await.ok()?;
+    while let Some(Ok((request, mut respond))) = connection.accept().await {
+        let path = request.uri().path().to_owned();
+        if path == "/refused" {
+            respond.send_reset(Reason::INTERNAL_ERROR);
+            continue;
+        }
+        let mut body = respond.send_response(http::Response::new(()), false).ok()?;
+        body.send_data("fine".into(), path == "/good").ok()?;
+        match path.as_str() {
+            "/reset" => body.send_reset(Reason::INTERNAL_ERROR),
+            "/goaway" => connection.abrupt_shutdown(Reason::INTERNAL_ERROR),
+            "/closed" => return None,
+            _ => {}
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn response_that_breaks_off_is_an_error_once() {
+    let authority = Authority::new();
+    let server = start_server(&authority);
+    let folder = TestFolder::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: two }}\nconnections: {{ c: {{ url: \"https://{server}\", tls: {{ ca: ca.pem }} }} }}\n\
+         tools:\n  t:\n    description: T\n    arguments: {{ path: {{}} }}\n    run: {{ http: {{ use: c, url: \"/{{{{path}}}}\" }} }}\n"
+    ));
+    folder.write("ca.pem", &authority.pem);
+    let served = folder.stdio();
+    let client = served.client(SESSION_VERSIONS[3]);
+    for path in ["reset", "goaway", "closed", "refused"] {
+        assert_eq!(client.call_text("t", json!({ "path": "good" })), "fine", "before {path}");
+        let result = client.call("t", json!({ "path": path }));
+        assert_eq!(text_of(&result["content"][0]), "invalid or incomplete response from `127.0.0.1`", "{path}");
+        assert_eq!(client.call_text("t", json!({ "path": "good" })), "fine", "after {path}");
+    }
+}
