@@ -157,13 +157,13 @@ pub enum WorldError {
         limit: usize,
     },
     /// A redirect would send credentials from https to http.
-    #[error("redirect from https to http at `{host}` would send credentials")]
+    #[error("redirect or next page from https to http at `{host}` would send credentials")]
     HttpsDowngrade {
         /// The host of the redirect.
         host: String,
     },
     /// A redirect would send a body with a secret to another origin.
-    #[error("redirect to another origin at `{host}` would send credentials")]
+    #[error("redirect or next page to another origin at `{host}` would send credentials")]
     CrossOriginCredentials {
         /// The host of the redirect.
         host: String,

@@ -54,10 +54,12 @@ impl RedirectHop {
         check_url(&next)?;
         self.change_method(status);
         if next.origin() != self.url.origin() {
-            self.drop_credentials(&next)?;
-            // A redirect must not add credentials either.
-            let _ = next.set_username("");
-            let _ = next.set_password(None);
+            let secrets = RequestSecrets {
+                in_headers: self.headers.iter().any(|header| is_credential_header(&header)),
+                in_body: self.secret_body && self.body.is_some(),
+            };
+            secrets.leave_origin(&self.url, &mut next)?;
+            self.drop_credentials();
         }
         self.url = next;
         Ok(())
@@ -80,24 +82,13 @@ impl RedirectHop {
         }
     }
 
-    fn drop_credentials(&mut self, next: &Url) -> Result<(), WorldError> {
-        let host = next.host_str().unwrap_or_default().to_owned();
+    fn drop_credentials(&mut self) {
         let secret: Vec<HeaderName> =
             self.headers.iter().filter(is_credential_header).map(|(name, _)| name.clone()).collect();
-        let secret_body = self.secret_body && self.body.is_some();
-        let userinfo = !self.url.username().is_empty() || self.url.password().is_some();
-        let downgrade = self.url.scheme() == "https" && next.scheme() == "http";
-        if downgrade && (secret_body || userinfo || !secret.is_empty()) {
-            return Err(WorldError::HttpsDowngrade { host });
-        }
-        if secret_body {
-            return Err(WorldError::CrossOriginCredentials { host });
-        }
         for name in secret {
             self.headers.remove(name);
         }
         self.tls.drop_identity();
-        Ok(())
     }
 }
 
@@ -106,24 +97,41 @@ impl HttpRequest {
     pub fn move_to(&mut self, mut next: Url) -> Result<(), WorldError> {
         check_url(&next)?;
         if next.origin() != self.url.origin() {
-            let host = next.host_str().unwrap_or_default().to_owned();
             let is_secret = |header: &HttpHeader| header.secret || is_credential_name(&header.name.to_lowercase());
-            let userinfo = !self.url.username().is_empty() || self.url.password().is_some();
-            let secret_body = self.secret_body && self.body.is_some();
-            let downgrade = self.url.scheme() == "https" && next.scheme() == "http";
-            if downgrade && (secret_body || userinfo || self.headers.iter().any(is_secret)) {
-                return Err(WorldError::HttpsDowngrade { host });
-            }
-            if secret_body {
-                return Err(WorldError::CrossOriginCredentials { host });
-            }
+            let secrets = RequestSecrets {
+                in_headers: self.headers.iter().any(is_secret),
+                in_body: self.secret_body && self.body.is_some(),
+            };
+            secrets.leave_origin(&self.url, &mut next)?;
             self.headers.retain(|header| !is_secret(header));
             self.is_authorized = false;
             self.tls.drop_identity();
-            let _ = next.set_username("");
-            let _ = next.set_password(None);
         }
         self.url = next;
+        Ok(())
+    }
+}
+
+/// Where a request has secrets.
+struct RequestSecrets {
+    in_headers: bool,
+    in_body: bool,
+}
+
+impl RequestSecrets {
+    /// Checks that a request may go from one origin to another, where its headers are dropped, and takes the credentials
+    /// out of the URL.
+    fn leave_origin(&self, from: &Url, to: &mut Url) -> Result<(), WorldError> {
+        let host = to.host_str().unwrap_or_default().to_owned();
+        let has_userinfo = !from.username().is_empty() || from.password().is_some();
+        let is_downgrade = from.scheme() == "https" && to.scheme() == "http";
+        if is_downgrade && (self.in_body || self.in_headers || has_userinfo) {
+            return Err(WorldError::HttpsDowngrade { host });
+        }
+        if self.in_body {
+            return Err(WorldError::CrossOriginCredentials { host });
+        }
+        let _ = (to.set_username(""), to.set_password(None));
         Ok(())
     }
 }

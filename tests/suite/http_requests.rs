@@ -299,6 +299,21 @@ fn next_page_at_another_origin_gets_no_credentials() {
     assert!(api.requests().iter().all(|request| format!("{request:?}").contains("sesame")));
 }
 
+#[test]
+fn next_page_at_another_origin_gets_no_secret_body() {
+    let other = Upstream::start(|_, _| Reply::json(200, &json!({ "items": [2] })));
+    let to = other.url();
+    let api = Upstream::start(move |_, _| Reply::json(200, &json!({ "items": [1], "next": to })));
+    let (url, allow) = (api.url(), other.url().replace("http://", ""));
+    let http = format!(
+        "{{ method: POST, url: \"{url}/\", json: {{ key: \"{{{{env.KEY}}}}\" }}, allow: [\"{allow}\"], \
+         paginate: {{ next: next, items: items }} }}"
+    );
+    let refused = call(&manifest("", "", &http), json!({}));
+    assert!(refused["isError"] == true && text(&refused).contains("would send credentials"), "{refused}");
+    assert!(other.requests().is_empty(), "{:?}", other.requests());
+}
+
 /// An API behind an issuer of tokens, which are `token-1`, `token-2` and so on; the first `rejected` are refused.
 fn oauth2_api(rejected: usize, expires_in: u64) -> Upstream {
     Upstream::start(move |request, _| {
