@@ -4,6 +4,8 @@
 const MAX_ESCAPE_DEPTH: usize = 4;
 /// The longest run of backslashes: as many as before a quote in JSON that is escaped six times.
 const MAX_BACKSLASHES: usize = 64;
+/// The longest control string of a terminal, such as a link's address.
+const MAX_CONTROL_STRING_BYTES: usize = 256;
 /// The lookahead: the longest escape without its first character, such as `#x1F600;`.
 const LOOKAHEAD_BYTES: usize = 12;
 
@@ -296,6 +298,17 @@ pub(super) fn quote(text: &[u8], at: usize, mut emit: impl FnMut(usize)) -> Esca
     if breaks_off { Err(IncompleteEscape) } else { Ok(()) }
 }
 
+/// The end of a control string such as a link (OSC), which ends with BEL or ST. One that is longer hides nothing.
+fn control_string_end(text: &[u8], start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let length = rest.iter().take(MAX_CONTROL_STRING_BYTES).position(|byte| matches!(byte, 7 | 0x1b | b'\n'));
+    match length.and_then(|length| Some((length, rest.get(length..)?))) {
+        Some((length, [7, ..])) => start + length + 1,
+        Some((length, [0x1b, b'\\', ..])) => start + length + 2,
+        _ => start,
+    }
+}
+
 /// The end of an invisible character: of `byte`, which ends at `end`, a control character or the start of a terminal
 /// sequence. `None` where it is visible.
 pub(super) fn invisible_end(text: &[u8], byte: u8, end: usize) -> Option<usize> {
@@ -305,6 +318,7 @@ pub(super) fn invisible_end(text: &[u8], byte: u8, end: usize) -> Option<usize> 
             let parameters = rest.iter().take(64).take_while(|byte| matches!(byte, b' '..=b'?')).count();
             Some((end + 2 + parameters).min(text.len()))
         }
+        0x1b if text.get(end).is_some_and(|byte| b"]PX^_".contains(byte)) => Some(control_string_end(text, end + 1)),
         0x1b => Some((end + 1).min(text.len())),
         b'\n' | b'\t' => None,
         0..b' ' | 0x7f => Some(end),

@@ -16,6 +16,10 @@ const PREFIX_BUCKETS: usize = 1 << 16;
 /// The longest escape of a base64 character: `\u002f`.
 const MAX_BASE64_ESCAPE_BYTES: usize = 6;
 
+/// How many separators and invisible characters may stand between two characters of a secret. A run of any length would
+/// make the work of a match depend on how much of a secret a caller has guessed.
+const MAX_SKIPS: u8 = 16;
+
 /// The deepest nesting of base64 in base64.
 const MAX_ESCAPE_DEPTH: usize = 2;
 
@@ -85,6 +89,11 @@ impl SecretMatcher {
                 }
             }
         }
+    }
+
+    /// The length of the longest pattern, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.patterns.iter().map(|pattern| pattern.matchers.len()).max().unwrap_or_default()
     }
 
     /// The length of the shortest pattern in base64.
@@ -279,7 +288,7 @@ fn match_start(pattern: &SecretPattern, text: &[u8], at: usize) -> Option<usize>
 struct MatchExtent {
     /// The end of the match.
     end: Option<usize>,
-    /// The matched length where the text ended.
+    /// How many bytes of the secret matched where the text ended.
     partial: Option<usize>,
 }
 
@@ -293,19 +302,21 @@ struct PatternRun<'a> {
 }
 
 /// A position, and the matcher that is expected there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct MatchState {
     at: usize,
     matcher: usize,
+    /// How many characters were skipped before it.
+    skips: u8,
 }
 
 impl PatternRun<'_> {
     fn run_from(mut self, start: usize) -> MatchExtent {
-        let mut next = Some(MatchState { at: start, matcher: 0 });
+        let mut next = Some(MatchState { at: start, matcher: 0, skips: 0 });
         let most = MIN_MATCH_STEPS + MATCH_STEPS_PER_BYTE * self.pattern.matchers.len();
         for _ in 0..most {
-            let Some(MatchState { at, matcher }) = next else { return self.extent };
-            self.step(matcher, at);
+            let Some(state) = next else { return self.extent };
+            self.step(state);
             next = self.pending.pop();
         }
         // Beyond the limit it counts as a secret, as far as it was read.
@@ -314,19 +325,41 @@ impl PatternRun<'_> {
     }
 
     fn push_state(&mut self, nth: usize, at: usize) {
-        let way = MatchState { at, matcher: nth };
-        let Err(place) = self.pending.binary_search_by(|other| way.cmp(other)) else { return };
+        self.push(MatchState { at, matcher: nth, skips: 0 });
+    }
+
+    /// The state behind what is skipped.
+    fn push_skip(&mut self, before: MatchState, at: usize) {
+        if before.skips < MAX_SKIPS {
+            self.push(MatchState { at, skips: before.skips + 1, ..before });
+        }
+    }
+
+    fn push(&mut self, state: MatchState) {
+        let at = state.at;
+        let key = |state: &MatchState| (state.at, state.matcher);
+        let place = match self.pending.binary_search_by(|other| key(&state).cmp(&key(other))) {
+            Err(place) => place,
+            Ok(same) => {
+                return self
+                    .pending
+                    .get_mut(same)
+                    .into_iter()
+                    .for_each(|same| same.skips = same.skips.min(state.skips));
+            }
+        };
         let from = self.pending.partition_point(|other| other.at > at);
         let to = self.pending.partition_point(|other| other.at >= at);
         if to - from < MAX_STATES_PER_POSITION {
-            self.pending.insert(place, way);
+            self.pending.insert(place, state);
         } else {
             // Beyond the limit it counts as a secret, as far as it was read.
             self.extent.end = self.extent.end.max(Some(at));
         }
     }
 
-    fn step(&mut self, nth: usize, at: usize) {
+    fn step(&mut self, state: MatchState) {
+        let MatchState { at, matcher: nth, .. } = state;
         let Some(expected) = self.pattern.matchers.get(nth).copied() else {
             self.extent.end = self.extent.end.max(Some(at));
             return;
@@ -342,10 +375,10 @@ impl PatternRun<'_> {
             self.quote(nth, at);
         }
         if nth > 0 && self.pattern.between.contains(&byte) {
-            self.push_state(nth, at + 1);
+            self.push_skip(state, at + 1);
         }
         if escape::is_special(byte) {
-            self.step_escaped(nth, at, (expected, byte));
+            self.step_escaped(state, expected, byte);
         }
     }
 
@@ -358,7 +391,8 @@ impl PatternRun<'_> {
     }
 
     /// A byte that may be part of an escape.
-    fn step_escaped(&mut self, nth: usize, at: usize, (expected, byte): (ByteMatcher, u8)) {
+    fn step_escaped(&mut self, state: MatchState, expected: ByteMatcher, byte: u8) {
+        let MatchState { at, matcher: nth, .. } = state;
         if byte == b'+' && expected == ByteMatcher::Byte(b' ') {
             self.push_state(nth + 1, at + 1);
         }
@@ -369,14 +403,15 @@ impl PatternRun<'_> {
                 .filter_map(|count| ends.get(count - 1))
                 .for_each(|end| self.push_state(nth + 1, *end));
         }
-        self.skip_invisible(nth, byte, at + 1);
+        self.skip_invisible(state, byte, at + 1);
         let text = self.text;
-        if escape::decode_escape(text, at, |unit| self.step_decoded(nth, &unit)).is_err() {
+        if escape::decode_escape(text, at, |unit| self.step_decoded(state, &unit)).is_err() {
             self.record_partial(nth);
         }
     }
 
-    fn step_decoded(&mut self, nth: usize, unit: &DecodedEscape) {
+    fn step_decoded(&mut self, state: MatchState, unit: &DecodedEscape) {
+        let nth = state.matcher;
         let bytes = unit.bytes();
         let matchers = self.pattern.matchers.get(nth..nth + bytes.len()).unwrap_or_default();
         if matchers.len() == bytes.len() && matchers.iter().zip(bytes).all(|(expected, byte)| expected.matches(*byte)) {
@@ -386,25 +421,25 @@ impl PatternRun<'_> {
             if *byte == b'+' && matchers == [ByteMatcher::Byte(b' ')] {
                 self.push_state(nth + 1, unit.end);
             }
-            self.skip_invisible(nth, *byte, unit.end);
+            self.skip_invisible(state, *byte, unit.end);
         }
     }
 
     /// Skips invisible characters, and separators of the pattern.
-    fn skip_invisible(&mut self, nth: usize, byte: u8, end: usize) {
-        if nth == 0 {
+    fn skip_invisible(&mut self, state: MatchState, byte: u8, end: usize) {
+        if state.matcher == 0 {
             return;
         }
         let end =
             if self.pattern.between.contains(&byte) { Some(end) } else { escape::invisible_end(self.text, byte, end) };
         if let Some(end) = end {
-            self.push_state(nth, end);
+            self.push_skip(state, end);
         }
     }
 
     fn record_partial(&mut self, nth: usize) {
         if nth > 0 {
-            self.extent.partial = self.extent.partial.max(Some(nth));
+            self.extent.partial = self.extent.partial.max(Some(self.pattern.revealed_bytes(nth)));
         }
     }
 }

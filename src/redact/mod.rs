@@ -34,18 +34,19 @@ pub const SECRET_PLACEHOLDER: &str = "[secret]";
 pub const MIN_SECRET_CHARS: usize = 4;
 /// The length from which a secret hardly occurs in unrelated text.
 pub const SAFE_SECRET_CHARS: usize = 8;
-/// How much of a secret at an interrupted end is redacted.
-const MIN_PARTIAL_SECRET_BYTES: usize = 4;
+/// How much of a secret at an interrupted end is redacted. A caller who guesses so much of it at once does not need the
+/// end of a program to confirm it.
+const MIN_PARTIAL_SECRET_BYTES: usize = 5;
+/// The most bytes in which one byte of a pattern is written, such as `%255Cu0061`.
+const MAX_ENCODED_BYTES: usize = 16;
 
 /// How bytes end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputEnd {
-    /// The writer finished.
+    /// The writer finished, or what is missing is beyond [`Redactor::lookahead`].
     Complete,
     /// The writer was killed: the last secret may be incomplete.
     Interrupted,
-    /// folio truncated them: the last secret may be incomplete.
-    Truncated,
 }
 
 /// Finds and replaces the secrets of one load.
@@ -105,34 +106,41 @@ impl Redactor {
         }
     }
 
-    /// Redacts input, and returns how many bytes it removed from the end.
-    pub fn redact_bytes(&self, bytes: &mut Vec<u8>, end: InputEnd) -> usize {
-        if self.is_empty() {
-            return 0;
-        }
-        let min_partial = match end {
-            InputEnd::Complete => usize::MAX,
-            InputEnd::Interrupted => MIN_PARTIAL_SECRET_BYTES,
-            InputEnd::Truncated => 1,
-        };
-        let (mut found, partial_start) = self.matcher.find_all_and_partial(bytes, min_partial);
-        let mut dropped = 0;
-        if let Some(partial_start) = partial_start {
-            found.retain(|range| range.start < partial_start);
-            match end {
-                InputEnd::Truncated => {
-                    // A secret that began before is redacted whole.
-                    let from = found.last().map_or(partial_start, |last| last.end.max(partial_start)).min(bytes.len());
-                    dropped = bytes.len() - from;
-                    bytes.truncate(from);
-                }
-                _ => found.push(found.last().map_or(partial_start, |last| last.end.max(partial_start))..bytes.len()),
-            }
-        }
+    /// Redacts input.
+    pub fn redact_bytes(&self, bytes: &mut Vec<u8>, end: InputEnd) {
+        self.redact_and_truncate(bytes, usize::MAX, end);
+    }
+
+    /// How many bytes behind a limit are read, so that a secret across the limit is known.
+    pub fn lookahead(&self) -> usize {
+        self.matcher.longest() * MAX_ENCODED_BYTES
+    }
+
+    /// Redacts input, drops what is behind `limit`, and returns how much it dropped. A secret across the limit is redacted
+    /// whole: what is kept of other text must not depend on how it resembles a secret.
+    pub fn redact_and_truncate(&self, bytes: &mut Vec<u8>, limit: usize, end: InputEnd) -> usize {
+        let mut found = self.find(bytes, end);
+        found.retain(|range| range.start < limit);
+        let kept = found.last().map_or(0, |last| last.end).max(limit.min(bytes.len()));
+        let dropped = bytes.len() - kept;
+        bytes.truncate(kept);
         if !found.is_empty() {
             *bytes = replace_ranges(bytes, &found);
         }
         dropped
+    }
+
+    fn find(&self, bytes: &[u8], end: InputEnd) -> Vec<Range<usize>> {
+        let min_partial = match end {
+            InputEnd::Complete => usize::MAX,
+            InputEnd::Interrupted => MIN_PARTIAL_SECRET_BYTES,
+        };
+        let (mut found, partial_start) = self.matcher.find_all_and_partial(bytes, min_partial);
+        if let Some(partial_start) = partial_start {
+            found.retain(|range| range.start < partial_start);
+            found.push(found.last().map_or(partial_start, |last| last.end.max(partial_start))..bytes.len());
+        }
+        found
     }
 
     /// Whether a word is part of a secret, in either case.

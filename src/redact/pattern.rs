@@ -63,6 +63,8 @@ pub(super) struct SecretPattern {
     pub(super) leading_sextet: Option<ByteMatcher>,
     /// The bytes that may separate its characters, in lines or groups.
     pub(super) between: &'static [u8],
+    /// The length of the secret.
+    secret_bytes: usize,
 }
 
 impl SecretPattern {
@@ -83,9 +85,15 @@ impl SecretPattern {
         forms
     }
 
+    /// How many bytes of the secret the first `count` characters of the pattern reveal.
+    pub(super) fn revealed_bytes(&self, count: usize) -> usize {
+        (count * self.secret_bytes).div_ceil(self.matchers.len().max(1))
+    }
+
     fn plain(bytes: &[u8]) -> SecretPattern {
         SecretPattern {
             matchers: bytes.iter().map(|byte| ByteMatcher::for_byte(*byte)).collect(),
+            secret_bytes: bytes.len(),
             leading_sextet: None,
             between: &[],
         }
@@ -93,7 +101,7 @@ impl SecretPattern {
 
     fn hexadecimal(bytes: &[u8]) -> SecretPattern {
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        SecretPattern { between: b"\n :-", ..SecretPattern::plain(digits.as_bytes()) }
+        SecretPattern { between: b"\n :-", secret_bytes: bytes.len(), ..SecretPattern::plain(digits.as_bytes()) }
     }
 
     /// The base64 characters of the secret with this many bytes `before` it in its group of three.
@@ -117,6 +125,7 @@ impl SecretPattern {
             matchers: (from..last.div_ceil(6)).map(character).collect(),
             leading_sextet: lead,
             between: b"\n",
+            secret_bytes: bytes.len(),
         }
     }
 }

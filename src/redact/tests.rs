@@ -44,6 +44,7 @@ fn secret_is_redacted_in_every_encoding() {
         "cMOkInNzL3dv\\nIHJkKw==",
         "cMOkInNzL3dvIHJkKw",
         "pä\u{1b}[1;31m\"ss/wo\u{1b}[0m rd+",
+        "pä\"ss/wo\u{1b}]8;;http://x\u{1b}\\\u{1b}]8;;\u{7} rd+",
         "pä\\u001b[31m\"ss/wo\\u001b[0m rd+",
     ] {
         let text = redacted("pä\"ss/wo rd+", &format!("<{said}>"));
@@ -181,24 +182,55 @@ fn each_line_of_a_pem_key_is_redacted_but_not_its_frame() {
 
 #[test]
 fn partial_secret_at_the_end_is_dropped_or_redacted() {
-    use InputEnd::{Interrupted, Truncated};
+    use InputEnd::{Complete, Interrupted};
     let redactor = Redactor::new(["hunter2-hunter2"]);
-    for (end, text, left) in [
-        (Truncated, "a hunter2-hunter2 b", "a [secret] b"),
-        (Truncated, "a hunter2-hunter", "a "),
-        (Truncated, "a h", "a "),
-        (Truncated, "a %68%75%6", "a "),
-        (Truncated, "a \\u0068\\u00", "a "),
-        (Truncated, "a hunter2-hunter2", "a [secret]"),
-        (Truncated, "a aHVudGVyMi1od", "a "),
-        (Interrupted, "a hunter2-hun", "a [secret]"),
-        (Interrupted, "a hun", "a hun"),
-        (Interrupted, "such as h", "such as h"),
+    for (end, text, limit, left) in [
+        (Complete, "a hunter2-hunter2 b", 19, "a [secret] b"),
+        (Complete, "a hunter2-hunter2 b", 5, "a [secret]"),
+        (Complete, "a hunter2-hunter2 b", 2, "a "),
+        (Complete, "a %68unter2-hunter2", 3, "a [secret]"),
+        (Complete, "a \\u0068unter2-hunter2", 10, "a [secret]"),
+        (Complete, "a aHVudGVyMi1odW50ZXIy", 9, "a [secret]"),
+        // What only resembles a secret is cut like any other text.
+        (Complete, "a hunter2-huntex b", 16, "a hunter2-huntex"),
+        (Complete, "a hunter2-hunter", 8, "a hunter"),
+        (Interrupted, "a hunter2-hun", 100, "a [secret]"),
+        (Interrupted, "a hun", 100, "a hun"),
+        (Interrupted, "a 68756e74", 100, "a 68756e74"),
+        (Interrupted, "a 68756e746572", 100, "a [secret]"),
+        (Interrupted, "such as h", 100, "such as h"),
     ] {
         let mut bytes = text.as_bytes().to_vec();
-        let dropped = redactor.redact_bytes(&mut bytes, end);
+        let dropped = redactor.redact_and_truncate(&mut bytes, limit, end);
         assert_eq!(String::from_utf8(bytes).unwrap(), left, "{text}");
-        assert!(dropped == 0 || end == Truncated, "{text}");
+        assert!(dropped <= text.len().saturating_sub(limit), "{text}");
+    }
+}
+
+/// What a caller sends may be anything, so what becomes of it must not say whether it begins like a secret.
+#[test]
+fn beginning_of_a_secret_is_not_confirmed() {
+    let redactor = Redactor::new(["hunter2-hunter2"]);
+    for filling in [
+        "\u{1b}!",
+        "\u{1b}[0m",
+        "\u{1b}",
+        "\u{7f}",
+        "\0",
+        " ",
+        ":",
+        "\n",
+        "%00",
+        "\\u001b!",
+        "&#27;",
+        "\u{1b}]x\u{7}",
+        "\\",
+        "%25",
+    ] {
+        for beginning in ["h", "hunter2-hunt", "68", "68756e746572", "aHVudGVyMi1odW50"] {
+            let text = format!("{beginning}{}.", filling.repeat(20_000));
+            assert!(redactor.redact_text(&text) == text, "{beginning:?} {filling:?}");
+        }
     }
 }
 
@@ -271,7 +303,7 @@ fn invalid_json_is_redacted_as_text() {
 
 #[test]
 fn ambiguous_match_is_redacted() {
-    let secret = "\\".repeat(200) + "end-of-it";
+    let secret = "\\".repeat(100) + "end-of-it";
     let left = redacted(&secret, &format!("<{}>", secret.replace('\\', "\\\\")));
     assert!(left.contains("[secret]") && !left.contains("end-of-it"), "{left}");
 }

@@ -21,8 +21,6 @@ const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
 const MAX_TOKENS: usize = 256;
 const MAX_RESPONSE_BYTES: u64 = 64 << 10;
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// How much of an error is kept until it is redacted, which shortens it.
-const MAX_REASON_CHARS: usize = 4000;
 
 /// A request for an access token.
 #[derive(Clone)]
@@ -186,7 +184,7 @@ impl TokenRequest {
             return Err(self.error(response, &parsed));
         }
         if !parsed.token_type.is_empty() && !parsed.token_type.eq_ignore_ascii_case("bearer") {
-            let kind: String = parsed.token_type.replace(&parsed.access_token, "…").chars().take(40).collect();
+            let kind = parsed.token_type.replace(&parsed.access_token, "…");
             return Err(self.failure(format!("unsupported `token_type` `{kind}`")));
         }
         if !parsed.has_valid_token() {
@@ -238,7 +236,7 @@ impl TokenRequest {
         let reason = match reason.is_empty() {
             true if (200..300).contains(&response.status) => "no `access_token` in the response".to_owned(),
             true => format!("HTTP status {}", response.status),
-            false => reason.join(": ").chars().take(MAX_REASON_CHARS).collect(),
+            false => reason.join(": "),
         };
         self.failure(reason)
     }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::redact::{InputEnd, Redactor};
+
 /// Output up to a limit, and how much is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedBytes {
@@ -41,6 +43,13 @@ impl CapturedBytes {
             push_line(&mut text, &format!("[truncated: {} more bytes]", self.missing_bytes));
         }
         text
+    }
+
+    /// Removes secrets, and what is behind `limit`.
+    pub(super) fn redact(&mut self, redactor: &Redactor, limit: u64, end: InputEnd) {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.missing_bytes += redactor.redact_and_truncate(&mut self.bytes, limit, end) as u64;
+        self.trim_partial_char();
     }
 
     /// Removes an incomplete character from the end of truncated output.

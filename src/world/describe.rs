@@ -59,7 +59,7 @@ pub(super) fn program_end(output: &ProgramOutput) -> String {
 
 /// The method and the URL of a request.
 pub(super) fn request_line(request: &HttpRequest, redactor: &Redactor) -> String {
-    let url = url_text_without(&request.url, &request.secret_parameters, redactor);
+    let url = url_text(&request.url, request, redactor);
     format!("{} {url}", line(&request.method, redactor))
 }
 
@@ -89,21 +89,17 @@ pub(super) fn response_end(response: &HttpResponse) -> String {
     format!("status {}, {} bytes", response.status, response.body.bytes.len() as u64 + response.body.missing_bytes)
 }
 
-/// A URL without credentials.
-pub(super) fn url_text(url: &Url, redactor: &Redactor) -> String {
-    url_text_without(url, &[], redactor)
-}
-
-/// The same, without the values of these parameters.
-fn url_text_without(url: &Url, secret_parameters: &[String], redactor: &Redactor) -> String {
-    if url.host_str().is_some_and(|host| redactor.is_part_of_secret(host)) {
+/// A URL of a request, without its credentials.
+pub(super) fn url_text(url: &Url, request: &HttpRequest, redactor: &Redactor) -> String {
+    if url.host_str().is_some_and(|host| Some(host) == request.secret_host.as_deref()) {
         return SECRET_PLACEHOLDER.to_owned();
     }
     let mut shown = url.clone();
     let _ = (shown.set_username(""), shown.set_password(None));
     shown.set_query(None);
     shown.set_fragment(None);
-    let query = url.query().map(|query| format!("?{}", query_text(query, secret_parameters))).unwrap_or_default();
+    let query =
+        url.query().map(|query| format!("?{}", query_text(query, &request.secret_parameters))).unwrap_or_default();
     line(&format!("{shown}{query}"), redactor)
 }
 

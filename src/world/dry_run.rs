@@ -53,7 +53,7 @@ impl World for DryRunWorld {
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.1.is_none() {
-            first.0 = format!("get access token from {}\n", url_text(&request.url, &self.redactor));
+            first.0 = format!("get access token from {}\n", url_text(&request.url, &request.limits, &self.redactor));
         }
         Box::pin(std::future::ready(Ok(AccessToken::placeholder())))
     }

@@ -3,7 +3,12 @@
 use std::io;
 use std::time::Duration;
 
+use crate::diagnostic::truncate;
+
 use super::captured_bytes::CapturedBytes;
+
+/// How much of what an authorization server says is shown.
+const MAX_REASON_CHARS: usize = 300;
 
 /// Why a program or a request failed. A non-zero exit code and an HTTP status of 500 are not errors here.
 ///
@@ -143,11 +148,11 @@ pub enum WorldError {
     #[error("after a redirect: {0}")]
     AfterRedirect(Box<WorldError>),
     /// The authorization server issued no access token.
-    #[error("no access token from `{host}`: {reason}")]
+    #[error("no access token from `{host}`: {}", truncate(reason, MAX_REASON_CHARS))]
     Token {
         /// The host of the authorization server.
         host: String,
-        /// What it says, or what is wrong with its response.
+        /// What it says, or what is wrong with its response; whole, as secrets in it are found before it is cut.
         reason: String,
     },
     /// There are too many redirects.

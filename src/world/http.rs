@@ -60,6 +60,8 @@ pub struct HttpRequest {
     pub method: String,
     /// An `http` or `https` URL.
     pub url: Url,
+    /// The host of the URL, if it is part of a secret. It is never shown.
+    pub secret_host: Option<String>,
     /// The query parameters that are credentials, which are never shown.
     pub secret_parameters: Vec<String>,
     /// The headers; names may repeat.
@@ -94,6 +96,7 @@ impl HttpRequest {
         HttpRequest {
             method: method.into(),
             url,
+            secret_host: None,
             secret_parameters: Vec::new(),
             headers: Vec::new(),
             body: None,
@@ -251,9 +254,11 @@ async fn read_response(
         headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
     let headers = headers.collect();
     let length = content_length(&answer);
+    let lookahead = hop.proxy.as_ref().map_or(0, |proxy| proxy.redactor().lookahead());
+    let read_limit = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(lookahead);
     let (mut bytes, mut missing) = (Vec::new(), 0);
     while let Some(chunk) = answer.chunk().await.map_err(|error| classify_error(&error, &hop.peer()))? {
-        let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(bytes.len()).min(chunk.len());
+        let room = read_limit.saturating_sub(bytes.len()).min(chunk.len());
         bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
         missing += (chunk.len() - room) as u64;
         if missing > 0
@@ -270,7 +275,7 @@ async fn read_response(
     let bytes = decode_charset(bytes, content_type);
     let response = HttpResponse { status, headers, body: CapturedBytes::new(bytes, missing), url: hop.url };
     Ok(match &hop.proxy {
-        Some(proxy) => response.redact(proxy.redactor()),
+        Some(proxy) => response.redact(proxy.redactor(), limit),
         None => response,
     })
 }

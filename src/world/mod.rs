@@ -161,11 +161,11 @@ impl World for RealWorld {
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let response = self.send_unredacted(request).await?;
-            Ok(match self.tokens.redactor() {
-                Some(redactor) => response.redact(&redactor),
-                None => response,
-            })
+            let Some(redactor) = self.tokens.redactor() else { return self.send_unredacted(request).await };
+            let limit = request.max_output;
+            let response = self.send_unredacted(request.with_lookahead(&redactor)).await?;
+            // A token may be newer than the request.
+            Ok(response.redact(&self.tokens.redactor().unwrap_or(redactor), limit))
         })
     }
 

@@ -7,10 +7,7 @@ use url::Url;
 
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
-use super::{
-    AccessToken, CapturedBytes, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World,
-    WorldError,
-};
+use super::{AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, TokenRequest, World, WorldError};
 
 /// Redacts the output of another world.
 pub struct RedactingWorld {
@@ -28,45 +25,50 @@ impl RedactingWorld {
         Arc::new(RedactingWorld { redactor: redactor.clone(), world: world.clone() })
     }
 
-    fn redact_captured(&self, captured: &mut CapturedBytes, end: InputEnd) {
-        redact_captured(captured, end, &self.redactor);
-    }
-
-    fn redact_output(&self, mut finished: ProgramOutput) -> ProgramOutput {
+    fn redact_output(&self, mut finished: ProgramOutput, limit: u64) -> ProgramOutput {
         let end = if finished.signal.is_some() { InputEnd::Interrupted } else { InputEnd::Complete };
-        self.redact_captured(&mut finished.stdout, end);
-        self.redact_captured(&mut finished.stderr, end);
+        finished.stdout.redact(&self.redactor, limit, end);
+        finished.stderr.redact(&self.redactor, limit, end);
         finished
     }
 
-    fn redact_error(&self, mut error: WorldError) -> WorldError {
+    fn redact_program_error(&self, mut error: WorldError, limit: u64) -> WorldError {
         if let WorldError::TimedOut { stderr, .. } = &mut error {
-            self.redact_captured(stderr, InputEnd::Interrupted);
+            stderr.redact(&self.redactor, limit, InputEnd::Interrupted);
         }
+        error
+    }
+
+    fn redact_request_error(&self, mut error: WorldError, secret_host: Option<&str>) -> WorldError {
         if let WorldError::Token { reason, .. } = &mut error {
             self.redactor.redact_in_place(reason);
-            *reason = reason.chars().take(300).collect();
         }
-        // The host may be a part of a secret URL.
-        for host in [WorldError::host_mut, WorldError::proxy_mut] {
-            if let Some(host) = host(&mut error).filter(|host| self.redactor.is_part_of_secret(host)) {
+        if let Some(host) = error.host_mut() {
+            if Some(host.as_str()) == secret_host {
                 *host = SECRET_PLACEHOLDER.to_owned();
             }
+            self.redactor.redact_in_place(host);
+        }
+        // The manifest alone names the proxy.
+        if let Some(proxy) = error.proxy_mut().filter(|proxy| self.redactor.is_part_of_secret(proxy)) {
+            *proxy = SECRET_PLACEHOLDER.to_owned();
         }
         error
     }
 }
 
-fn redact_captured(captured: &mut CapturedBytes, end: InputEnd, redactor: &Redactor) {
-    let end = if captured.is_truncated() { InputEnd::Truncated } else { end };
-    captured.missing_bytes += redactor.redact_bytes(&mut captured.bytes, end) as u64;
+impl HttpRequest {
+    /// The request, with as much more of its response as `redactor` needs to know a secret at the limit.
+    pub(super) fn with_lookahead(self, redactor: &Redactor) -> HttpRequest {
+        HttpRequest { max_output: self.max_output.saturating_add(redactor.lookahead() as u64), ..self }
+    }
 }
 
 impl HttpResponse {
-    /// The response without secrets.
+    /// The response without secrets, and with so many bytes of its body.
     #[must_use]
-    pub fn redact(mut self, redactor: &Redactor) -> HttpResponse {
-        redact_captured(&mut self.body, InputEnd::Complete, redactor);
+    pub(super) fn redact(mut self, redactor: &Redactor, limit: u64) -> HttpResponse {
+        self.body.redact(redactor, limit, InputEnd::Complete);
         for (name, value) in &mut self.headers {
             redactor.redact_in_place(name);
             redactor.redact_in_place(value);
@@ -92,17 +94,24 @@ fn public_origin(url: &Url, redactor: &Redactor) -> Url {
 }
 
 impl World for RedactingWorld {
-    fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
+    fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         Box::pin(async move {
+            let limit = command.max_output;
+            command.max_output = limit.saturating_add(self.redactor.lookahead() as u64);
             let finished = self.world.run_program(command).await;
-            finished.map(|finished| self.redact_output(finished)).map_err(|error| self.redact_error(error))
+            finished
+                .map(|finished| self.redact_output(finished, limit))
+                .map_err(|error| self.redact_program_error(error, limit))
         })
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
         Box::pin(async move {
-            let response = self.world.send_request(request).await;
-            response.map(|response| response.redact(&self.redactor)).map_err(|error| self.redact_error(error))
+            let (limit, secret_host) = (request.max_output, request.secret_host.clone());
+            let response = self.world.send_request(request.with_lookahead(&self.redactor)).await;
+            response
+                .map(|response| response.redact(&self.redactor, limit))
+                .map_err(|error| self.redact_request_error(error, secret_host.as_deref()))
         })
     }
 
@@ -112,8 +121,9 @@ impl World for RedactingWorld {
         rejected: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         Box::pin(async move {
+            let secret_host = request.limits.secret_host.clone();
             let token = self.world.access_token(request, rejected).await;
-            token.map_err(|error| self.redact_error(error))
+            token.map_err(|error| self.redact_request_error(error, secret_host.as_deref()))
         })
     }
 

@@ -109,7 +109,7 @@ impl World for ReportingWorld {
         request: TokenRequest,
         rejected: Option<&'a AccessToken>,
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
-        let action = format!("get access token from {}", url_text(&request.url, &self.redactor));
+        let action = format!("get access token from {}", url_text(&request.url, &request.limits, &self.redactor));
         let work = self.world.access_token(request, rejected);
         Box::pin(self.report((action, String::new()), work, |_| "ok".to_owned()))
     }

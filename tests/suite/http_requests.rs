@@ -688,6 +688,27 @@ fn last_page_number_ends_the_pages() {
     assert_eq!(text(&call(&manifest("", "", &http), json!({}))), "[1]");
 }
 
+/// What it says is cut after secrets are found, however long they are.
+#[test]
+fn echoes_of_token_endpoint_are_hidden() {
+    let secret: String =
+        (0..390_u32).map(|nth| char::from_digit((nth * nth * 7 + nth / 3) % 36, 36).unwrap()).collect();
+    for response in [
+        json!({ "access_token": "abcdefghijkl", "token_type": format!("x{secret}") }),
+        json!({ "error": secret.repeat(30) }),
+        json!({ "error": "e", "error_description": format!("{}{secret}", ".".repeat(290)) }),
+    ] {
+        let status = if response["access_token"].is_null() { 400 } else { 200 };
+        let api = Upstream::start(move |_, _| Reply::json(status, &response));
+        let folder = TestFolder::with_manifest(&oauth2_manifest(&api, ""));
+        let server = folder.serve_command().env("ID", "client-7").env("KEY", &secret).stdio();
+        let said = text(&server.client(SESSION_VERSIONS[3]).call("t", json!({}))).to_owned();
+        assert!(said.contains("[secret"), "{said}");
+        let six: Vec<&str> = (0..secret.len() - 6).map(|from| &secret[from..from + 6]).collect();
+        assert!(!six.iter().any(|six| said.contains(six)), "{said}");
+    }
+}
+
 #[test]
 fn unusable_token_is_refused() {
     for token in ["a\r\nX: y".to_owned(), "t".repeat(20_000)] {

@@ -375,3 +375,29 @@ fn old_secret_is_redacted_until_its_calls_end() {
     let answer = client.wait_for_answer(id).to_string();
     assert!(answer.contains("[secret] [secret]"), "{answer}");
 }
+
+/// A caller who could see whether a guess begins like a secret would find it out, a character at a time.
+#[test]
+fn echo_does_not_confirm_the_beginning_of_a_secret() {
+    let secret = "sk-Live_9fQzT4mB7xKd2WcR";
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nenv: { TOKEN: { secret: true } }\ntools:\n\
+         \x20 use: { description: U, run: { exec: [\"true\"], env: { TOKEN: \"{{env.TOKEN}}\" } } }\n\
+         \x20 cat: { description: C, maxOutput: 1KiB, arguments: { t: { required: true } }, run: { exec: [cat], stdin: \"{{t}}\" } }\n",
+    );
+    let server = folder.serve_command().env("TOKEN", secret).stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let echo = |text: &str| client.call_text("cat", json!({ "t": text }));
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    for guess in [&secret[..8], &secret[..1], &hex[..10], &hex[..1]] {
+        let wrong = guess.chars().rev().collect::<String>().replace(|letter: char| letter.is_ascii_alphanumeric(), "z");
+        let shown = |guess: &str| {
+            let at_limit = echo(&format!("{}{guess}!!!!", ".".repeat(1024 - guess.len())));
+            let padded = echo(&format!("{guess}{}", "\u{1b}!".repeat(400)));
+            (at_limit.replacen(guess, "GUESS", 1), padded.replacen(guess, "GUESS", 1))
+        };
+        assert_eq!(shown(guess), shown(&wrong), "{guess}");
+    }
+    let across = echo(&format!("{}{secret}", ".".repeat(1020)));
+    assert!(across.starts_with(&(".".repeat(1020) + "[secret]")), "{across}");
+}

@@ -27,8 +27,13 @@ impl RequestUrls {
 
     /// Whether the host is part of a secret.
     pub(super) fn has_secret_host(&self, compiler: &Compiler<'_>) -> bool {
-        matches!(self.with_host().url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name))
+        has_secret_host(self.with_host(), compiler)
     }
+}
+
+/// Whether the host of a URL is part of a secret.
+pub(super) fn has_secret_host(url: &Template<Url>, compiler: &Compiler<'_>) -> bool {
+    matches!(url.url_base(), UrlBase::Env(name) if compiler.pack.env.is_secret(name))
 }
 
 pub(super) fn compile_urls(

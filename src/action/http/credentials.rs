@@ -12,7 +12,7 @@ use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template, Text, Url, 
 use crate::world::{HttpHeader, HttpRequest, TokenRequest};
 use crate::yaml::{Location, Spanned};
 
-use super::compile::{check_header_name, compile_url_text, literal_url};
+use super::compile::{check_header_name, compile_url_text, has_secret_host, literal_url};
 use super::send::parse_url;
 
 /// How a request says who sends it.
@@ -30,6 +30,7 @@ pub(super) struct OAuth2Credentials {
     token_url: Template<Url>,
     /// The token endpoint, which may be private if the manifest names it. The API may not send requests there.
     literal_url: Option<url::Url>,
+    has_secret_host: bool,
     client_id: Template<Text>,
     client_secret: Template<Text>,
     client_authentication: ClientAuthentication,
@@ -160,6 +161,7 @@ impl OAuth2Credentials {
         let token_url = token_url?;
         Some(OAuth2Credentials {
             literal_url: literal_url(&token_url, compiler),
+            has_secret_host: has_secret_host(&token_url, compiler),
             token_url,
             client_id: client_id?,
             client_secret: client_secret?,
@@ -181,8 +183,10 @@ impl OAuth2Credentials {
         }
         let mut host_policy = request.host_policy.clone();
         self.literal_url.iter().for_each(|url| host_policy.allow_url(url));
+        let url = parse_url(&self.token_url.render(scope)?.text)?;
+        let token_host = url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         Ok(TokenRequest {
-            url: parse_url(&self.token_url.render(scope)?.text)?,
+            url,
             client_id: self.client_id.render(scope)?.0,
             client_secret: self.client_secret.render(scope)?.0,
             credentials_in_form: self.client_authentication == ClientAuthentication::Post,
@@ -192,6 +196,7 @@ impl OAuth2Credentials {
                 body: None,
                 cache: None,
                 headers: Vec::new(),
+                secret_host: token_host.or_else(|| request.secret_host.clone()),
                 secret_parameters: Vec::new(),
                 ..request.clone()
             },

@@ -18,6 +18,7 @@ impl HttpAction {
         let mut url = parse_url(&self.render_url(scope)?)?;
         add_query(&mut url, &self.query, scope)?;
         let mut request = HttpRequest::new(self.method, url);
+        request.secret_host = request.url.host_str().filter(|_| self.has_secret_host).map(str::to_owned);
         for (name, value) in &self.headers {
             request.headers.extend(render_header(name, value, context)?);
         }
