@@ -41,9 +41,12 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
     }
     let path =
         if arguments.dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(&arguments.dir)) };
-    let count = tools.len();
+    let count = match tools.len() {
+        1 => "1 tool is a draft".to_owned(),
+        count => format!("{count} tools are drafts"),
+    };
     output.print(&format!(
-        "\n{count} tools are drafts: look at each, and at the comments `# review: …`\n\nTry it:\n  folio check{path}\n  folio list{path}\n"
+        "\n{count}: review it, and at the comments `# review: …`\n\nTry it:\n  folio check{path}\n  folio list{path}\n"
     ))?;
     Ok(Exit::Success)
 }

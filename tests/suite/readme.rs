@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::harness::{FOLIO_BIN, SESSION_VERSIONS, SESSIONLESS_VERSION, ServeCommand, TestFolder, run_folio};
 use crate::pages::read;
+use crate::tls::Authority;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -75,6 +76,11 @@ fn desk() -> TestFolder {
         ("packs/review/folio.yaml", pack),
     ]);
     folder.write("assets/board.png", board);
+    let authority = Authority::new();
+    let client = authority.issue("client");
+    folder.write("certificates/ca.pem", authority.pem);
+    folder.write("certificates/client.pem", client.certificate);
+    folder.write("certificates/client.key", client.key);
     folder
 }
 
@@ -108,7 +114,7 @@ fn report_after(blocks: &[CodeBlock], index: usize) -> Option<&CodeBlock> {
 #[test]
 fn every_code_block_is_tested() {
     for block in blocks() {
-        let known = ["json", "markdown", "sh", "text", "toml", "yaml"].contains(&block.kind.as_str());
+        let known = ["json", "markdown", "python", "sh", "text", "toml", "yaml"].contains(&block.kind.as_str());
         assert!(known, "{}: no test knows what to do with ```{}", block.place, block.kind);
     }
 }
@@ -132,6 +138,13 @@ fn readme_manifests_load_or_fail_as_documented() {
         good += 1;
     }
     assert!(good >= 5 && bad >= 1, "{good} good, {bad} bad");
+}
+
+#[test]
+fn python_is_from_the_server_compared_with() {
+    let server = fs::read_to_string(Path::new(ROOT).join("tests/interop/web_api.py")).unwrap();
+    let blocks = of_kind("python");
+    assert!(!blocks.is_empty() && blocks.iter().all(|block| server.contains(block.text.trim_end())), "{blocks:?}");
 }
 
 #[test]
