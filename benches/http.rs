@@ -14,7 +14,7 @@
 //! ```
 //!
 //! is to stay below 1.10 for the slow upstream, and says how much work folio does where the upstream does none. Medians of
-//! calls to a cached tool, a tool with a text, and a prompt are compared as they are.
+//! calls to a cached tool, a tool with a text, and a prompt, which all answer the same 2 KB, are compared as they are.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -32,6 +32,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+/// What the cached response, the text and the prompt consist of, so that they answer the same.
+const TEXT: &str = "x";
 
 /// How long the slow upstream thinks.
 const SLOW: Duration = Duration::from_millis(20);
@@ -108,15 +111,14 @@ fn serve(stream: TcpStream) -> std::io::Result<()> {
     let items: Vec<Value> =
         (0..32).map(|id| json!({ "id": id, "title": "An item with a title of a few words" })).collect();
     let body = json!({ "items": items }).to_string();
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-    let response = head + &body;
+    let (items, text) = (response("application/json", &body), response("text/plain", &TEXT.repeat(2_000)));
     let mut reader = BufReader::new(stream);
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let is_slow = line.contains(" /slow ");
+        let (is_slow, is_text) = (line.contains(" /slow "), line.contains(" /cached "));
         while line.trim_end() != "" {
             line.clear();
             reader.read_line(&mut line)?;
@@ -124,8 +126,12 @@ fn serve(stream: TcpStream) -> std::io::Result<()> {
         if is_slow {
             thread::sleep(SLOW);
         }
-        reader.get_mut().write_all(response.as_bytes())?;
+        reader.get_mut().write_all(if is_text { &text } else { &items }.as_bytes())?;
     }
+}
+
+fn response(content_type: &str, body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
 /// A client that does nothing but requests.
@@ -169,9 +175,9 @@ impl Server {
                 "fast": tool(json!({ "url": format!("http://{address}/fast") })),
                 "slow": tool(json!({ "url": format!("http://{address}/slow") })),
                 "cached": tool(json!({ "url": format!("http://{address}/cached"), "cache": "1h" })),
-                "text": { "description": "T", "result": { "text": "x".repeat(2_000) } },
+                "text": { "description": "T", "result": { "text": TEXT.repeat(2_000) } },
             },
-            "prompts": { "p": { "text": "x".repeat(2_000) } },
+            "prompts": { "p": { "text": TEXT.repeat(2_000) } },
         });
         std::fs::write(folder.path().join("folio.yaml"), manifest.to_string()).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_folio"))
