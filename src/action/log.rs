@@ -7,7 +7,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::notation::{Json, kind_enum};
-use crate::template::{Template, Text};
+use crate::template::{Shape, Template, Text};
 use crate::yaml::Spanned;
 
 kind_enum! {
@@ -68,6 +68,10 @@ enum LogData {
 impl ActionKind for LogAction {
     type Spec = LogSpec;
 
+    fn outcome_shape() -> Shape {
+        Shape::Object(std::sync::Arc::default())
+    }
+
     fn compile(node: ActionNode<'_, LogSpec>, compiler: &mut Compiler<'_>) -> Option<LogAction> {
         let message = match &node.spec.value {
             LogSpec::Text(text) => {
@@ -83,6 +87,7 @@ impl ActionKind for LogAction {
                 .help("write the logged value under `data`");
             return None;
         };
+        message.logger.iter().for_each(|logger| compiler.warn_unexpanded(logger));
         Some(LogAction {
             level: message.level.unwrap_or_default(),
             logger: message.logger.as_ref().map(|logger| logger.value.clone()),

@@ -7,7 +7,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, truncate};
 use crate::notation::kind_enum;
-use crate::template::{Template, Uri};
+use crate::template::{Shape, Template, Uri};
 use crate::yaml::Spanned;
 
 /// How much of a URI an error shows.
@@ -50,6 +50,10 @@ pub enum NotifyAction {
 
 impl ActionKind for NotifyAction {
     type Spec = NotifySpec;
+
+    fn outcome_shape() -> Shape {
+        Shape::Object(std::sync::Arc::default())
+    }
 
     fn compile(node: ActionNode<'_, NotifySpec>, compiler: &mut Compiler<'_>) -> Option<NotifyAction> {
         let resource = match &node.spec.value {

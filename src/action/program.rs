@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, parse_body};
-use super::{Step, unsupported};
+use super::{Step, code_injection, unsupported};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
@@ -88,6 +88,7 @@ impl ProgramOptions {
         }
         let cwd = compile_cwd(step.cwd.as_ref(), compiler);
         let env = compile_env(&step.env, compiler);
+        code_injection::check_env(step, compiler);
         let stdin = match &step.stdin {
             Some(stdin) => {
                 let text = compiler.resolve_text(stdin);

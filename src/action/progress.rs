@@ -7,7 +7,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, C
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::Scalar;
-use crate::template::{JsonLeaf, Scope, Template, Text, value_to_text};
+use crate::template::{JsonLeaf, Scope, Shape, Template, Text, value_to_text};
 use crate::yaml::Spanned;
 
 /// The progress of the run.
@@ -32,6 +32,10 @@ pub struct ProgressAction {
 
 impl ActionKind for ProgressAction {
     type Spec = ProgressSpec;
+
+    fn outcome_shape() -> Shape {
+        Shape::Object(std::sync::Arc::default())
+    }
 
     fn compile(node: ActionNode<'_, ProgressSpec>, compiler: &mut Compiler<'_>) -> Option<ProgressAction> {
         let spec = &node.spec.value;

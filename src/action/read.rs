@@ -7,6 +7,13 @@ use crate::yaml::Spanned;
 
 pub struct ReadAction(Template<Uri>);
 
+impl ReadAction {
+    /// The URI that it reads.
+    pub(super) fn uri(&self) -> &Template<Uri> {
+        &self.0
+    }
+}
+
 impl ActionKind for ReadAction {
     type Spec = String;
 

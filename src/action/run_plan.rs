@@ -10,7 +10,7 @@ use super::{
     Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, ListKind, OutcomeBody, PendingQuestions,
 };
 use crate::budget::memory_size;
-use crate::template::{Condition, Scope, Template};
+use crate::template::{Condition, Scope, Template, Uri};
 use crate::world::WorldError;
 
 /// The limits of a run.
@@ -123,6 +123,19 @@ impl RunPlan {
             PlanSteps::List(steps, _) => (None, steps.as_slice()),
         };
         single.into_iter().chain(steps.iter().map(|step| step.action.client_use()))
+    }
+
+    /// The URIs that it reads each time.
+    pub fn read_uris(&self) -> impl Iterator<Item = &Template<Uri>> {
+        let (single, steps) = match &self.steps {
+            PlanSteps::Single(action) => (Some(&**action), &[][..]),
+            PlanSteps::List(steps, _) => (None, steps.as_slice()),
+        };
+        let always = steps.iter().filter(|step| step.when.is_none()).map(|step| &step.action);
+        single.into_iter().chain(always).filter_map(|action| match action {
+            Action::Read(read) => Some(read.uri()),
+            _ => None,
+        })
     }
 
     /// How many steps it has.

@@ -6,7 +6,7 @@ use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, one_line, truncate};
 use crate::notation::Scalar;
-use crate::template::{Template, Text};
+use crate::template::{Shape, Template, Text};
 use crate::world::WorldError;
 use crate::yaml::parse_milliseconds;
 
@@ -14,6 +14,10 @@ pub struct SleepAction(Template<Text>);
 
 impl ActionKind for SleepAction {
     type Spec = Scalar;
+
+    fn outcome_shape() -> Shape {
+        Shape::Object(std::sync::Arc::default())
+    }
 
     fn compile(node: ActionNode<'_, Scalar>, compiler: &mut Compiler<'_>) -> Option<SleepAction> {
         let text = node.spec.to_text();

@@ -131,10 +131,12 @@ impl BlockPlan {
         Some(BlockPlan { kind: kind?, annotations, meta: keys.meta.clone(), when, each })
     }
 
-    /// The URI of the resource that is read for it each time.
+    /// The URI of the resource that it embeds or links to each time.
     pub(super) fn unconditional_resource_uri(&self) -> Option<&Template<Uri>> {
         match &self.kind {
-            BlockKind::ServerResource(uri) if self.when.is_none() && self.each.is_none() => Some(uri),
+            _ if self.when.is_some() || self.each.is_some() => None,
+            BlockKind::ServerResource(uri) => Some(uri),
+            BlockKind::ResourceLink(link) => Some(&link.uri),
             _ => None,
         }
     }

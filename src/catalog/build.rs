@@ -351,6 +351,9 @@ impl CatalogBuilder {
     }
 
     fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
+        if node.is_resource() {
+            return self.resources.iter().find(|resource| resource.info.name == name).map(|found| &found.inputs);
+        }
         match node.is_tool() {
             true => self.tools.get(name).map(|tool| &tool.inputs),
             false => self.prompts.get(name).map(|prompt| &prompt.inputs),

@@ -151,6 +151,7 @@ pub(super) fn http_settings(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> O
     }
     let token = written.token.as_ref().map(|token| bearer_token(token, pack, compiler));
     check_origins(written, compiler);
+    check_hosts(written, compiler);
     warn_of_wildcard_host(written, compiler);
     if let Some(max) = written.max_sessions.as_ref().filter(|max| max.value == 0) {
         compiler.error(Code::BadValue, max.location, "invalid `maxSessions`, expected at least 1");
@@ -246,6 +247,30 @@ fn check_origins(written: &manifest::Http, compiler: &mut Compiler<'_>) {
                 .help("use scheme, host and port only, such as `https://desk.example`");
         }
     }
+}
+
+/// Reports what no `Host` header can be.
+fn check_hosts(written: &manifest::Http, compiler: &mut Compiler<'_>) {
+    for host in written.allowed_hosts.iter().flatten().filter(|host| !is_host(host)) {
+        let after = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
+        let bare = after.split('/').next().filter(|bare| is_host(bare)).unwrap_or("desk.example").to_owned();
+        compiler
+            .error(Code::BadValue, host.location, format!("invalid host `{}`", host.value))
+            .help(format!("write a host name, with a port if need be, such as `{bare}`"));
+    }
+}
+
+/// Whether it is a host with or without a port, or `*`.
+fn is_host(host: &str) -> bool {
+    let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(_, port)| port);
+    let (name, port) = match (bracketed, host.split_once(':')) {
+        (Some(port), _) => ("v6", port.strip_prefix(':').unwrap_or(if port.is_empty() { "0" } else { "x" })),
+        (None, Some((name, port))) => (name, port),
+        (None, None) => (host, "0"),
+    };
+    let is_name =
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter));
+    host == "*" || is_name && port.parse::<u16>().is_ok()
 }
 
 /// A web page could then read the server by a host name of its own that points to this machine.

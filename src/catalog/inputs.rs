@@ -81,6 +81,9 @@ impl Inputs {
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
         let schema = object_schema(arguments, compiler);
         add_to_scope(&schema, compiler);
+        for argument in arguments.values() {
+            compiler.warn_unexpanded_schema(&compiler.findings.documents.json(argument.location), argument.location);
+        }
         let confined = arguments.iter().filter(|(_, argument)| argument.within.is_some());
         let confined = confined.map(|(name, _)| name.value.clone()).collect();
         compile_schema(schema, arguments, compiler)
@@ -123,7 +126,8 @@ impl Inputs {
                 (name.clone(), compiler.findings.documents.key_at(located.location, &property_pointer(name)))
             })
             .collect();
-        warn_of_shadowed_names(located, compiler);
+        warn_of_shadowed_names(located, (&located.value, ""), compiler);
+        compiler.warn_unexpanded_schema(&located.value, located.location);
         let schema = compiler.schema(located.clone())?;
         if located.value.get("type").and_then(Value::as_str) != Some("object") {
             compiler
@@ -303,10 +307,15 @@ pub(super) fn violations_message(violations: &[Violation]) -> String {
 }
 
 /// Warns of properties whose names mean something else in templates.
-fn warn_of_shadowed_names(located: &LocatedJson, compiler: &mut Compiler<'_>) {
-    for (name, _) in properties_of(&located.value) {
+fn warn_of_shadowed_names(located: &LocatedJson, (schema, pointer): (&Value, &str), compiler: &mut Compiler<'_>) {
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten().enumerate();
+    for (index, part) in parts {
+        warn_of_shadowed_names(located, (part, &format!("{pointer}/allOf/{index}")), compiler);
+    }
+    for (name, _) in properties_of(schema) {
         let Some(meaning) = reserved_name_meaning(name) else { continue };
-        let at = compiler.findings.documents.key_at(located.location, &property_pointer(name));
+        let at = format!("{pointer}{}", property_pointer(name));
+        let at = compiler.findings.documents.key_at(located.location, &at);
         compiler
             .warning(Code::BadName, at, format!("shadowed argument `{name}`: in templates `{name}` is {meaning}"))
             .help(format!("write `{{{{arguments.{name}}}}}` for the argument"));

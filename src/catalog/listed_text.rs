@@ -23,7 +23,7 @@ pub(super) fn listed_text(
 
 /// Renders a text with the values known at load. `None` if it has errors.
 pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
-    compiler.warn_shell_variables(text, ShellVariableCheck::InScope);
+    compiler.warn_shell_variables(text, ShellVariableCheck::Listed);
     if !text.contains("{{") {
         return Some(text.value.clone());
     }

@@ -59,7 +59,9 @@ pub(super) fn check(
 fn note_call(test: &Test, references: &mut References) {
     let fails = test.expect.as_ref().is_some_and(|expect| expect.is_error == Some(true) || expect.error.is_some());
     let tool = test.tool.as_ref().map(|tool| (EntryRef::tool(tool), tool.location));
-    let named = tool.or_else(|| test.prompt.as_ref().map(|prompt| (EntryRef::prompt(prompt), prompt.location)));
+    let prompt = test.prompt.as_ref().map(|prompt| (EntryRef::prompt(prompt), prompt.location));
+    let resource = test.resource.as_ref().map(|resource| (EntryRef::resource(resource), resource.location));
+    let named = tool.or(prompt).or(resource);
     if let Some((node, at)) = named.filter(|_| !fails) {
         references.note_call(DeclaredCall { node, at, arguments: test.arguments.clone(), has_templates: false });
     }

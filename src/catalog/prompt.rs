@@ -101,9 +101,9 @@ impl CompiledPrompt {
         CompletionOwner { sources: &self.completions, inputs: &self.inputs, pack_context: &self.pack_context }
     }
 
-    /// The URIs that it reads each time and that depend on this argument alone, with a value of it.
+    /// The URIs that it reads or links to each time and that depend on this argument alone, with a value of it.
     pub(super) fn embedded_uris_with(&self, argument: &str, value: &str) -> Vec<String> {
-        let PromptBody::Messages(messages) = &self.body else { return Vec::new() };
+        let messages = if let PromptBody::Messages(messages) = &self.body { messages.as_slice() } else { &[] };
         let given = std::collections::BTreeMap::from([(argument.to_owned(), value.to_owned())]);
         let budget = Budget::default();
         let scope = self.pack_context.scope(self.inputs.bind_with_defaults(&given, &budget), &budget);
@@ -113,6 +113,7 @@ impl CompiledPrompt {
             [] => false,
         };
         let uris = messages.iter().filter_map(|(_, block)| block.unconditional_resource_uri());
+        let uris = uris.chain(self.plan.iter().flat_map(RunPlan::read_uris));
         let uris = uris.filter(|uri| uri.read_paths().iter().all(alone) && !uri.read_paths().is_empty());
         uris.filter_map(|uri| Some(uri.render(&scope).ok()?.0)).collect()
     }

@@ -29,6 +29,11 @@ impl EntryRef {
         self.kind == "tool"
     }
 
+    /// Whether it is a resource.
+    pub(super) fn is_resource(&self) -> bool {
+        self.kind == "resource"
+    }
+
     /// Its name, as it is written where it is named.
     pub(super) fn name(&self) -> &str {
         &self.name

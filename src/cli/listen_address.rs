@@ -85,6 +85,7 @@ mod tests {
 
     #[test]
     fn address_is_port_or_host_and_port() {
+        assert_eq!(ListenAddress::default().to_string(), "127.0.0.1:8080");
         for (written, meant) in [
             ("9000", "127.0.0.1:9000"),
             (":9000", "127.0.0.1:9000"),

@@ -12,7 +12,7 @@ use crate::files::normalize;
 use crate::notation::Json;
 use crate::schema::{Schema, SchemaError};
 use crate::template::Shape;
-use crate::yaml::{Location, Spanned, parse, parse_json};
+use crate::yaml::{Location, Spanned, parse, parse_json, pointer};
 
 /// A JSON value, the location of its root, and the folder of its relative references.
 #[derive(Debug, Clone)]
@@ -79,10 +79,59 @@ impl Compiler<'_> {
         compiled
     }
 
+    /// Warns of what looks like a template in the texts of a schema at `at`, which are listed as they are written.
+    pub fn warn_unexpanded_schema(&mut self, schema: &Value, at: Location) {
+        let Some(keywords) = schema.as_object() else { return };
+        for (key, value) in keywords {
+            let below = self.findings.documents.value_at(at, &pointer::join("", key));
+            match key.as_str() {
+                "title" | "description" | "default" | "const" | "enum" | "examples" | "enumNames" | "complete" => {
+                    self.warn_unexpanded_texts(value, below);
+                }
+                "properties" | "patternProperties" | "$defs" | "definitions" | "allOf" | "anyOf" | "oneOf" => {
+                    self.warn_unexpanded_schemas(value, below);
+                }
+                "items" | "additionalProperties" | "not" | "if" | "then" | "else" => {
+                    self.warn_unexpanded_schema(value, below);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The same for the schemas in a map or list.
+    pub fn warn_unexpanded_schemas(&mut self, schemas: &Value, at: Location) {
+        for (key, schema) in children(schemas) {
+            let below = self.findings.documents.value_at(at, &pointer::join("", &key));
+            self.warn_unexpanded_schema(schema, below);
+        }
+    }
+
+    fn warn_unexpanded_texts(&mut self, value: &Value, at: Location) {
+        match value {
+            Value::String(text) => self.warn_unexpanded(&Spanned::new(text.clone(), at)),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.warn_unexpanded_texts(item, self.findings.documents.value_at(at, &format!("/{index}")));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Reports an error of a schema at `location`.
     pub fn report_schema_error(&mut self, error: SchemaError, location: Location, severity: Severity) {
         let span = self.findings.documents.value_at(location, &error.at).span();
         self.findings.report.add_located(severity, Code::Schema, span, error);
+    }
+}
+
+/// The values in a map or list, with their keys.
+fn children(value: &Value) -> Vec<(String, &Value)> {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(index, item)| (index.to_string(), item)).collect(),
+        _ => Vec::new(),
     }
 }
 

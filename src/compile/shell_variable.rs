@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::is_identifier;
-use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, Text, Url};
+use crate::template::{EnvValue, HeaderSlot, QueryValue, Shape, Slot, Text, Url, reserved_name_meaning};
 use crate::yaml::Spanned;
 
 /// Which shell variables are probably mistakes.
@@ -16,10 +16,12 @@ pub enum ShellVariableCheck {
     ArgvElement,
     /// `${NAME}` of what is in scope, and any variable in capitals.
     Value,
-    /// `$NAME` and `${NAME}` of what is in scope.
-    InScope,
     /// `${NAME}` of an argument.
     Body,
+    /// `$NAME` of a declared variable or argument, and any `${NAME}`, in a listed text, which has no arguments.
+    Listed,
+    /// The same in a text that is no template.
+    Literal,
 }
 
 impl ShellVariableCheck {
@@ -34,6 +36,8 @@ impl ShellVariableCheck {
         (slot == TypeId::of::<Text>() && exposure == Exposure::Client).then_some(ShellVariableCheck::Body)
     }
 }
+
+const LITERAL_HELP: &str = "this text goes to clients as it is written: write the value itself";
 
 /// A `$NAME` or `${NAME}` in a string.
 struct ShellVariable<'t> {
@@ -51,7 +55,9 @@ impl Compiler<'_> {
             let declared = replacement.starts_with("{{env.") && self.pack.env.variables.contains_key(variable.name);
             let message = format!("shell variable `{}` is not expanded", text.get(variable.range).unwrap_or_default());
             let diagnostic = self.warning(Code::Unused, span, message);
-            if declared || !replacement.starts_with("{{env.") {
+            if check == ShellVariableCheck::Literal {
+                diagnostic.help(LITERAL_HELP);
+            } else if declared || !replacement.starts_with("{{env.") {
                 diagnostic.help(format!("write `{replacement}`")).fix(span, replacement);
             } else {
                 diagnostic.help(format!("declare `{}` under `env`, and write `{replacement}`", variable.name));
@@ -59,18 +65,40 @@ impl Compiler<'_> {
         }
     }
 
+    /// Warns of what looks like a template or a shell variable in a text that goes out as it is written.
+    pub fn warn_unexpanded(&mut self, text: &Spanned<String>) {
+        self.warn_shell_variables(text, ShellVariableCheck::Literal);
+        for (start, _) in text.match_indices("{{") {
+            let Some((inner, _)) = text.get(start + 2..).and_then(|rest| rest.split_once("}}")) else { return };
+            let name = inner.trim().split(['.', ' ']).next().unwrap_or_default();
+            let is_known = self.is_argument(name)
+                || self.argument_locations.contains_key(name)
+                || reserved_name_meaning(name).is_some();
+            if is_known {
+                let span = self.span_within(text.location, start..start + inner.len() + 4);
+                self.warning(Code::Unused, span, format!("template `{{{{{inner}}}}}` is not expanded"))
+                    .help(LITERAL_HELP);
+            }
+        }
+    }
+
     /// The template that replaces a variable; `None` where the variable is probably text.
     fn suggest_template(&self, variable: &ShellVariable<'_>, check: ShellVariableCheck) -> Option<String> {
         let name = variable.name;
-        let any_form =
-            variable.braces || matches!(check, ShellVariableCheck::ArgvElement | ShellVariableCheck::InScope);
+        let any_form = variable.braces
+            || matches!(
+                check,
+                ShellVariableCheck::ArgvElement | ShellVariableCheck::Listed | ShellVariableCheck::Literal
+            );
         if any_form && (self.is_argument(name) || self.argument_locations.contains_key(name)) {
             return Some(format!("{{{{{name}}}}}"));
         }
         let capitals = name.len() > 1 && name.chars().all(|letter| !letter.is_ascii_lowercase());
         let variable = match check {
             ShellVariableCheck::Body => false,
-            ShellVariableCheck::InScope => self.pack.env.variables.contains_key(name),
+            ShellVariableCheck::Listed | ShellVariableCheck::Literal => {
+                variable.braces || self.pack.env.variables.contains_key(name)
+            }
             ShellVariableCheck::ArgvElement | ShellVariableCheck::Value => {
                 self.pack.env.variables.contains_key(name) || capitals
             }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Compiler, ShellVariableCheck};
 use crate::diagnostic::{Code, Severity, Span};
 use crate::template::{
-    Altered, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
+    Altered, Compared, JsonLeaf, OutputPiece, RenderError, Scope, Slot, Template, TemplateError, TemplateSpan,
     is_helper_without_arguments, output_pieces,
 };
 use crate::yaml::{Location, Spanned, pointer};
@@ -30,6 +30,7 @@ impl Compiler<'_> {
             Ok(template) => {
                 self.check_secrets(template.read_paths(), text.location, exposure);
                 self.check_altered(template.altered(), text.location, exposure);
+                self.check_compared(template.compared(), text.location, exposure);
                 self.record_steps(template.read_paths());
                 self.warn_helper_names(text);
                 ShellVariableCheck::of_slot::<S>(exposure)
@@ -128,6 +129,21 @@ impl Compiler<'_> {
             let diagnostic = self.error(Code::Secret, span, message);
             diagnostic
                 .help(format!("use it without `{helper}`, or declare the changed value as its own secret variable"));
+            if let Some(used_at) = used_at {
+                diagnostic.note(used_at, "used here");
+            }
+        }
+    }
+
+    /// Rejects comparisons of a secret, by which a caller could find it, one bit with each call.
+    fn check_compared(&mut self, compared: &[Compared], at: Location, exposure: Exposure) {
+        // Where clients read the text, the secret is refused as such.
+        for compared in compared.iter().filter(|_| exposure != Exposure::Client) {
+            let Some(secret) = self.find_secret(&compared.paths) else { continue };
+            let (span, used_at) = self.spans_of(compared.place.clone(), at);
+            let message = format!("`{}` compares {secret} with a value that a caller may choose", compared.helper);
+            let diagnostic = self.error(Code::Secret, span, message);
+            diagnostic.help("a caller could find the secret by many calls: compare it with constants only");
             if let Some(used_at) = used_at {
                 diagnostic.note(used_at, "used here");
             }

@@ -127,9 +127,12 @@ impl FolderBackend for DiskFolder {
     }
 
     fn is_hidden(&self, path: &str, globs: &Globs) -> bool {
+        self.has_link(path) && self.leads_to_hidden(path, globs)
+    }
+
+    fn has_link(&self, path: &str) -> bool {
         let is_link = |part: &Path| fs::symlink_metadata(self.path.join(part)).is_ok_and(|meta| meta.is_symlink());
-        let parts = Path::new(path).ancestors().filter(|part| !part.as_os_str().is_empty());
-        parts.into_iter().any(is_link) && self.leads_to_hidden(path, globs)
+        Path::new(path).ancestors().filter(|part| !part.as_os_str().is_empty()).any(is_link)
     }
 
     fn resolve_links(&self, path: &str) -> Option<String> {

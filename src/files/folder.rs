@@ -91,6 +91,13 @@ impl Folder {
         self.backend.is_hidden(path, globs)
     }
 
+    /// Whether a path leads through a link to a hidden name that is not its own.
+    pub fn links_to_hidden(&self, path: &str) -> bool {
+        let is_own = |name: &str| path.split('/').any(|own| own == name);
+        let real = self.backend.has_link(path).then(|| self.backend.resolve_links(path)).flatten();
+        real.is_some_and(|real| real.split('/').any(|name| name.starts_with('.') && !is_own(name)))
+    }
+
     /// Opens a folder below this one, which is then the limit.
     pub fn subfolder(&self, relative: &Path) -> Result<Self, FileError> {
         Ok(Self { backend: self.backend.subfolder(&normalize_to_slashes(relative)?)? })

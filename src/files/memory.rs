@@ -91,6 +91,10 @@ impl FolderBackend for MemoryFolder {
         false
     }
 
+    fn has_link(&self, _: &str) -> bool {
+        false
+    }
+
     fn resolve_links(&self, path: &str) -> Option<String> {
         Some(path.to_owned())
     }

@@ -26,6 +26,8 @@ pub(super) trait FolderBackend: Debug + Send + Sync {
     fn list(&self, folder: &str, globs: &Globs, each: &mut dyn FnMut(WalkItem<'_>)) -> Result<(), FileError>;
     /// Whether a path leads through a link to a name that `globs` do not match.
     fn is_hidden(&self, path: &str, globs: &Globs) -> bool;
+    /// Whether a path leads through a link.
+    fn has_link(&self, path: &str) -> bool;
     /// The path with its links resolved, if it is below the root.
     fn resolve_links(&self, path: &str) -> Option<String>;
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
-use super::error::{Altered, TemplateError, TemplateSpan};
+use super::error::{Altered, Compared, TemplateError, TemplateSpan};
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
@@ -28,6 +28,7 @@ pub struct Template<S: Slot> {
     body: CompiledBody,
     reads: Vec<Vec<String>>,
     altered: Vec<Altered>,
+    compared: Vec<Compared>,
     single_path: Option<Vec<String>>,
     analysis: S::Analysis,
     slot: PhantomData<S>,
@@ -109,8 +110,17 @@ impl<S: Slot> Template<S> {
             )),
         };
         let reads = checked.read_paths.into_iter().collect();
-        let altered = checked.altered;
-        Ok(Template { source: text.to_owned(), body, reads, altered, single_path: sole, analysis, slot: PhantomData })
+        let (altered, compared) = (checked.altered, checked.compared);
+        Ok(Template {
+            source: text.to_owned(),
+            body,
+            reads,
+            altered,
+            compared,
+            single_path: sole,
+            analysis,
+            slot: PhantomData,
+        })
     }
 
     /// Renders the template.
@@ -186,6 +196,11 @@ impl<S: Slot> Template<S> {
     /// The values that cannot be redacted in its output.
     pub fn altered(&self) -> &[Altered] {
         &self.altered
+    }
+
+    /// Its comparisons of `env` with what is no constant.
+    pub fn compared(&self) -> &[Compared] {
+        &self.compared
     }
 
     /// The path, when the text is exactly one `{{path}}`.

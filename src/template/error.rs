@@ -19,6 +19,17 @@ pub struct TemplateError {
     pub replacement: Option<String>,
 }
 
+/// Values that a helper compares, of which one tells of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// The paths of the values, or of values around them.
+    pub paths: Vec<Vec<String>>,
+    /// The helper.
+    pub helper: String,
+    /// The name of the helper in the text.
+    pub place: TemplateSpan,
+}
+
 /// A value that a helper changes so that it cannot be redacted, as `truncate` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Altered {

@@ -176,6 +176,8 @@ fn code_without_script_form_has_a_help() {
         (r#"[sed, "s/{{x}}/b/"]"#, "a `script` in another language"),
         (r#"[jq, ".{{x}}"]"#, "`--arg, x, \"{{x}}\"` before the filter"),
         (r#"[env, "{{x}}"]"#, "name the program"),
+        (r#"[cat, -c, "a {{x}}"]"#, "`shell: { command: [cat, -c] }`"),
+        (r#"[env, "LD_PRELOAD={{x}}", cat]"#, "write its value here, or take it from `env`"),
     ] {
         let help = help_for(exec);
         assert!(help.contains(part), "{exec}: {help}");

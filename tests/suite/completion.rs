@@ -252,7 +252,20 @@ fn glob_offering_unreadable_files_is_reported() {
     let from_here = said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md");
     assert_eq!(warned(&asks("glob: 'docs/*.md'")), [(from_here, mend.clone())]);
     let draft = said("draft-new.md", "docs://draft-new.md");
-    assert_eq!(warned(&asks("glob: '*.md', base: docs")), [(draft, mend)]);
+    assert_eq!(warned(&asks("glob: '*.md', base: docs")), [(draft, mend.clone())]);
+    let linked = "messages: [{ user: { resourceLink: { uri: 'docs://{{path page}}', name: n } } }]";
+    for body in [linked, "run: { read: 'docs://{{path page}}' }, text: '{{result.text}}'"] {
+        let written = |glob: &str| {
+            let messages = "messages: [{ user: { resource: 'docs://{{path page}}' } }]";
+            assert!(asks(glob).contains(messages));
+            asks(glob).replace(messages, body)
+        };
+        assert_eq!(
+            warned(&written("glob: 'docs/*.md'")),
+            [(said("docs/a b%20?.md", "docs://docs/a%20b%2520%3F.md"), mend.clone())]
+        );
+        assert_eq!(warned(&written("glob: 'p*.md', base: docs")), []);
+    }
     assert_eq!(warned(&asks("glob: 'p*.md', base: docs")), []);
     let own = |glob: &str| {
         format!(

@@ -420,6 +420,16 @@ fn public_address_needs_token_or_insecure() {
 }
 
 #[test]
+fn port_alone_binds_loopback() {
+    let folder = TestFolder::with_manifest(DESK);
+    for flag in ["--http=:0", "--http=0"] {
+        let server = folder.serve_command().flag(flag).http_as_configured();
+        let log = server.log.text();
+        assert!(log.contains("listening on http://127.0.0.1:"), "{flag}: {log}");
+    }
+}
+
+#[test]
 fn http_flags_override_manifest() {
     let folder = TestFolder::with_manifest(&format!("{DESK}http: {{ listen: \"127.0.0.1:0\", path: /desk }}\n"));
     let server = folder.serve_command().flag("--http").http_as_configured();

@@ -155,8 +155,19 @@ resources:
         (".well-known/page", "shown"),
         (".well-known/.page", "hidden"),
     ]);
+    std::os::unix::fs::symlink(".env", folder.join("docs/link")).unwrap();
+    std::os::unix::fs::symlink(".git", folder.join("docs/tree")).unwrap();
+    std::os::unix::fs::symlink("x.env", folder.join("docs/open")).unwrap();
     on_every_version_and_wire(&folder, &json!({}), |client| {
-        for uri in ["sub://x.env", "sub://sub/page", "two://x/.env", "ends://env?b=x", "after://x", "known://page"] {
+        for uri in [
+            "sub://open",
+            "sub://x.env",
+            "sub://sub/page",
+            "two://x/.env",
+            "ends://env?b=x",
+            "after://x",
+            "known://page",
+        ] {
             assert_eq!(client.read_text(uri), "shown", "{uri}");
         }
         for uri in [
@@ -172,6 +183,9 @@ resources:
             "ends://env?b=",
             "after://sub/",
             "known://.page",
+            "all://docs/link",
+            "sub://link",
+            "sub://tree/config",
         ] {
             let answer = client.request("resources/read", json!({ "uri": uri }));
             assert!(answer["error"]["code"].is_i64() && !answer.to_string().contains("hidden\""), "{uri}: {answer}");

@@ -1,6 +1,8 @@
 //! `tests/safety.md` lists the tests for each sentence of docs/safety.md.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 
 use crate::harness::{TestFolder, TestServer};
 use crate::pages::{missing_tests, quoted, read};
@@ -87,10 +89,25 @@ fn open_sockets(server: &TestServer) -> Vec<String> {
 #[test]
 #[cfg(target_os = "linux")]
 fn start_makes_no_connections_or_writes() {
-    let manifest = "folio: 1\nserver: { name: s }\ntools:\n  t: { description: d, run: { http: { url: \"https://x.example/\" } } }\n";
-    let folder = TestFolder::with_manifest(manifest);
-    let server = folder.stdio();
-    server.session("2025-11-25").result("tools/list", serde_json::json!({}));
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    upstream.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", upstream.local_addr().unwrap());
+    let manifest = format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: d, run: {{ http: {{ url: \"{url}/\" }} }} }}\n"
+    );
+    let (folder, scratch) = (TestFolder::with_manifest(&manifest), TestFolder::new(&[]));
+    let mut command = folder.serve_command();
+    for name in ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+        command = command.env(name, scratch.path().to_str().unwrap());
+    }
+    for name in ["HTTPS_PROXY", "ALL_PROXY", "OTEL_EXPORTER_OTLP_ENDPOINT"] {
+        command = command.env(name, &url);
+    }
+    let server = command.stdio();
+    let client = server.session("2025-11-25");
+    client.result("tools/list", serde_json::json!({}));
+    assert_eq!(upstream.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a connection at the start");
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "a file at the start");
     // The runtime tells itself of signals over a pair of sockets of its own, which are in no table of the network.
     let sockets = open_sockets(&server);
     for table in ["tcp", "tcp6", "udp", "udp6"] {
@@ -102,4 +119,8 @@ fn start_makes_no_connections_or_writes() {
     let files: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(files, ["folio.yaml"]);
     assert_eq!(fs::read_to_string(folder.path().join("folio.yaml")).unwrap(), manifest);
+    // A call does connect, where the test would see it.
+    client.start_call("t", serde_json::json!({}));
+    upstream.set_nonblocking(false).unwrap();
+    upstream.accept().unwrap();
 }

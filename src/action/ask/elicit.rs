@@ -153,6 +153,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
     let placed = match (&elicit.schema, &elicit.requested_schema) {
         (Some(fields), _) => {
             for (name, field) in &fields.value {
+                compiler.warn_unexpanded_schema(&field.0, field.location);
                 check_field((name, name.location), (&field.0, field.location), compiler);
             }
             let schema = object_schema(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
@@ -170,6 +171,7 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
             .help("add `type: object` and `properties`");
         return None;
     }
+    compiler.warn_unexpanded_schema(&placed.value, placed.location);
     for (name, field) in &properties {
         let pointer = format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"));
         let documents = &compiler.findings.documents;

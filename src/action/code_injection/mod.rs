@@ -5,6 +5,7 @@
 mod suggestion;
 mod scan;
 mod programs;
+mod variables;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use crate::notation::{Scalar, TextOrFile};
 use crate::template::{OutputPiece, output_pieces};
 use crate::yaml::{Location, Spanned};
 use scan::{ArgRole, ArgvWord, CodeFinding, VALUE_MARKER, scan};
+pub(super) use variables::check_env;
 
 /// The language of code, which decides how a script reads a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +40,11 @@ pub(super) enum Language {
     Awk,
     Sed,
     Jq,
+    Sql,
     /// A language without access to the environment.
     Other,
+    /// That of a program that is not known, if it is code at all.
+    Unknown,
 }
 
 /// How many conditional elements are expanded in all combinations.
@@ -179,12 +184,16 @@ fn env_value(path: &[String], compiler: &Compiler<'_>) -> String {
 fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Location>, compiler: &mut Compiler<'_>) {
     let program = argv.get(found.program).map_or("", |item| item.word.text.rsplit('/').next().unwrap_or_default());
     let words = match found.role {
+        ArgRole::Code(_) if found.syntax.language == Language::Unknown => {
+            format!("`{program}` may read this element as code, and a value in it could become code itself")
+        }
+        ArgRole::Setting(_) => setting_message(argv, found.word),
         ArgRole::Code(_) => format!("a value in the code of `{program}` could become code itself"),
         ArgRole::Option => format!("a value could become an option of `{program}`, which takes code"),
         ArgRole::Program => "an argument must not choose the program".to_owned(),
         ArgRole::Stdin => format!("a value in the stdin of `{program}` could become code"),
     };
-    let from = if let ArgRole::Code(from) = found.role { from } else { 0 };
+    let from = found.role.start();
     let item = argv.get(found.word).filter(|_| found.role != ArgRole::Stdin);
     let value = item.and_then(|item| Some((item, item.values.iter().find(|value| value.position >= from)?)));
     let (span, help) = match (value, stdin_at) {
@@ -192,13 +201,20 @@ fn report_finding(found: &CodeFinding, argv: &[ArgvItem], stdin_at: Option<Locat
             (compiler.span_within(item.at, value.range.clone()), suggestion::suggest(found, argv, value))
         }
         // A value in stdin, which the program or `xargs` reads.
-        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_by_language(found.syntax.language, None)),
+        (None, Some(stdin_at)) => (stdin_at.span(), suggestion::suggest_for_stdin(found.syntax.language)),
         (None, None) => return,
     };
     let diagnostic = match found.syntax.language {
-        // Its code can only read.
-        Language::Jq => compiler.warning(Code::Unsafe, span, words),
+        // Its code can only read, or it may be none.
+        Language::Jq | Language::Unknown => compiler.warning(Code::Unsafe, span, words),
         _ => compiler.error(Code::Unsafe, span, words),
     };
     diagnostic.help(help);
+}
+
+fn setting_message(argv: &[ArgvItem], word: usize) -> String {
+    let source = argv.get(word).map_or("", |item| &item.source);
+    let name = source.split(['=', ' ']).next().unwrap_or_default();
+    let name = if name.starts_with('-') { name.get(2..).unwrap_or_default() } else { name };
+    format!("a value in `{name}` could make a program run code")
 }

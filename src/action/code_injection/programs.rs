@@ -22,6 +22,10 @@ pub(super) struct ProgramSyntax {
     pub(super) pair_names: &'static [&'static str],
     /// Letters of short options behind which no option comes.
     pub(super) last_letters: &'static str,
+    /// Letters of short options that take `NAME=VALUE`; they are among `operand_letters`.
+    pub(super) setting_letters: &'static str,
+    /// Names of settings that are code, in lower case: `x.` is any that begins so, `.x` any that ends so.
+    pub(super) code_settings: &'static [&'static str],
     /// What the words are that are no options.
     pub(super) operands: Operands,
 }
@@ -47,7 +51,7 @@ pub(super) enum Operands {
     Xargs,
     /// Another program behind options such as `-exec`, up to `;`.
     Embedded(&'static [&'static str]),
-    /// Another program anywhere.
+    /// Another program anywhere, or an option that takes code before it.
     Anywhere,
     /// As PowerShell reads them.
     PowerShell,
@@ -63,6 +67,8 @@ const DEFAULT_SYNTAX: ProgramSyntax = ProgramSyntax {
     operand_names: &[],
     pair_names: &[],
     last_letters: "",
+    setting_letters: "",
+    code_settings: &[],
     operands: Operands::Mixed,
 };
 
@@ -77,9 +83,79 @@ const SHELL_SYNTAX: ProgramSyntax = ProgramSyntax {
 /// A program that starts another one.
 const WRAPPER_SYNTAX: ProgramSyntax = ProgramSyntax { operands: Operands::Program(0), ..DEFAULT_SYNTAX };
 
+const SSH_SYNTAX: ProgramSyntax = ProgramSyntax {
+    language: Language::Remote,
+    operand_letters: "BbcDEeFIiJLlmOoPpQRSWw",
+    setting_letters: "o",
+    code_settings: &["proxycommand", "localcommand", "remotecommand", "knownhostscommand", "include", "match"],
+    operands: Operands::Joined(1),
+    ..DEFAULT_SYNTAX
+};
+
+const GIT_CODE_SETTINGS: &[&str] = &[
+    "alias.",
+    "pager.",
+    "include.",
+    "includeif.",
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.askpass",
+    "core.fsmonitor",
+    "core.gitproxy",
+    "core.hookspath",
+    "sequence.editor",
+    "diff.external",
+    ".helper",
+    ".program",
+    ".command",
+    ".cmd",
+    ".textconv",
+    ".driver",
+    ".clean",
+    ".smudge",
+    ".process",
+    ".uploadpack",
+    ".receivepack",
+    ".packobjectshook",
+];
+
+/// The commands of tmux whose words a shell reads.
+const TMUX_CODE_COMMANDS: &[&str] = &[
+    "new-session",
+    "new",
+    "new-window",
+    "neww",
+    "split-window",
+    "splitw",
+    "respawn-pane",
+    "respawnp",
+    "respawn-window",
+    "respawnw",
+    "run-shell",
+    "run",
+    "if-shell",
+    "if",
+    "pipe-pane",
+    "pipep",
+    "send-keys",
+    "send",
+    "display-popup",
+    "popup",
+];
+
+/// Programs whose options named like those for code take none.
+pub(super) const PATTERN_PROGRAMS: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep"];
+
+/// What is known of a program that is not in the table.
+pub(super) const UNKNOWN_PROGRAM: &ProgramSyntax = &ProgramSyntax { language: Language::Unknown, ..DEFAULT_SYNTAX };
+
 pub(super) const PROGRAMS: &[ProgramSyntax] = &[
     ProgramSyntax {
-        names: &["sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "yash", "rbash", "csh", "tcsh"],
+        names: &[
+            "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "yash", "rbash", "csh", "tcsh", "osh", "ysh", "oksh",
+            "posh", "hush",
+        ],
         ..SHELL_SYNTAX
     },
     ProgramSyntax {
@@ -98,7 +174,7 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
-        names: &["python", "pypy", "micropython"],
+        names: &["python", "pypy", "micropython", "ipython", "bpython", "ptpython", "graalpy"],
         language: Language::Python,
         code_letters: "c",
         operand_letters: "WXm",
@@ -210,13 +286,109 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         operands: Operands::Code,
         ..DEFAULT_SYNTAX
     },
+    ProgramSyntax { names: &["ssh", "slogin", "dbclient"], ..SSH_SYNTAX },
+    ProgramSyntax { names: &["autossh"], operand_letters: "BbcDEeFIiJLlMmOoPpQRSWw", ..SSH_SYNTAX },
     ProgramSyntax {
-        names: &["ssh"],
-        language: Language::Remote,
-        operand_letters: "BbcDEeFIiJLlmOoPpQRSWw",
+        names: &["mosh"],
+        code_names: &["--ssh", "--server", "--client"],
+        operand_letters: "p",
+        ..SSH_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["scp", "sftp"],
+        code_letters: "S",
+        operand_letters: "BbcDFiJloPRsX",
+        operands: Operands::Mixed,
+        ..SSH_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["git"],
+        language: Language::Command,
+        operand_letters: "Cc",
+        operand_names: &["git-dir", "work-tree", "namespace"],
+        setting_letters: "c",
+        code_settings: GIT_CODE_SETTINGS,
+        operands: Operands::Subcommand(&[]),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["tmux"],
+        language: Language::Shell,
+        operand_letters: "LSftscnFxyeTbp",
+        operands: Operands::Subcommand(TMUX_CODE_COMMANDS),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["timeit"],
+        language: Language::Python,
+        code_letters: "s",
+        code_names: &["--setup"],
+        operand_letters: "nru",
+        operand_names: &["number", "repeat", "unit"],
+        operands: Operands::Joined(0),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["pdb"], language: Language::Python, code_letters: "c", ..DEFAULT_SYNTAX },
+    ProgramSyntax {
+        names: &["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"],
+        language: Language::Other,
+        code_letters: "c",
+        code_names: &["--cmd", "+"],
+        operand_letters: "uUiSTwW",
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["emacs", "emacsclient"],
+        language: Language::Other,
+        code_letters: "e",
+        code_names: &["--eval", "-eval", "--execute", "-execute"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["gdb"],
+        language: Language::Other,
+        code_names: &["-ex", "--ex", "-eval-command", "--eval-command", "-iex", "--init-eval-command"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["lldb"],
+        language: Language::Other,
+        code_letters: "oOk",
+        code_names: &["--one-line", "--one-line-before-file", "--one-line-on-crash"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["sqlite", "duckdb"],
+        language: Language::Sql,
+        code_names: &["-cmd", "--cmd", "-c"],
         operands: Operands::Joined(1),
         ..DEFAULT_SYNTAX
     },
+    ProgramSyntax {
+        names: &["julia", "elixir", "ghc", "raku", "crystal", "ocaml", "groovy", "scala", "iex", "dc", "octave"],
+        language: Language::Other,
+        code_letters: "eE",
+        code_names: &["--eval", "--print", "--rpc-eval", "--expression"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["guile", "racket", "sbcl", "clojure", "clj", "bb", "erl", "swipl", "gnuplot"],
+        language: Language::Other,
+        code_letters: "ceg",
+        code_names: &["--eval", "-eval"],
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["hyperfine"],
+        language: Language::Shell,
+        code_letters: "pcsC",
+        code_names: &["--prepare", "--cleanup", "--setup", "--conclude"],
+        operand_letters: "wmMrSniPDLu",
+        operand_names: &["warmup", "min-runs", "max-runs", "runs", "shell", "command-name", "export-json"],
+        operands: Operands::Joined(0),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["cmd"], language: Language::Other, operands: Operands::Joined(0), ..DEFAULT_SYNTAX },
     ProgramSyntax {
         names: &["watch"],
         language: Language::Shell,
@@ -324,6 +496,19 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ],
         ..WRAPPER_SYNTAX
     },
+    ProgramSyntax {
+        names: &["sg"],
+        language: Language::Shell,
+        code_letters: "c",
+        operands: Operands::Joined(1),
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax { names: &["pkexec"], operand_names: &["user"], ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["entr"], language: Language::Shell, code_letters: "s", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["rlwrap"], operand_letters: "bCDfHlmoOPqstz", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["proot"], operand_letters: "rRbSwqvkim", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["sshpass"], operand_letters: "pfdP", ..WRAPPER_SYNTAX },
+    ProgramSyntax { names: &["command"], operand_letters: "vV", ..WRAPPER_SYNTAX },
     ProgramSyntax { names: &["doas"], operand_letters: "Cu", ..WRAPPER_SYNTAX },
     ProgramSyntax {
         names: &["timeout", "gtimeout"],
@@ -385,6 +570,21 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
         ..DEFAULT_SYNTAX
     },
     ProgramSyntax {
+        names: &["npx", "npm", "pnpm", "bunx"],
+        language: Language::Shell,
+        code_letters: "c",
+        code_names: &["--call"],
+        operands: Operands::Anywhere,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
+        names: &["nix-shell", "nix"],
+        language: Language::Shell,
+        code_names: &["--run", "--command"],
+        operands: Operands::Anywhere,
+        ..DEFAULT_SYNTAX
+    },
+    ProgramSyntax {
         names: &[
             "docker",
             "podman",
@@ -405,7 +605,16 @@ pub(super) const PROGRAMS: &[ProgramSyntax] = &[
             "poetry",
             "pipenv",
             "conda",
-            "npx",
+            "pyenv",
+            "rbenv",
+            "nodenv",
+            "asdf",
+            "mise",
+            "hatch",
+            "pdm",
+            "rye",
+            "yarn",
+            "screen",
             "bundle",
             "direnv",
             "op",
@@ -430,4 +639,14 @@ pub(super) fn syntax_of(program: &str) -> Option<&'static ProgramSyntax> {
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_end_matches('-');
     let plain = if plain.is_empty() { name } else { plain };
     PROGRAMS.iter().find(|row| row.names.contains(&plain) || row.names.contains(&name))
+}
+
+/// Whether a setting of a program is code.
+pub(super) fn is_code_setting(row: &ProgramSyntax, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    row.code_settings.iter().any(|known| {
+        *known == name
+            || known.ends_with('.') && name.starts_with(known)
+            || known.starts_with('.') && name.ends_with(known)
+    })
 }

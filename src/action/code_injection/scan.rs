@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::programs::{Operands, ProgramSyntax, syntax_of};
+use super::Language;
+use super::programs::{Operands, PATTERN_PROGRAMS, ProgramSyntax, UNKNOWN_PROGRAM, is_code_setting, syntax_of};
+use super::variables::runs_code;
 
 /// What stands for a value in the text of a word. No text of a manifest can hold it.
 pub(super) const VALUE_MARKER: char = '\0';
@@ -21,6 +23,8 @@ pub(super) struct ArgvWord {
 pub(super) enum ArgRole {
     /// Code, from this byte of the word on.
     Code(usize),
+    /// A variable or setting by which a program runs code: its value, from this byte of the word on.
+    Setting(usize),
     /// An option that a value chooses.
     Option,
     /// A program that a value chooses.
@@ -81,6 +85,16 @@ struct ProgramScan {
     operands: usize,
 }
 
+impl ArgRole {
+    /// The byte of the word from which it holds.
+    pub(super) fn start(self) -> usize {
+        match self {
+            ArgRole::Code(from) | ArgRole::Setting(from) => from,
+            _ => 0,
+        }
+    }
+}
+
 impl ArgvScan {
     /// Reads a program and its words. `starter` is the row of the program that starts it.
     fn scan_program(&mut self, range: Range<usize>, starter: Option<&'static ProgramSyntax>) {
@@ -99,7 +113,7 @@ impl ArgvScan {
             self.found.extend(chosen);
             return;
         }
-        let Some(row) = syntax_of(self.text(range.start)) else { return };
+        let Some(row) = syntax_of(self.text(range.start)) else { return self.scan_unknown(range) };
         let reading = ProgramScan {
             syntax: row,
             program: range.start,
@@ -111,7 +125,7 @@ impl ArgvScan {
         let words = range.start + 1..range.end;
         match row.operands {
             Operands::Embedded(flags) => self.scan_embedded(row, flags, words),
-            Operands::Anywhere => self.scan_anywhere(words),
+            Operands::Anywhere => self.scan_anywhere(&reading, words),
             Operands::PowerShell => self.scan_powershell(&reading, words),
             _ => self.scan_words(reading, words),
         }
@@ -122,7 +136,7 @@ impl ArgvScan {
     }
 
     fn push(&mut self, reading: &ProgramScan, word: usize, role: ArgRole) {
-        let from = if let ArgRole::Code(from) = role { from } else { 0 };
+        let from = role.start();
         let holds_value = match role {
             ArgRole::Stdin => self.stdin_has_value,
             _ => self.text(word).get(from..).is_some_and(|text| text.contains(VALUE_MARKER)),
@@ -151,7 +165,7 @@ impl ArgvScan {
         }
         let reads_stdin = match reading.syntax.operands {
             Operands::File | Operands::Shell => !reading.has_code && !reading.stdin && reading.operands == 0,
-            Operands::Joined(before) => reading.operands == before && before > 0,
+            Operands::Joined(before) => reading.operands == before && before > 0 && !reading.has_code,
             _ => false,
         };
         if reads_stdin {
@@ -173,6 +187,12 @@ impl ArgvScan {
         match option_operand(row, &text) {
             OptionOperand::Skip(count) => {
                 reading.has_code |= row.operands == Operands::Code && is_file_option(row, &text);
+                self.scan_setting(reading, at + count);
+                if count == 1 && text.ends_with('m') && row.language == Language::Python {
+                    // A module may take code, as a program does.
+                    self.scan_program(at + 1..rest.end, None);
+                    return rest.end;
+                }
                 at + 1 + count
             }
             OptionOperand::Unknown => {
@@ -187,6 +207,25 @@ impl ArgvScan {
                 }
                 word + 1
             }
+        }
+    }
+
+    /// Reads `NAME=VALUE` behind an option, in its own word or the next.
+    fn scan_setting(&mut self, reading: &ProgramScan, word: usize) {
+        let (row, text) = (reading.syntax, self.text(word));
+        let is_letter = |option: &str| {
+            let letter = operand_letter(row, option).filter(|_| option.starts_with('-'));
+            letter.filter(|letter| row.setting_letters.contains(*letter))
+        };
+        let attached = is_letter(text).and_then(|letter| text.find(letter));
+        let from = attached.map_or(0, |at| at + 1);
+        if attached.is_none() && is_letter(self.text(word - 1)).is_none() {
+            return;
+        }
+        let setting = text.get(from..).unwrap_or_default();
+        let name = setting.split(['=', ' ']).next().unwrap_or_default();
+        if name.contains(VALUE_MARKER) || is_code_setting(row, name) {
+            self.push(reading, word, ArgRole::Setting(from));
         }
     }
 
@@ -218,6 +257,10 @@ impl ArgvScan {
                 Some(at + 1)
             }
             Operands::Program(_) if is_assignment(self.text(at)) => {
+                let name = self.text(at).split('=').next().unwrap_or_default();
+                if runs_code(name) {
+                    self.push(reading, at, ArgRole::Setting(name.len()));
+                }
                 reading.options = false;
                 Some(at + 1)
             }
@@ -232,7 +275,7 @@ impl ArgvScan {
     }
 
     /// Reads the first word that is no option, where no option can follow it.
-    fn scan_last_operand(&mut self, reading: &ProgramScan, rest: Range<usize>) {
+    fn scan_last_operand(&mut self, reading: &mut ProgramScan, rest: Range<usize>) {
         match reading.syntax.operands {
             Operands::Shell if reading.has_code => self.push(reading, rest.start, ArgRole::Code(0)),
             Operands::File | Operands::Shell if self.text(rest.start) == "-" && !reading.has_code => {
@@ -245,14 +288,49 @@ impl ArgvScan {
                 }
             }
             Operands::Subcommand(names) if names.contains(&self.text(rest.start)) => {
-                self.push_code(reading, rest.start + 1..rest.end);
+                self.scan_code_words(reading, rest.start + 1..rest.end);
             }
+            Operands::Subcommand(_) => self.scan_unknown(rest),
             Operands::Program(_) => self.scan_program(rest, Some(reading.syntax)),
             Operands::Xargs => {
                 let rest = self.insert_stdin_words(reading.program + 1..rest.start, rest);
                 self.scan_program(rest, Some(reading.syntax));
             }
             _ => {}
+        }
+    }
+
+    /// Reads words of which all but the options are code.
+    fn scan_code_words(&mut self, reading: &mut ProgramScan, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            if is_option(self.text(at), reading.syntax) {
+                at = self.scan_option(reading, at..range.end);
+            } else {
+                self.push(reading, at, ArgRole::Code(0));
+                at += 1;
+            }
+        }
+    }
+
+    /// Reads a program that is not in the table: what stands behind an option that often takes code, and looks like it.
+    fn scan_unknown(&mut self, range: Range<usize>) {
+        let program = self.text(range.start).rsplit('/').next().unwrap_or_default();
+        if PATTERN_PROGRAMS.contains(&program) {
+            return;
+        }
+        for at in range.start + 1..range.end {
+            let text = self.text(at);
+            let attached = text.split_once('=').filter(|(name, _)| name.starts_with("--")).map(|(name, _)| name);
+            let from = match attached {
+                Some(name) if COMMON_CODE_OPTIONS.contains(&name) => name.len() + 1,
+                _ if COMMON_CODE_OPTIONS.contains(&self.text(at - 1)) => 0,
+                _ => continue,
+            };
+            if text.get(from..).is_some_and(mixes_code_and_value) {
+                let (role, syntax) = (ArgRole::Code(from), UNKNOWN_PROGRAM);
+                self.found.push(CodeFinding { word: at, role, program: range.start, syntax, holds_value: true });
+            }
         }
     }
 
@@ -286,12 +364,18 @@ impl ArgvScan {
         }
     }
 
-    /// Reads the first known program, wherever it stands.
-    fn scan_anywhere(&mut self, range: Range<usize>) {
+    /// Reads the first known program, wherever it stands, and the options before it.
+    fn scan_anywhere(&mut self, reading: &ProgramScan, range: Range<usize>) {
         let known = |at: &usize| !self.text(*at).starts_with('-') && syntax_of(self.text(*at)).is_some();
-        if let Some(at) = range.clone().find(known) {
-            self.scan_program(at..range.end, None);
+        let program = range.clone().find(known).unwrap_or(range.end);
+        for at in range.start..program {
+            if let OptionOperand::Code(from) = option_operand(reading.syntax, self.text(at))
+                && is_option(self.text(at), reading.syntax)
+            {
+                self.push(reading, if from.is_some() { at } else { at + 1 }, ArgRole::Code(from.unwrap_or(0)));
+            }
         }
+        self.scan_program(program..range.end, None);
     }
 
     /// Reads the words of PowerShell, whose options may be shortened and written in capitals.
@@ -318,13 +402,21 @@ impl ArgvScan {
     }
 }
 
+/// Options that take code in many programs.
+const COMMON_CODE_OPTIONS: &[&str] = &["-c", "-e", "-E", "-ex", "--eval", "--command", "--exec", "-Command"];
+
+/// Whether a value stands beside text that looks like code.
+fn mixes_code_and_value(text: &str) -> bool {
+    text.contains(VALUE_MARKER) && text.contains(|letter: char| letter.is_whitespace() || ";|&$()".contains(letter))
+}
+
 /// Whether a word is exactly one value.
 fn is_value(text: &str) -> bool {
     text.len() == VALUE_MARKER.len_utf8() && text.starts_with(VALUE_MARKER)
 }
 
 fn is_option(text: &str, row: &ProgramSyntax) -> bool {
-    let plus = row.operands == Operands::Shell && text.starts_with('+');
+    let plus = (row.operands == Operands::Shell || row.code_names.contains(&"+")) && text.starts_with('+');
     text.len() > 1 && (text.starts_with('-') || plus)
 }
 
@@ -342,6 +434,9 @@ fn operand_letter(row: &ProgramSyntax, text: &str) -> Option<char> {
 }
 
 fn option_operand(row: &ProgramSyntax, text: &str) -> OptionOperand {
+    if text.starts_with('+') && row.code_names.contains(&"+") {
+        return OptionOperand::Code(Some(1));
+    }
     if row.code_names.contains(&text) {
         return OptionOperand::Code(None);
     }

@@ -13,38 +13,98 @@ const SCRIPT_SHELLS: &[(&str, &str)] =
 /// Programs that hand on no environment, or another one.
 const ENV_RESETTING_PROGRAMS: &[&str] = &["sudo", "doas", "su", "env", "ssh"];
 
-/// What to write instead: the script itself where that is plain to see.
-pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
-    let name = value.argument();
-    match found.role {
-        ArgRole::Program => "name the program".to_owned(),
-        ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
-        ArgRole::Code(from) => {
-            suggest_script(found, (argv, from)).unwrap_or_else(|| suggest_by_language(found.syntax.language, name))
+/// How code reads a value: the variable that holds it, and the template that fills that.
+struct VariableName<'a> {
+    name: &'a str,
+    template: String,
+    is_argument: bool,
+}
+
+impl<'a> VariableName<'a> {
+    /// `None` for a value that is computed, or that no variable can be called after.
+    fn of(value: &'a TemplateValue) -> Option<VariableName<'a>> {
+        let name = value.path.last().filter(|name| is_identifier(name))?;
+        Some(VariableName { name, template: value.path.join("."), is_argument: value.argument().is_some() })
+    }
+
+    /// Where a variable of that name comes from in a script.
+    fn script(&self) -> String {
+        match self.is_argument {
+            true => "write it as a `script`".to_owned(),
+            false => format!("write it as a `script` with `env: {{ {}: \"{{{{{}}}}}\" }}`", self.name, self.template),
         }
-        ArgRole::Stdin => suggest_by_language(found.syntax.language, name),
     }
 }
 
+/// What to write instead: the script itself where that is plain to see.
+pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateValue) -> String {
+    let language = found.syntax.language;
+    let by_language = || suggest_by_language(language, VariableName::of(value).as_ref());
+    match found.role {
+        ArgRole::Program => "name the program".to_owned(),
+        ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
+        ArgRole::Setting(_) => "write its value here, or take it from `env`".to_owned(),
+        ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(found, argv),
+        ArgRole::Code(from) => suggest_script(found, (argv, from)).unwrap_or_else(by_language),
+        ArgRole::Stdin => by_language(),
+    }
+}
+
+/// What to write instead of code with values in stdin.
+pub(super) fn suggest_for_stdin(language: Language) -> String {
+    suggest_by_language(language, None)
+}
+
+/// How a program that is not known would get its code.
+fn suggest_for_unknown(found: &CodeFinding, argv: &[ArgvItem]) -> String {
+    let before = argv.get(..found.word).unwrap_or_default();
+    let attached = argv.get(found.word).and_then(|item| item.source.split_once('='));
+    let attached = attached.filter(|_| found.role.start() > 0).map(|(option, _)| option).unwrap_or_default();
+    let literal = before.iter().all(|item| !item.source.contains("{{"));
+    let shell = if literal { script_shell(before, attached) } else { "{ command: [PROGRAM, OPTION] }".to_owned() };
+    format!(
+        "if it does, write it as a `script` with `shell: {shell}`, where arguments are environment variables; else \
+         make the value an element of its own"
+    )
+}
+
 /// How values reach code that is written in a language, in words.
-pub(super) fn suggest_by_language(language: Language, argument: Option<&str>) -> String {
-    let name = argument.unwrap_or("NAME");
+fn suggest_by_language(language: Language, variable: Option<&VariableName<'_>>) -> String {
+    match (language, variable) {
+        (Language::Sed, _) => "use a `script` in another language, where values are environment variables".to_owned(),
+        (Language::Command, _) => "write each word as a separate element".to_owned(),
+        (Language::Sql, _) => "use the parameters of the program, or of a library for the database".to_owned(),
+        (Language::Other | Language::Unknown, _) => "pass the value as an argument after the code".to_owned(),
+        (Language::Remote, None) => {
+            "quote it in a `script` with `shell: bash`, by `printf %q`, before `ssh` gets it".to_owned()
+        }
+        (Language::Awk, None) => "pass it with `env`, and read it from `ENVIRON`".to_owned(),
+        (Language::Jq, None) => {
+            "pass it with `--arg, NAME, VALUE` before the filter, and write `$NAME` there".to_owned()
+        }
+        (_, None) => {
+            "write it as a `script`, where arguments, and the `env` beside it, are environment variables".to_owned()
+        }
+        (_, Some(variable)) => suggest_variable(language, variable),
+    }
+}
+
+fn suggest_variable(language: Language, variable: &VariableName<'_>) -> String {
+    let (name, template) = (variable.name, format!("{{{{{}}}}}", variable.template));
     match language {
         Language::Shell => format!(
-            "write it as a `script`, where the value is \"${name}\", or pass the value after the code, as \"$1\": \
-             `-c 'TEXT' sh \"{{{{{name}}}}}\"`"
+            "{}, where the value is \"${name}\", or pass the value after the code, as \"$1\": \
+             `-c 'TEXT' sh \"{template}\"`",
+            variable.script()
         ),
         Language::Remote => {
             format!("quote it in a `script` with `shell: bash`: `ssh HOST COMMAND \"$(printf %q \"${name}\")\"`")
         }
         Language::Awk => {
-            format!("pass it with `env: {{ {name}: \"{{{{{name}}}}}\" }}`, and read `ENVIRON[\"{name}\"]`")
+            format!("pass it with `env: {{ {name}: \"{template}\" }}`, and read `ENVIRON[\"{name}\"]`")
         }
-        Language::Jq => format!("write `${name}` there, and `--arg, {name}, \"{{{{{name}}}}}\"` before the filter"),
-        Language::Sed => "use a `script` in another language, where values are environment variables".to_owned(),
-        Language::Command => "write each word as a separate element".to_owned(),
-        Language::Other => "pass the value as an argument after the code".to_owned(),
-        _ => format!("write it as a `script`, where the value is `{}`", variable_expression(language, name)),
+        Language::Jq => format!("write `${name}` there, and `--arg, {name}, \"{template}\"` before the filter"),
+        _ => format!("{}, where the value is `{}`", variable.script(), variable_expression(language, name)),
     }
 }
 
@@ -68,7 +128,14 @@ fn suggest_script(found: &CodeFinding, (argv, from): (&[ArgvItem], usize)) -> Op
     let (code, before) = argv.get(..=found.word)?.split_last()?;
     let takes_script = !matches!(
         found.syntax.language,
-        Language::Remote | Language::Awk | Language::Sed | Language::Jq | Language::Command | Language::Other
+        Language::Remote
+            | Language::Awk
+            | Language::Sed
+            | Language::Jq
+            | Language::Command
+            | Language::Other
+            | Language::Sql
+            | Language::Unknown
     );
     let last = found.word + 1 == argv.len() && !matches!(found.syntax.operands, Operands::Joined(_) | Operands::Mixed);
     let literal = before.iter().all(|item| item.values.is_empty() && !item.source.contains("{{"));

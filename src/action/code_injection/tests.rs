@@ -126,6 +126,46 @@ fn value_in_code_is_found() {
         "find . -name x -execdir bash -c echo_@ {} +",
         "find . -ok rm {} ; -exec perl -e @ ;",
         "fd x -x bash -c @",
+        "sg root -c echo_@",
+        "sg root echo_@",
+        "npx -c eslint_@",
+        "npm exec -c @",
+        "npm exec --call=@",
+        "npx sh -c @",
+        "ipython3 -c @",
+        "python3 -m timeit @",
+        "python3 -m timeit -n 5 -s @ 1",
+        "vim -es -c @ file",
+        "nvim --cmd @",
+        "vim +@ file",
+        "emacs --batch --eval @",
+        "gdb -batch -ex @",
+        "lldb -o @",
+        "tmux new-session -d -s x top_@",
+        "tmux send-keys -t x @ Enter",
+        "pyenv exec python -c @",
+        "sqlite3 db .shell_@",
+        "sqlite3 -cmd @ db",
+        "julia -e @",
+        "elixir --eval @",
+        "ghc -e @",
+        "guile -c @",
+        "osh -c @",
+        "pkexec bash -c @",
+        "entr -s echo_@",
+        "rlwrap -a bash -c @",
+        "proot -r / bash -c @",
+        "command bash -c @",
+        "sshpass -p pw ssh host ls @",
+        "mosh host -- ls @",
+        "autossh -M 0 host ls @",
+        "hyperfine -w 3 sleep_@",
+        "cmd /c dir @",
+        "nix-shell -p jq --run @",
+        "unknown -c select_@",
+        "unknown x --eval=(@)",
+        "unknown --exec rm_@",
+        "git rebase --exec make_@",
     ] {
         let roles = roles(command, false);
         assert!(matches!(roles.as_slice(), [ArgRole::Code(_), ..]), "{command}: {roles:?}");
@@ -197,6 +237,30 @@ fn value_outside_code_is_allowed() {
         "git commit -m @",
         "curl @",
         "make -C @",
+        "npx eslint @",
+        "npm run build -- @",
+        "python3 -m timeit text",
+        "python3 -m json.tool @",
+        "vim -c q @",
+        "gdb -ex run @",
+        "tmux kill-session -t @",
+        "tmux new-session -d -s @",
+        "sqlite3 @ .tables",
+        "julia script.jl @",
+        "pkexec ls @",
+        "command -v @",
+        "sshpass -p @ ssh host ls",
+        "hyperfine -w @ ls",
+        "git -c user.name=@ commit",
+        "git -c user.name=A_@ commit -m a_@",
+        "git grep -e a_@",
+        "grep -e ^@_",
+        "rg -e (@)",
+        "unknown -e @",
+        "unknown --eval=@",
+        "unknown -c x@y",
+        "unknown -m some_@",
+        "env A=@ ls",
     ] {
         assert!(roles(command, false).is_empty(), "{command}: {:?}", roles(command, false));
     }
@@ -217,6 +281,23 @@ fn value_may_not_be_an_interpreter_option() {
         "ssh ^@ ls",
     ] {
         assert!(roles(command, false).contains(&ArgRole::Option), "{command}: {:?}", roles(command, false));
+    }
+}
+
+#[test]
+fn value_in_setting_that_runs_code_is_found() {
+    for command in [
+        "git -c core.sshCommand=ssh_@ fetch",
+        "git -c alias.x=!@ x",
+        "git -c @=x status",
+        "git -ccore.pager=@ log",
+        "ssh -o ProxyCommand=nc_@ host",
+        "scp -oProxyCommand=@ a b",
+        "env BROWSER=@ ls",
+        "sudo A=b PAGER=ssh_@ git fetch",
+    ] {
+        let roles = roles(command, false);
+        assert!(matches!(roles.as_slice(), [ArgRole::Setting(_)]), "{command}: {roles:?}");
     }
 }
 

@@ -209,6 +209,12 @@ fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Opti
     match &blob.value {
         TextOrFile::Text(text) => match STANDARD.decode(strip_whitespace(text)) {
             Ok(bytes) => Some(ResourceContent::Blob(bytes)),
+            Err(_) if text.contains("{{") => {
+                compiler
+                    .error(Code::BadValue, blob.location, "invalid base64: the `blob` of a resource is not a template")
+                    .help("write base64, or `blob: { file: … }` for a file; `run` gives contents that depend on arguments");
+                None
+            }
             Err(_) => {
                 compiler
                     .error(Code::BadValue, blob.location, "invalid base64")

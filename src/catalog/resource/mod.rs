@@ -257,16 +257,16 @@ impl CompiledResource {
             ResourceContent::FileTemplate { folder, literal, path } => {
                 let rendered = path.render(&scope).map_err(|error| not_found_refusal(uri, &error.to_string()))?.text;
                 let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered)).to_owned();
+                if folder.links_to_hidden(&below.to_string_lossy()) {
+                    return Err(file_not_found(uri, &rendered));
+                }
                 file::read_body((folder, &below), MAX_RESOURCE_BYTES, uri, &budget)?
             }
             ResourceContent::Root(root) if root.shows(&path) => {
                 file::read_body((root.resolve_folder(), Path::new(&path)), MAX_RESOURCE_BYTES, uri, &budget)?
             }
             ResourceContent::Root(_) => {
-                return Err(not_found_refusal(
-                    uri,
-                    &format!("file not found: `{}`", truncate(&path, MAX_SHOWN_URI_CHARS)),
-                ));
+                return Err(file_not_found(uri, &path));
             }
             ResourceContent::Run(plan, result) => {
                 let reading = self.run((plan, result), scope, uri, &entry_context).await;
@@ -344,7 +344,8 @@ impl CompiledResource {
         let budget = Budget::default();
         let scope = self.pack_context.scope(self.inputs.bind_coerced(Some(given), &budget).ok()?, &budget);
         let rendered = path.render(&scope).ok()?.text;
-        folder.stat(Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered))).ok()
+        let below = Path::new(&rendered).strip_prefix(literal).unwrap_or(Path::new(&rendered));
+        folder.stat(below).ok().filter(|_| !folder.links_to_hidden(&below.to_string_lossy()))
     }
 }
 
@@ -359,4 +360,8 @@ fn with_stat(listing: listing::ResourceListing, file: &PackFile) -> listing::Res
     let annotations = Annotations { last_modified: modified, ..listing.info.annotations.unwrap_or_default() };
     let info = ResourceInfo { annotations: Some(annotations), ..listing.info };
     listing::ResourceListing { size: Some(stat.size), info, ..listing }
+}
+
+fn file_not_found(uri: &str, path: &str) -> Refusal {
+    not_found_refusal(uri, &format!("file not found: `{}`", truncate(path, MAX_SHOWN_URI_CHARS)))
 }

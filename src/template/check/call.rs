@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Checker;
 use super::frame::TypedValue;
 use crate::diagnostic::Code;
-use crate::template::error::Altered;
+use crate::template::error::{Altered, Compared};
 use crate::template::helper::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, is_valid_format, signature};
 use crate::template::shape::{Shape, element_shape, field_shape};
 use crate::template::syntax::{CallNode, Expression, Ident};
@@ -58,6 +58,9 @@ impl<'a> Checker<'a> {
             if let (Some(param), Some(value)) = (call.arguments.params.get(*place), given.get(*place)) {
                 self.altered(&call.helper, param, value);
             }
+        }
+        if row.compares() {
+            self.compared(call, &given);
         }
         self.check_options(call, row);
         self.check_time_format(call);
@@ -203,6 +206,17 @@ impl<'a> Checker<'a> {
         let new =
             value.paths().map(|path| Altered { path: path.clone(), helper: helper.text.clone(), place: place.clone() });
         self.outcome.altered.extend(new);
+    }
+
+    /// Records a comparison of `env` with what a caller or a step may choose.
+    fn compared(&mut self, call: &CallNode, given: &[TypedValue<'a>]) {
+        let paths: Vec<Vec<String>> = given.iter().flat_map(TypedValue::paths).cloned().collect();
+        let head_is = |path: &Vec<String>, heads: &[&str]| path.first().is_some_and(|head| heads.contains(&&**head));
+        let of_env = paths.iter().any(|path| path.is_empty() || head_is(path, &["env"]));
+        if of_env && paths.iter().any(|path| !head_is(path, &["env", "server"])) {
+            let place = self.span(call.helper.span.clone());
+            self.outcome.compared.push(Compared { paths, helper: call.helper.text.clone(), place });
+        }
     }
 
     fn returned_value(&self, row: &Signature, given: &[TypedValue<'a>]) -> TypedValue<'a> {

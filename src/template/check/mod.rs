@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::diagnostic::Code;
 
 use super::engine::Partials;
-use super::error::{Altered, TemplateError, TemplateSpan};
+use super::error::{Altered, Compared, TemplateError, TemplateSpan};
 use super::limit::{MAX_ERRORS, MAX_EXPANSION};
 use super::shape::ScopeShape;
 use super::syntax::TemplateNode;
@@ -38,6 +38,8 @@ pub(super) struct TemplateCheck {
     pub read_paths: BTreeSet<Vec<String>>,
     /// The values that cannot be redacted in the output.
     pub altered: Vec<Altered>,
+    /// The comparisons of `env` with what is no constant.
+    pub compared: Vec<Compared>,
     /// The paths whose values rendering needs: the read paths, and objects around them.
     pub required_paths: BTreeSet<Vec<String>>,
     /// The positions of variables with paths through values of unknown shape.

@@ -110,6 +110,11 @@ pub(in crate::template) struct Signature {
 }
 
 impl Signature {
+    /// Whether its value tells how its arguments relate to each other.
+    pub fn compares(&self) -> bool {
+        matches!(self.doc.name, "eq" | "ne" | "gt" | "gte" | "lt" | "lte")
+    }
+
     pub fn param_kind(&self, place: usize) -> Option<ParamKind> {
         self.required.iter().chain(self.optional).nth(place).copied().or(self.variadic)
     }

@@ -137,7 +137,10 @@ fn literal_base(
     let Some((_, after)) = text.split_once("://") else {
         return match next {
             Some(node) => Err(unknown_host_error(node)),
-            None => Err(error("invalid URL: missing scheme")),
+            None => Err(match opaque_scheme(text) {
+                Some(scheme) => error(&format!("invalid URL: `{scheme}:` without `//` and a host")),
+                None => error("invalid URL: missing scheme"),
+            }),
         };
     };
     if !has_scheme(text) || after.is_empty() && next.is_none() {
@@ -148,6 +151,14 @@ fn literal_base(
         (None, Some(node)) => Err(value_in_host_error(node)),
         _ => Ok(UrlBase::Literal),
     }
+}
+
+/// The scheme of a URL without `//`, such as `javascript:…`; `localhost:8080` has none.
+fn opaque_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_name = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-".contains(letter));
+    (is_name && !rest.starts_with(|letter: char| letter.is_ascii_digit())).then_some(scheme)
 }
 
 fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {

@@ -10,6 +10,9 @@ fn real() -> RealWorld {
         "PATH" => Some("/usr/bin:/bin".into()),
         "HOME" => Some("/nowhere".into()),
         "LANG" => Some("C".into()),
+        "TMPDIR" => Some("/scratch".into()),
+        // Whatever else is asked for is there, so that a test sees what is handed on.
+        "EXTRA" | "LD_LIBRARY_PATH" | "SSH_AUTH_SOCK" => Some("extra".into()),
         _ => None,
     })
 }
@@ -46,7 +49,7 @@ async fn environment_is_the_base_and_the_command_env() {
     let finished = run(env).await;
     let mut lines: Vec<_> = text(&finished.stdout).lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["HOME=/nowhere", "LANG=C.UTF-8", "PATH=/usr/bin:/bin", "TOKEN=x=y"]);
+    assert_eq!(lines, ["HOME=/nowhere", "LANG=C.UTF-8", "PATH=/usr/bin:/bin", "TMPDIR=/scratch", "TOKEN=x=y"]);
 }
 
 #[tokio::test]

@@ -1,0 +1,89 @@
+//! The environment variables by which programs load or run code.
+
+use crate::action::Step;
+use crate::compile::Compiler;
+use crate::diagnostic::Code;
+use crate::template::{OutputPiece, output_pieces};
+
+/// Their names. What begins with one of [`CODE_VARIABLE_PREFIXES`] belongs to them.
+const CODE_VARIABLES: &[&str] = &[
+    "PATH",
+    "ENV",
+    "BASH_ENV",
+    "ZDOTDIR",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS4",
+    "PROMPT_COMMAND",
+    "IFS",
+    "SHELL",
+    "PYTHONSTARTUP",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PERL5OPT",
+    "PERL5LIB",
+    "PERLLIB",
+    "PERL5DB",
+    "RUBYOPT",
+    "RUBYLIB",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "LUA_INIT",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "JAVA_TOOL_OPTIONS",
+    "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "CLASSPATH",
+    "GCONV_PATH",
+    "LOCPATH",
+    "PAGER",
+    "MANPAGER",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "RUSTC_WRAPPER",
+    "RUSTC",
+    "CC",
+    "CXX",
+    "MAKEFLAGS",
+    "TAR_OPTIONS",
+    "RSYNC_RSH",
+    "CVS_RSH",
+];
+
+const CODE_VARIABLE_PREFIXES: &[&str] = &["LD_", "DYLD_", "GIT_", "BASH_FUNC_"];
+
+/// Variables of git that are plain text.
+const GIT_TEXT_VARIABLES: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", "GIT_TRACE"];
+
+/// Whether programs load or run what a variable holds.
+pub(in crate::action) fn runs_code(name: &str) -> bool {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    CODE_VARIABLES.contains(&name) || begins(CODE_VARIABLE_PREFIXES) && !begins(GIT_TEXT_VARIABLES)
+}
+
+/// Reports every such variable of a program whose value a caller chooses.
+pub(in crate::action) fn check_env(step: &Step, compiler: &mut Compiler<'_>) {
+    for (name, value) in step.env.iter().filter(|(name, _)| runs_code(name)) {
+        let text = value.to_text();
+        let of_caller = output_pieces(&text).into_iter().find_map(|piece| match piece {
+            OutputPiece::Value(range, path) if path.first().is_none_or(|head| head != "steps") => Some(range),
+            _ => None,
+        });
+        let Some(range) = of_caller else { continue };
+        let span = compiler.span_within(value.location, range);
+        compiler
+            .error(Code::Unsafe, span, format!("a value in `{}` could make a program run code", name.value))
+            .help("write its value here, or take it from `env`; pass the argument in a variable of another name");
+    }
+}
