@@ -235,7 +235,7 @@ impl StepEntries<'_> {
                 redactor.redact_value(value);
                 redactor.redact_in_place(text);
             }
-            action::OutcomeBody::Bytes(bytes, _) => drop(redactor.redact_bytes(bytes, InputEnd::Complete)),
+            action::OutcomeBody::Bytes(bytes, _) => redactor.redact_bytes(bytes, InputEnd::Complete),
         }
         outcome.failure.iter_mut().chain(&mut outcome.note).for_each(|message| redactor.redact_in_place(message));
         outcome
