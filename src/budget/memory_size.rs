@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The size of a value without its text: itself, and an allocation.
-const VALUE_OVERHEAD_BYTES: usize = 48;
+/// The size of a value without its text: itself, and the header of an allocation.
+const VALUE_OVERHEAD_BYTES: usize = 80;
 
 /// The approximate size of a value in bytes.
 pub fn memory_size(value: &Value) -> usize {

@@ -188,6 +188,11 @@ impl PeerBytes {
         }
     }
 
+    /// Whether both are the account of the same peer.
+    pub(super) fn is_same(&self, other: &PeerBytes) -> bool {
+        Arc::ptr_eq(&self.peer, &other.peer)
+    }
+
     pub(crate) fn used(&self) -> u64 {
         self.peer.used.load(Ordering::SeqCst)
     }
@@ -206,6 +211,10 @@ impl std::fmt::Debug for Reservation {
 }
 
 impl Reservation {
+    pub(super) fn peer(&self) -> &PeerBytes {
+        &self.peer
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
     }
@@ -243,6 +252,16 @@ impl Reservation {
             tokio::time::timeout(ADMISSION_TIMEOUT, self.wait_for_room(bytes)).await.map_err(|_| Busy)?;
             self.grow(bytes);
         }
+        Ok(())
+    }
+
+    /// Waits for room until the reservation has this size. What is small waits for nobody.
+    pub(crate) async fn admit_size(&self, bytes: u64) -> Result<(), Busy> {
+        let more = bytes.saturating_sub(self.bytes());
+        if more > 0 && bytes > SMALL_MESSAGE_BYTES {
+            return self.admit(more).await;
+        }
+        self.resize(bytes);
         Ok(())
     }
 
@@ -381,7 +400,7 @@ impl AnswerReservation {
 }
 
 /// What a transport has reserved for a request; over HTTP it travels with the head of that one.
-fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
+pub(super) fn request_reservation(context: &RequestContext<RoleServer>) -> Option<Arc<Reservation>> {
     let head = || context.extensions.get::<http::request::Parts>();
     let reservation = context.extensions.get::<Arc<Reservation>>();
     reservation.or_else(|| head()?.extensions.get::<Arc<Reservation>>()).cloned()

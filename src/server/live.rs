@@ -13,7 +13,7 @@ use crate::{action::ChangeNotification, budget::Capacity, catalog::Catalog, reda
 
 use super::{
     BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
-    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, tasks::Tasks,
+    request_state::StateSealer, snapshot::CatalogSnapshot, subscription, task_table::Tasks,
 };
 
 /// Options of a server.

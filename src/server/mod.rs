@@ -31,6 +31,7 @@ mod skills;
 mod request_state;
 mod structured_content;
 mod subscription;
+mod task_table;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;

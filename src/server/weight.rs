@@ -16,13 +16,25 @@ pub(crate) trait Weight {
 
 /// What a part takes beside its texts.
 const PART_BYTES: u64 = 128;
+/// A value where it stands. Twice that is what it takes in a vector that has grown.
+const VALUE_BYTES: u64 = 72;
+/// The name of a member, and its hash.
+const MEMBER_BYTES: u64 = 64;
+/// What an array or an object allocates that has one value, in addition: room for more, and a header.
+const CONTAINER_BYTES: u64 = 112;
 
 impl<T: Weight> Weight for Result<T, ErrorData> {
     fn weight(&self) -> u64 {
         match self {
             Ok(answer) => answer.weight(),
-            Err(error) => PART_BYTES + error.message.len() as u64 + error.data.as_ref().map_or(0, Weight::weight),
+            Err(error) => error.weight(),
         }
+    }
+}
+
+impl Weight for ErrorData {
+    fn weight(&self) -> u64 {
+        PART_BYTES + self.message.len() as u64 + self.data.as_ref().map_or(0, Weight::weight)
     }
 }
 
@@ -34,19 +46,19 @@ impl<T: Weight> Weight for [T] {
 
 impl Weight for Value {
     fn weight(&self) -> u64 {
-        PART_BYTES / 2
+        VALUE_BYTES
             + match self {
                 Value::String(text) => text.len() as u64,
-                Value::Array(items) => items.weight(),
-                Value::Object(fields) => fields.weight(),
-                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+                Value::Array(items) if !items.is_empty() => CONTAINER_BYTES + items.weight(),
+                Value::Object(fields) if !fields.is_empty() => CONTAINER_BYTES + fields.weight(),
+                _ => 0,
             }
     }
 }
 
 impl Weight for JsonObject {
     fn weight(&self) -> u64 {
-        self.iter().map(|(name, value)| PART_BYTES / 2 + name.len() as u64 + value.weight()).sum()
+        self.iter().map(|(name, value)| MEMBER_BYTES + name.len() as u64 + value.weight()).sum()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::server::{BytesInFlight, LiveCatalog, PeerBytes, Reservation, RootsRev
 use super::{
     batch::{self, AnswerRoute, Batches, FinishedBatch, HandlerAnswer},
     message::{self, Incoming, MessageFault, MessageKind},
+    message_size::Parser,
     pending::{AdmissionError, MAX_LISTEN_STREAMS, MAX_PENDING_REQUESTS, PendingRequests},
 };
 
@@ -54,6 +55,8 @@ impl SentRequest {
             if !batch::is_batch(bytes) {
                 return Read::of(bytes, peer).map(SentRequest::Message);
             }
+            let invalid = |message| MessageFault::invalid_request(None, message);
+            checked_weight(bytes, Parser::Folio, peer.total()).map_err(invalid)?;
             let list = batch::parse_batch(bytes)?;
             let messages = list.0.iter().map(|message| message.get().as_bytes());
             Ok(SentRequest::Batch(
@@ -66,7 +69,7 @@ impl SentRequest {
 impl Read {
     fn of(bytes: &[u8], peer: &PeerBytes) -> Result<Read, MessageFault> {
         let envelope = message::parse_envelope(bytes)?;
-        let weight = checked_weight(bytes, peer.total());
+        let weight = checked_weight(bytes, envelope.kind.parser(), peer.total());
         let weight =
             weight.map_err(|message| MessageFault::invalid_request(envelope.kind.request_id().cloned(), message))?;
         let reservation = Arc::new(peer.reserve(weight));
@@ -255,11 +258,12 @@ fn check_batchable(bytes: &[u8]) -> Result<(), MessageFault> {
     }
 }
 
-/// How much memory a message takes when it is read, where there may be so much for one.
-pub(super) fn checked_weight(bytes: &[u8], account: &BytesInFlight) -> Result<u64, String> {
-    let (weight, most) = (message::estimated_bytes(bytes), account.peer_share() * 2);
+/// How much memory a message takes when it is parsed, where there may be so much for one.
+pub(super) fn checked_weight(bytes: &[u8], parser: Parser, account: &BytesInFlight) -> Result<u64, String> {
+    let (weight, most) = (parser.estimated_bytes(bytes), account.peer_share() * 2);
     if weight > most {
-        return Err(format!("message too large (limit {} MiB in memory)", most >> 20));
+        let (weight, most) = (weight.div_ceil(1 << 20), most >> 20);
+        return Err(format!("message too large: up to {weight} MiB in memory (limit {most} MiB); send fewer values"));
     }
     Ok(weight)
 }

@@ -8,7 +8,8 @@ pub(super) const MAX_LABEL_BYTES: usize = 1024;
 /// URIs: the longest path that Linux knows, every byte of it percent-encoded, and more.
 pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
 
-/// The parameters of `initialize`, which are kept as long as the session lives.
+/// The parameters of `initialize`, which are kept as long as the session lives, and of methods that have no others but
+/// metadata.
 pub(super) const MAX_INITIALIZE_BYTES: usize = 64 * 1024;
 
 /// Says that something is too long.

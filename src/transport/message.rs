@@ -18,7 +18,7 @@ use rmcp::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
 use serde_json::{Value, value::RawValue};
 
-use super::label_limits;
+use super::{label_limits, message_size::Parser};
 
 /// A message from a client.
 pub(super) type Incoming = RxJsonRpcMessage<RoleServer>;
@@ -180,18 +180,16 @@ impl MessageKind<'_> {
             MessageKind::Notification { .. } | MessageKind::Response => None,
         }
     }
-}
 
-/// About how much memory a message takes that is written so: the bytes, what is read out of them, and its parts.
-pub(super) fn estimated_bytes(bytes: &[u8]) -> u64 {
-    let is_part = |byte: &u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
-    // Counts in bytes, of pieces that they can count, which the compiler makes vectors of.
-    let parts: usize = bytes.chunks(255).map(|piece| usize::from(piece.iter().map(is_part).sum::<u8>())).sum();
-    (bytes.len() * 2 + parts * PART_BYTES) as u64
+    /// Who parses the rest.
+    pub(super) fn parser(&self) -> Parser {
+        match self {
+            MessageKind::Request { method, .. } if has_small_params(method) => Parser::Rmcp,
+            MessageKind::Request { .. } | MessageKind::Notification { .. } => Parser::Folio,
+            MessageKind::Response => Parser::Rmcp,
+        }
+    }
 }
-
-/// What a part of a message takes beside its text.
-const PART_BYTES: usize = 48;
 
 impl Envelope<'_> {
     /// Parses the whole message. `None` for an invalid notification, which must not be answered.
@@ -215,7 +213,7 @@ impl Envelope<'_> {
 /// A request with invalid parameters is passed on: the handler reports the same error on every transport. Only JSON
 /// that cannot be held, such as endless nesting, is an error here.
 fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> Result<ClientRequest, MessageFault> {
-    if method == "initialize" && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
+    if has_small_params(&method) && params.is_some_and(|params| params.len() > label_limits::MAX_INITIALIZE_BYTES) {
         return Err(MessageFault::invalid_params(
             id.clone(),
             label_limits::too_long_message("params", label_limits::MAX_INITIALIZE_BYTES),
@@ -231,6 +229,11 @@ fn parse_request(id: &RequestId, method: Cow<'_, str>, params: Option<&str>) -> 
     let params =
         params.map_err(|error| MessageFault::invalid_params(id.clone(), format!("invalid params: {error}")))?;
     Ok(custom_request(method.into_owned(), params))
+}
+
+/// Whether what comes is kept for long, or parsed by rmcp.
+fn has_small_params(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover" | "skills/list")
 }
 
 fn parse_typed_request(method: &str, params: Option<&str>) -> Option<ClientRequest> {

@@ -25,6 +25,7 @@ mod label_limits;
 mod line_buffer;
 pub mod in_process;
 mod message;
+mod message_size;
 mod outbox;
 mod pending;
 mod stdio_sockets;

@@ -211,6 +211,28 @@ fn tasks(server: &TestServer, over: &AtomicBool) {
     }
 }
 
+/// Arrays in arrays, which take three hundred times their text: more than may be under way, and about as much, eight at
+/// a time.
+fn nested(server: &TestServer, over: &AtomicBool) {
+    let body = |count: usize| {
+        let mut params = with_meta(json!({ "name": "small" }));
+        params["_meta"]["padding"] = "@".into();
+        let values = vec!["[[[[[[1]]]]]]"; count].join(",");
+        message(1, "tools/call", params).to_string().replace("\"@\"", &format!("[{values}]"))
+    };
+    let headers = modern("tools/call", "small") + "Connection: close\r\n";
+    thread::scope(|scope| {
+        for count in [292_857, 6000].into_iter().cycle().take(8) {
+            let (body, headers) = (body(count), &headers);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    drain(begin(server, &(head(server, headers, body.len()) + &body)));
+                }
+            });
+        }
+    });
+}
+
 fn wait(over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
@@ -231,7 +253,7 @@ fn honest(server: &TestServer, until: Instant) -> Duration {
 
 type Attack = fn(&TestServer, &AtomicBool);
 
-const ATTACKS: [(&str, Attack); 7] = [
+const ATTACKS: [(&str, Attack); 8] = [
     ("readers", readers),
     ("deaf", deaf),
     ("batches", batches),
@@ -239,6 +261,7 @@ const ATTACKS: [(&str, Attack); 7] = [
     ("beginners", beginners),
     ("labels", labels),
     ("tasks", tasks),
+    ("nested", nested),
 ];
 
 #[test]
@@ -270,6 +293,26 @@ fn limited(folder: &TestFolder) -> ServeCommand {
     ServeCommand::wrapped_by(&["sh", "-c", "ulimit -n 1024; exec \"$@\"", "sh"], folder.path())
         .flag("--http")
         .flag("127.0.0.1:0")
+}
+
+/// What is parsed is more than is written: it is refused with the reason, or waits for its turn.
+#[test]
+fn nested_arrays_use_bounded_memory() {
+    let folder = folder();
+    let server = folder.http();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| nested(&server, &over));
+        honest(&server, Instant::now() + Duration::from_secs(4));
+        over.store(true, Ordering::Relaxed);
+    });
+    let peak = peak(server.pid());
+    println!("flood of nested arrays: peak {} MiB", peak >> 20);
+    assert!(peak < MAX_MEMORY_BYTES / 2, "the server has taken {} MiB", peak >> 20);
+    let params = json!({ "name": "small", "_meta": { "padding": vec![json!([[[[[[1]]]]]]); 20_000] } });
+    let refused = post(&server, "Connection: close\r\n", &message(1, "tools/call", params));
+    let said = drain(refused);
+    assert!(said.starts_with("HTTP/1.1 413") && said.contains("message too large: up to"), "{said}");
 }
 
 /// Each has sent half of its body before any sends the rest: the halves alone are more than may be under way.

@@ -1,5 +1,7 @@
 //! Batches over Streamable HTTP, which rmcp does not read.
 
+use std::sync::Arc;
+
 use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, StatusCode},
@@ -7,6 +9,7 @@ use axum::{
 };
 
 use crate::budget::block_if_large;
+use crate::server::Reservation;
 use crate::transport::{batch, message::MessageFault};
 
 use super::{
@@ -17,10 +20,14 @@ use super::{
 };
 
 /// Answers a batch: in one list, once the last request is answered, or as a stream if other messages come first.
-pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -> Response {
+pub(super) async fn answer_batch(
+    http_server: &HttpServer,
+    headers: &HeaderMap,
+    (bytes, reservation): (Bytes, Arc<Reservation>),
+) -> Response {
     let refuse =
         |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageFault::invalid_request(None, message));
-    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::parse_batch(bytes).map(drop)) {
+    if let Err(fault) = block_if_large(bytes.len() as u64, || batch::parse_batch(&bytes).map(drop)) {
         return error_response(StatusCode::BAD_REQUEST, &fault);
     }
     let session = headers.get(SESSION_ID_HEADER).map(|id| id.to_str().unwrap_or_default());
@@ -30,7 +37,10 @@ pub(super) async fn answer_batch(http_server: &HttpServer, headers: &HeaderMap, 
     let Some(session) = http_server.sessions.find(session, false) else {
         return text_response(StatusCode::NOT_FOUND, "Not Found: Session not found");
     };
-    let mut reader = match session.receive(bytes) {
+    let received = session.receive(&bytes);
+    // Each of its messages has its own reservation.
+    drop((bytes, reservation));
+    let mut reader = match received {
         Ok(Some(reader)) => reader,
         Ok(None) => return text_response(StatusCode::ACCEPTED, ""),
         Err(fault) => return error_response(StatusCode::BAD_REQUEST, &fault),

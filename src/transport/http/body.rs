@@ -78,5 +78,5 @@ pub(super) async fn read_body(body: Body, within: Duration, reservation: &Reserv
 /// Waits for room for all of a body, and for what is read out of it: requests that hold a part and wait for more would
 /// block each other.
 async fn admit(max: u64, reservation: &Reservation) -> Result<(), Busy> {
-    reservation.admit((max * 2).saturating_sub(reservation.bytes())).await
+    reservation.admit_size(max * 2).await
 }

@@ -45,9 +45,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::block_if_large;
 use crate::catalog::HttpUsage;
-use crate::server::{ConnectionHandler, LiveCatalog, Reservation, is_session_method, params_error};
+use crate::server::{ConnectionHandler, LiveCatalog, PeerBytes, Reservation, is_session_method, params_error};
 
 use self::{
+    body::BodyError,
     connection::HttpConnection,
     connections::Connections,
     guard::AccessGuard,
@@ -61,6 +62,7 @@ use self::{
 use super::{
     batch, exchange,
     message::{self, Incoming, MessageFault, MessageKind},
+    message_size::Parser,
 };
 
 /// How long streams may take to end with their result when the server stops.
@@ -313,9 +315,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         };
         if is_json(&parts.headers) {
             if batch::is_batch(&bytes) {
-                // Each of its messages has its own reservation.
-                drop(reservation);
-                return batches::answer_batch(http_server, &parts.headers, &bytes).await;
+                return batches::answer_batch(http_server, &parts.headers, (bytes, reservation)).await;
             }
             if let Err(refused) =
                 block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))
@@ -359,12 +359,24 @@ async fn read_message(
     let session =
         headers.get(SESSION_ID_HEADER).and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
-    let reservation = Arc::new(peer.reserve(0));
+    let parser = |bytes: &[u8]| if batch::is_batch(bytes) { Parser::Folio } else { Parser::Rmcp };
+    let (bytes, reservation) = read_admitted(body, connection, (peer, parser)).await?;
+    Ok((bytes, Arc::new(reservation)))
+}
+
+/// Reads a body to its end, and waits for room for its message before anybody parses it.
+async fn read_admitted(
+    body: Body,
+    connection: &HttpConnection,
+    (peer, parser): (&PeerBytes, impl Fn(&[u8]) -> Parser),
+) -> Result<(Bytes, Reservation), Response> {
+    let reservation = peer.reserve(0);
     let bytes = read_whole_body(body, connection, &reservation).await?;
-    let weight = block_if_large(bytes.len() as u64, || exchange::checked_weight(&bytes, peer.total()));
+    let weigh = || exchange::checked_weight(&bytes, parser(&bytes), peer.total());
     let too_large =
         |message: String| error_response(StatusCode::PAYLOAD_TOO_LARGE, &MessageFault::invalid_request(None, message));
-    reservation.resize(weight.map_err(too_large)?);
+    let weight = block_if_large(bytes.len() as u64, weigh).map_err(too_large)?;
+    reservation.admit_size(weight).await.map_err(|busy| BodyError::Busy(busy).response())?;
     Ok((bytes, reservation))
 }
 
@@ -413,12 +425,10 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
         let message = format!("unknown method `{}`", crate::diagnostic::truncate(method, 64));
         return Err(RefusedMessage(StatusCode::NOT_FOUND, MessageFault::method_not_found(id, message)));
     }
-    if let Some(JsonRpcMessage::Request(request)) = envelope.parse(bytes).map_err(bad)?
-        && let ClientRequest::CustomRequest(custom) = &request.request
+    if let Some(complaint) = untyped_complaint(envelope.parse(bytes).map_err(bad)?.as_ref())
         && (initialize || !is_custom(bytes))
     {
-        let complaint = params_error(&custom.method, custom.params.as_ref());
-        return Err(bad(MessageFault::invalid_params(id, complaint.unwrap_or_else(|| "invalid params".to_owned()))));
+        return Err(bad(MessageFault::invalid_params(id, complaint)));
     }
     let session = headers.get(SESSION_ID_HEADER).filter(|_| !is_sessionless(headers));
     let session = session.and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
@@ -429,6 +439,14 @@ fn check_message(http_server: &HttpServer, headers: &HeaderMap, bytes: &Bytes) -
         return Err(too_many_sessions(Some(id)));
     }
     Ok(())
+}
+
+/// What is wrong with the parameters of a request that is of no type.
+fn untyped_complaint(message: Option<&Incoming>) -> Option<String> {
+    let Some(JsonRpcMessage::Request(request)) = message else { return None };
+    let ClientRequest::CustomRequest(custom) = &request.request else { return None };
+    let complaint = params_error(&custom.method, custom.params.as_ref());
+    Some(complaint.unwrap_or_else(|| "invalid params".to_owned()))
 }
 
 /// Whether rmcp takes the message for a request that it has no type for, which the handler explains. It would take

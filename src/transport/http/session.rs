@@ -132,6 +132,13 @@ impl HttpSession {
         state.last_used.elapsed() >= idle
     }
 
+    /// When it was last used, if it began, no stream is read and no call runs.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        let in_use = !state.exchange.pending().has_only_streams() || state.streams.has_reader();
+        (state.is_initialized && !in_use).then_some(state.last_used)
+    }
+
     /// Pings the client. False if it did not answer the last ping, or has closed its stream and was silent since.
     pub(super) fn ping(&self) -> bool {
         let mut state = self.state();
@@ -318,6 +325,7 @@ impl HttpSessionState {
     }
 
     fn answer(&mut self, message: TxJsonRpcMessage<RoleServer>, channel: &EventChannel) {
+        self.last_used = Instant::now();
         let answered = batch::answered_request(&message).cloned();
         match self.exchange.route_answer(message) {
             AnswerRoute::Single(answer) => {

@@ -89,7 +89,7 @@ impl Sessions {
         self.live.catalog().http_settings().ping.or(self.ping)
     }
 
-    /// Begins one, unless there are too many. One that has not begun for longest makes room.
+    /// Begins one, unless there are too many. One that has not begun or is idle for longest makes room.
     pub(super) fn create(&self, single: bool) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
         let max = self.max_sessions();
         let mut open = self.open();
@@ -175,12 +175,21 @@ const INITIALIZE_GRACE: Duration = Duration::from_secs(1);
 /// Above this number of uninitialized sessions the oldest is evicted at once.
 const MAX_UNINITIALIZED: usize = 64;
 
-/// The session that has not begun for longest, where it may be ended for another one.
+/// For how long a session must be silent to be evicted for another one.
+const EVICTION_IDLE: Duration = Duration::from_secs(3);
+
+/// The session that may be ended for another one: that has not begun for longest, or else that is idle for longest.
 fn evictable_session(open: &HashMap<SessionId, Arc<HttpSession>>) -> Option<SessionId> {
     let uninitialized: Vec<_> =
         open.iter().filter_map(|(id, session)| Some((session.uninitialized_since()?, id))).collect();
-    let (since, id) = uninitialized.iter().min_by_key(|(since, _)| *since)?;
-    (since.elapsed() >= INITIALIZE_GRACE || uninitialized.len() > MAX_UNINITIALIZED).then(|| (*id).clone())
+    let oldest = uninitialized.iter().min_by_key(|(since, _)| *since);
+    let overdue = |since: &Instant| since.elapsed() >= INITIALIZE_GRACE || uninitialized.len() > MAX_UNINITIALIZED;
+    if let Some((_, id)) = oldest.filter(|(since, _)| overdue(since)) {
+        return Some((*id).clone());
+    }
+    let idle = open.iter().filter_map(|(id, session)| Some((session.idle_since()?, id)));
+    let (_, id) = idle.filter(|(since, _)| since.elapsed() >= EVICTION_IDLE).min_by_key(|(since, _)| *since)?;
+    Some(id.clone())
 }
 
 impl SessionManager for Sessions {
@@ -285,4 +294,49 @@ fn event_messages(Event { id, payload, .. }: Event) -> Vec<ServerSseMessage> {
         event
     };
     messages.into_iter().map(event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::server::testing::{TEST_MANIFEST, live_catalog};
+
+    fn from_client(message: Value) -> ClientJsonRpcMessage {
+        serde_json::from_value(message).unwrap()
+    }
+
+    /// A session that its client has begun.
+    fn begin(sessions: &Sessions) -> Option<(SessionId, Arc<HttpSession>, SessionTransport)> {
+        let begun = sessions.create(false)?;
+        begun
+            .1
+            .submit_message(from_client(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })))
+            .unwrap();
+        Some(begun)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn session_idle_for_longest_makes_room() {
+        let options = HttpOptions { max_sessions: 4, ..HttpOptions::default() };
+        let sessions = Sessions::new(live_catalog(TEST_MANIFEST), &options, CancellationToken::new());
+        let listening = begin(&sessions).unwrap();
+        let _reader = listening.1.listen().unwrap();
+        let calling = begin(&sessions).unwrap();
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "wait" } });
+        calling.1.submit_request(from_client(call)).unwrap();
+        let idle = begin(&sessions).unwrap();
+        tokio::time::advance(EVICTION_IDLE).await;
+        let recent = begin(&sessions).unwrap();
+        assert!(!sessions.is_full());
+        let next = begin(&sessions).unwrap();
+        assert!(sessions.find(&idle.0, false).is_none() && idle.1.end_token().is_cancelled());
+        for kept in [&listening, &calling, &recent, &next] {
+            assert!(sessions.find(&kept.0, false).is_some());
+        }
+        assert!(sessions.is_full() && begin(&sessions).is_none(), "the others are in use, or were a moment ago");
+    }
 }

@@ -9,12 +9,12 @@ use axum::{
     response::Response,
 };
 
-use crate::transport;
+use crate::transport::{self, message_size::Parser};
 
 use super::{
     HttpServer,
     connection::HttpConnection,
-    event_stream, is_json, read_whole_body,
+    event_stream, is_json, read_admitted,
     response::{error_response, text_response, too_many_sessions},
     session_transport::SessionTransport,
     sessions::Sessions,
@@ -101,8 +101,9 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
     if !is_json(&parts.headers) {
         return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
     }
-    let bytes = match read_whole_body(body, connection, &session.bytes().reserve(0)).await {
-        Ok(bytes) => bytes,
+    let parser = |_: &[u8]| Parser::Folio;
+    let (bytes, _reservation) = match read_admitted(body, connection, (session.bytes(), parser)).await {
+        Ok(read) => read,
         Err(response) => return response,
     };
     match session.receive(&bytes) {

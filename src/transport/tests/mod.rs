@@ -4,6 +4,7 @@
 mod http;
 mod lines;
 mod memory;
+mod parse_memory;
 mod pipe;
 mod reload;
 

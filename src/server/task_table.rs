@@ -1,0 +1,419 @@
+//! The table of tasks: how many there are, what they hold, and which of them make room for others.
+
+use std::{
+    future::poll_fn,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt as _;
+use indexmap::IndexMap;
+use rmcp::{
+    model::{CallToolResult, DetailedTask, ErrorData},
+    task_manager::{TaskContext, TaskExit, TaskFuture, TaskManager, TaskOptions},
+};
+
+use super::{PeerBytes, Reservation, SMALL_MESSAGE_BYTES, weight::Weight};
+
+/// How many tasks there may be at once, running or remembered.
+const MAX_TASKS: usize = 1000;
+/// How soon a client should ask again.
+const POLL_INTERVAL_MS: u64 = 500;
+/// What a task takes beside its arguments, questions and outcome.
+const TASK_BYTES: u64 = 4096;
+const TOO_MANY_BYTES: &str = "running tasks hold too much memory; try again when one has ended, or send less";
+
+/// The tasks of a server.
+pub(crate) struct Tasks {
+    /// By their ids, oldest first.
+    entries: Mutex<IndexMap<String, TaskEntry>>,
+    /// What the tasks hold.
+    bytes: PeerBytes,
+    /// Held while the questions of a round are put, which the manager takes one by one: who gets a task sees its
+    /// round whole.
+    round_lock: Mutex<()>,
+}
+
+/// One task and its manager.
+struct TaskEntry {
+    manager: TaskManager,
+    /// Who began it, if known.
+    owner: Option<PeerBytes>,
+    /// When it is forgotten in any case.
+    expires_at: Instant,
+    /// When a client last asked for it.
+    last_used: Instant,
+    /// How many rounds of questions wait for answers.
+    open_rounds: usize,
+    /// What it holds: its arguments and questions while it runs, then its outcome.
+    held: Reservation,
+}
+
+/// A task that is to begin.
+pub(super) struct NewTask {
+    pub(super) ttl: Duration,
+    /// Who begins it, if known.
+    pub(super) owner: Option<PeerBytes>,
+    /// What its arguments take.
+    pub(super) bytes: u64,
+}
+
+/// The questions of a task that wait for answers, counted.
+pub(super) struct OpenQuestions<'a> {
+    tasks: &'a Tasks,
+    id: &'a str,
+    bytes: u64,
+}
+
+impl Drop for OpenQuestions<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.tasks.entries().get_mut(self.id) {
+            entry.open_rounds = entry.open_rounds.saturating_sub(1);
+            entry.held.shrink(self.bytes);
+        }
+    }
+}
+
+impl Tasks {
+    pub(crate) fn new(bytes: PeerBytes) -> Tasks {
+        Tasks { entries: Mutex::default(), bytes, round_lock: Mutex::default() }
+    }
+
+    /// Begins a task. It is remembered for twice its time to live at most; where there is no room, one that has ended
+    /// makes it, or one that waits for its client.
+    pub(super) fn spawn(
+        &self,
+        new: NewTask,
+        operation: impl FnOnce(TaskContext) -> TaskFuture,
+    ) -> Result<rmcp::model::Task, ErrorData> {
+        let now = Instant::now();
+        let mut entries = self.entries();
+        entries.retain(|_, entry| entry.expires_at > now);
+        self.make_room(&mut entries, &new)?;
+        let milliseconds = u64::try_from(new.ttl.as_millis()).unwrap_or(u64::MAX);
+        let options = TaskOptions::new().with_ttl_ms(milliseconds).with_poll_interval_ms(POLL_INTERVAL_MS);
+        let manager = TaskManager::new();
+        let task = manager.spawn(options, operation);
+        let entry = TaskEntry {
+            manager,
+            owner: new.owner,
+            expires_at: now + new.ttl * 2,
+            last_used: now,
+            open_rounds: 0,
+            held: self.bytes.reserve(TASK_BYTES + new.bytes),
+        };
+        entries.insert(task.task_id.clone(), entry);
+        Ok(task)
+    }
+
+    fn make_room(&self, entries: &mut IndexMap<String, TaskEntry>, new: &NewTask) -> Result<(), ErrorData> {
+        while self.would_exceed(entries, new.bytes) {
+            if !remove_ended_task(entries) && !remove_waiting_task(entries) {
+                return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
+            }
+        }
+        let makes_room = |entries: &mut _| {
+            remove_ended_task(entries) || is_within_share(entries, new) && remove_waiting_task(entries)
+        };
+        if entries.len() >= MAX_TASKS && !makes_room(entries) {
+            let message = format!("too many running tasks (limit {MAX_TASKS}); try again when one has ended");
+            return Err(ErrorData::internal_error(message, None));
+        }
+        Ok(())
+    }
+
+    /// Whether tasks would hold too much with so many bytes more. What is small is always taken.
+    fn would_exceed(&self, entries: &IndexMap<String, TaskEntry>, bytes: u64) -> bool {
+        let held = || entries.values().map(|entry| entry.held.bytes()).sum::<u64>();
+        bytes > SMALL_MESSAGE_BYTES && held() + bytes > self.bytes.total().peer_share()
+    }
+
+    /// Keeps account of the questions of a task until they are answered.
+    pub(super) fn hold_questions<'a>(&'a self, id: &'a str, bytes: u64) -> Result<OpenQuestions<'a>, ErrorData> {
+        let mut entries = self.entries();
+        while self.would_exceed(&entries, bytes) {
+            if !remove_ended_task(&mut entries) {
+                return Err(ErrorData::internal_error(TOO_MANY_BYTES, None));
+            }
+        }
+        if let Some(entry) = entries.get_mut(id) {
+            entry.open_rounds += 1;
+            entry.held.grow(bytes);
+        }
+        Ok(OpenQuestions { tasks: self, id, bytes })
+    }
+
+    /// Keeps account of an outcome, in place of what the task held. The oldest tasks that have ended are forgotten where
+    /// all of them hold too much.
+    pub(super) fn record_outcome(&self, id: &str, outcome: &Result<CallToolResult, TaskExit>) {
+        let weight = match outcome {
+            Ok(result) => result.weight(),
+            Err(TaskExit::Error(error)) => error.weight(),
+            Err(TaskExit::Cancelled) => 0,
+        };
+        let mut entries = self.entries();
+        if let Some(entry) = entries.get_mut(id) {
+            entry.held.resize(TASK_BYTES + weight);
+        }
+        while entries.values().map(|entry| entry.held.bytes()).sum::<u64>() > self.bytes.total().peer_share() {
+            let ended = entries.iter().position(|(other, entry)| entry.has_ended() && other != id);
+            let Some(ended) = ended else { return };
+            entries.shift_remove_index(ended);
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, IndexMap<String, TaskEntry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn manager(&self, id: &str) -> Result<TaskManager, ErrorData> {
+        let mut entries = self.entries();
+        let manager = entries.get_mut(id).map(|entry| {
+            entry.last_used = Instant::now();
+            entry.manager.clone()
+        });
+        manager.ok_or_else(|| ErrorData::invalid_params(format!("unknown task: {id}"), None))
+    }
+
+    fn lock_round(&self) -> MutexGuard<'_, ()> {
+        self.round_lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Awaits what puts its questions when it is first polled, and puts them as one round.
+    pub(super) async fn poll_as_round<T>(&self, mut questions: impl Future<Output = T> + Unpin) -> T {
+        let first = |context: &mut Context<'_>| {
+            let _round = self.lock_round();
+            Poll::Ready(questions.poll_unpin(context))
+        };
+        match poll_fn(first).await {
+            Poll::Ready(answered) => answered,
+            Poll::Pending => questions.await,
+        }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
+        let manager = self.manager(id)?;
+        let _round = self.lock_round();
+        manager.get_task(id)
+    }
+
+    /// Takes back what a task asks as a round too: no question of it comes after.
+    pub(super) fn cancel(&self, id: &str) -> Result<(), ErrorData> {
+        let manager = self.manager(id)?;
+        let _round = self.lock_round();
+        manager.cancel_task(id)
+    }
+}
+
+impl TaskEntry {
+    fn has_ended(&self) -> bool {
+        self.manager.running_task_count() == 0
+    }
+}
+
+/// Forgets the oldest task that has ended. False where all of them run.
+fn remove_ended_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
+    let ended = entries.values().position(TaskEntry::has_ended);
+    ended.and_then(|ended| entries.shift_remove_index(ended)).is_some()
+}
+
+/// Ends the task, of those that wait for answers, whose client has been silent for longest. False where none waits.
+fn remove_waiting_task(entries: &mut IndexMap<String, TaskEntry>) -> bool {
+    let waiting = entries.iter().enumerate().filter(|(_, (_, entry))| entry.open_rounds > 0);
+    let silent = waiting.min_by_key(|(_, (_, entry))| entry.last_used).map(|(place, _)| place);
+    let Some((id, entry)) = silent.and_then(|silent| entries.shift_remove_index(silent)) else { return false };
+    tracing::debug!(task = id, "task limit reached: a task that waits for its client is cancelled");
+    // It has ended meanwhile, if it is unknown.
+    let _ = entry.manager.cancel_task(&id);
+    true
+}
+
+/// Whether who begins a task has less than half of all: one that fills the table makes no room in it for itself.
+fn is_within_share(entries: &IndexMap<String, TaskEntry>, new: &NewTask) -> bool {
+    let Some(owner) = &new.owner else { return false };
+    let own = entries.values().filter(|entry| entry.owner.as_ref().is_some_and(|other| other.is_same(owner)));
+    own.count() < MAX_TASKS / 2
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+    use std::sync::Arc;
+
+    use futures_util::future::join_all;
+    use rmcp::model::{InputRequest, TaskPayload};
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::BytesInFlight;
+
+    const QUESTIONS: usize = 300;
+    const TTL: Duration = Duration::from_secs(300);
+
+    fn small_task() -> NewTask {
+        NewTask { ttl: TTL, owner: None, bytes: 0 }
+    }
+
+    /// Begins a task that never ends.
+    fn run_forever(tasks: &Tasks, new: NewTask) -> Result<String, ErrorData> {
+        tasks.spawn(new, |_| Box::pin(std::future::pending())).map(|task| task.task_id)
+    }
+
+    fn no_tasks() -> Arc<Tasks> {
+        Arc::new(Tasks::new(BytesInFlight::new(64 << 20).new_peer()))
+    }
+
+    fn ended_with(tasks: &Arc<Tasks>, outcome: Result<CallToolResult, TaskExit>) -> String {
+        let recording = tasks.clone();
+        let task = tasks.spawn(small_task(), |context| {
+            let id = context.task_id().to_owned();
+            Box::pin(async move {
+                recording.record_outcome(&id, &outcome);
+                outcome
+            })
+        });
+        task.unwrap().task_id
+    }
+
+    /// Begins a task that is over at once, with a result of so many bytes.
+    fn ended(tasks: &Arc<Tasks>, bytes: usize) -> String {
+        let outcome = CallToolResult::success(vec![rmcp::model::ContentBlock::text("x".repeat(bytes))]);
+        ended_with(tasks, Ok(outcome))
+    }
+
+    /// Waits until no more than so many tasks run.
+    async fn wait_for_ended(tasks: &Tasks, but: usize) {
+        let running = || tasks.entries().values().filter(|entry| entry.manager.running_task_count() > 0).count();
+        while running() > but {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn ended_task_makes_room_and_running_does_not() {
+        let tasks = no_tasks();
+        let running = run_forever(&tasks, small_task()).unwrap();
+        let mut all: Vec<String> = (1..MAX_TASKS).map(|_| ended(&tasks, 1)).collect();
+        wait_for_ended(&tasks, 1).await;
+        all.push(ended(&tasks, 1));
+        wait_for_ended(&tasks, 1).await;
+        assert_eq!(tasks.entries().len(), MAX_TASKS);
+        assert!(tasks.get(&running).is_ok() && tasks.get(&all[0]).is_err() && tasks.get(&all[1]).is_ok());
+        for _ in 1..MAX_TASKS {
+            run_forever(&tasks, small_task()).unwrap();
+        }
+        let refused = run_forever(&tasks, small_task()).unwrap_err();
+        assert!(refused.message.contains("too many running tasks"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn oldest_outcomes_are_evicted() {
+        let error = |bytes| TaskExit::Error(ErrorData::internal_error("x".repeat(bytes), None));
+        for fails in [false, true] {
+            let tasks = no_tasks();
+            let mut all = Vec::new();
+            for _ in 0..20 {
+                all.push(if fails { ended_with(&tasks, Err(error(2 << 20))) } else { ended(&tasks, 2 << 20) });
+                wait_for_ended(&tasks, 0).await;
+            }
+            let kept = all.iter().filter(|id| tasks.get(id).is_ok()).count();
+            assert_eq!(kept, 7);
+            assert!(tasks.get(&all[19]).is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn running_tasks_hold_a_bounded_amount() {
+        let tasks = no_tasks();
+        let large = || NewTask { bytes: 2 << 20, ..small_task() };
+        let begun = (0..20).filter(|_| run_forever(&tasks, large()).is_ok()).count();
+        assert_eq!(begun, 7);
+        assert!(tasks.bytes.used() <= tasks.bytes.total().peer_share());
+        assert!(run_forever(&tasks, small_task()).is_ok());
+        let asking = run_forever(&tasks, small_task()).unwrap();
+        assert!(tasks.hold_questions(&asking, 2 << 20).is_err());
+        let before = tasks.bytes.used();
+        let held = tasks.hold_questions(&asking, 1 << 16).unwrap();
+        assert_eq!(tasks.bytes.used(), before + (1 << 16));
+        drop(held);
+        assert_eq!(tasks.bytes.used(), before);
+    }
+
+    #[tokio::test]
+    async fn silent_waiting_task_makes_room_for_others() {
+        let account = BytesInFlight::new(64 << 20);
+        let tasks = Tasks::new(account.new_peer());
+        let of = |owner: &PeerBytes| NewTask { owner: Some(owner.clone()), ..small_task() };
+        let (greedy, honest) = (account.new_peer(), account.new_peer());
+        let first = run_forever(&tasks, of(&honest)).unwrap();
+        let all: Vec<String> = (1..MAX_TASKS).map(|_| run_forever(&tasks, of(&greedy)).unwrap()).collect();
+        assert!(run_forever(&tasks, of(&honest)).is_err(), "none waits");
+        let _questions: Vec<_> =
+            [&first].into_iter().chain(&all).map(|id| tasks.hold_questions(id, 1).unwrap()).collect();
+        assert!(run_forever(&tasks, of(&greedy)).is_err(), "it has more than its share");
+        assert!(tasks.get(&first).is_ok());
+        assert!(run_forever(&tasks, of(&honest)).is_ok());
+        assert!(tasks.get(&first).is_ok() && tasks.get(&all[0]).is_err() && tasks.get(&all[1]).is_ok());
+    }
+
+    /// A task that asks all of its questions in one round.
+    fn task_with_questions() -> (Arc<Tasks>, String) {
+        let tasks = no_tasks();
+        let asking = tasks.clone();
+        let task = tasks.spawn(small_task(), |context| {
+            Box::pin(async move {
+                let question: InputRequest = serde_json::from_value(json!({ "method": "roots/list" })).unwrap();
+                let questions =
+                    (0..QUESTIONS).map(|number| context.request_input(number.to_string(), question.clone()));
+                asking.poll_as_round(join_all(questions)).await;
+                Err(TaskExit::Cancelled)
+            })
+        });
+        let id = task.unwrap().task_id;
+        (tasks, id)
+    }
+
+    /// How many questions a task has; nothing, once it is over.
+    fn question_count(task: DetailedTask) -> Option<usize> {
+        match task.payload {
+            TaskPayload::InputRequired { input_requests } => Some(input_requests.len()),
+            TaskPayload::Working => Some(0),
+            _ => None,
+        }
+    }
+
+    /// How many questions a task has when it has any.
+    async fn wait_for_questions(look: impl Fn() -> Result<DetailedTask, ErrorData>) -> usize {
+        let seen = async {
+            loop {
+                match question_count(look().unwrap()).expect("it is over") {
+                    0 => tokio::task::yield_now().await,
+                    some => break some,
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), seen).await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn round_is_visible_atomically() {
+        for _ in 0..50 {
+            let (tasks, task) = task_with_questions();
+            assert_eq!(wait_for_questions(|| tasks.get(&task)).await, QUESTIONS);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn round_is_cancelled_atomically() {
+        for _ in 0..50 {
+            let (tasks, task) = task_with_questions();
+            // Amidst a round, which the manager's own lists show.
+            wait_for_questions(|| tasks.manager(&task).unwrap().get_task(&task)).await;
+            tasks.cancel(&task).unwrap();
+            let left = question_count(tasks.get(&task).unwrap());
+            assert!(left.is_none_or(|left| left == 0), "{left:?}");
+        }
+    }
+}
