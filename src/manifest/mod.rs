@@ -31,7 +31,7 @@ pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
-pub use tool::{RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
+pub use tool::{CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
