@@ -96,7 +96,7 @@ impl CallTurns {
 
     fn tell_positions(&self) {
         for (position, (_, tell)) in (1..).zip(&self.waiting) {
-            tell.send_if_modified(|told| std::mem::replace(told, Some(position)) != Some(position));
+            tell.send_if_modified(|told| told.replace(position) != Some(position));
         }
     }
 }

@@ -140,7 +140,7 @@ kind_enum! {
     /// Permissions, or a map of permissions with what they are held to.
     pub enum Allow {
         "list" => List(Vec<Spanned<Grant>>),
-        "map" => Limited(GrantLimits),
+        "map" => Limited(Box<GrantLimits>),
     }
 }
 

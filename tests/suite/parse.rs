@@ -28,7 +28,7 @@ fn parsed(client: &TestClient, tool: &str, text: &str) -> Value {
 #[test]
 fn output_is_a_list_or_names_its_bad_line() {
     let api = Upstream::start(|_, _| {
-        Reply::with_headers(200, &[("Content-Type", "text/csv")], "name,age\nAda,36\n\"Grace, H.\",85\n".to_owned())
+        Reply::with_headers(200, &[("Content-Type", "text/csv")], "name,age\nAda,36\n\"Grace, H.\",85\n")
     });
     let folder = TestFolder::with_manifest(&manifest(&api.url()));
     let server = folder.stdio();
