@@ -60,6 +60,15 @@ enum ArgvPart {
     Each { name: String, then: Vec<Template<Argv>> },
 }
 
+impl ProgramTemplate {
+    fn literal(&self) -> Option<&str> {
+        match self {
+            ProgramTemplate::Literal(program) => Some(program),
+            ProgramTemplate::Template(_) => None,
+        }
+    }
+}
+
 impl ActionKind for ExecAction {
     type Spec = Vec<Spanned<Element>>;
     const SIBLING_KEYS: &'static [&'static str] = program::PROGRAM_SIBLING_KEYS;
@@ -84,12 +93,9 @@ impl ActionKind for ExecAction {
             code_injection::check_argv(&node.spec.value, node.step.stdin.as_ref(), compiler);
             warn_of_dollars(&node.spec.value, compiler);
         }
-        Some(ExecAction {
-            program: program?,
-            parts: elements?,
-            options: options?,
-            allow_dash: compiler.allow_dash.clone(),
-        })
+        let (program, options) = (program?, options?);
+        options.list_sandbox(program.literal(), node.key, compiler);
+        Some(ExecAction { program, parts: elements?, options, allow_dash: compiler.allow_dash.clone() })
     }
 
     fn has_side_effects(&self) -> bool {

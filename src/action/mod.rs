@@ -11,11 +11,12 @@ mod entries;
 mod invocation;
 mod keys;
 mod outcome;
+mod parse;
 mod program;
 mod run;
 mod run_plan;
+mod sandbox;
 mod select;
-mod unsupported;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -138,8 +139,12 @@ macro_rules! actions {
             pub env: crate::notation::NamedMap<Spanned<crate::notation::Scalar>>,
             /// The exit codes that are not errors. The default is `[0]`.
             pub ok_exit: Option<Vec<i32>>,
-            /// The restrictions of the program.
-            pub sandbox: Option<Spanned<crate::notation::Json>>,
+            /// How the output of a program, or the body of a response, is parsed: `json`, `jsonl`, `csv` or `lines`. The `json` of
+            /// the outcome is the value, a list but for `json`. Without it, `json` is set where the output is JSON.
+            #[schemars(with = "Option<parse::ParseFormat>")]
+            pub parse: Option<Spanned<parse::ParseFormat>>,
+            /// What the program may reach: `{ read: [data], write: [out], network: none }`.
+            pub sandbox: Option<Spanned<crate::notation::Sandbox>>,
             /// How long to wait for the answers. The default is 5m.
             pub timeout: Option<Spanned<crate::notation::Duration>>,
         }

@@ -123,6 +123,14 @@ pub enum ActionError {
         /// The limit.
         limit: u64,
     },
+    /// Output to parse was truncated.
+    #[error("truncated output: {missing} bytes over the limit of {limit}; raise `maxOutput`")]
+    TruncatedOutput {
+        /// How many bytes are missing.
+        missing: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Output is not JSON.
     #[error("invalid JSON in the output: {message}")]
     InvalidJson {

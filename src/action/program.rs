@@ -3,29 +3,32 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
-use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, parse_body};
-use super::{Step, code_injection, unsupported};
-use crate::compile::{Compiler, Exposure};
+use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use super::parse::OutputFormat;
+use super::{Step, code_injection, sandbox};
+use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
-use crate::template::{EnvValue, Shape, Template, Text};
-use crate::world::{ProgramCommand, ProgramOutput, WorldError, strip_escapes, tail};
-use crate::yaml::Spanned;
+use crate::template::{EnvValue, RenderError, Scope, Shape, Template, Text};
+use crate::world::{ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
+use crate::yaml::{Location, Spanned};
 
 /// The keys beside the action.
-pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
+pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox", "parse"];
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
     cwd: Cwd,
     env: Vec<(String, Template<EnvValue>)>,
     stdin: Option<Template<Text>>,
+    sandboxes: Vec<Arc<SandboxRules>>,
     ok_exit: Vec<i32>,
-    wants_json: bool,
+    format: OutputFormat,
 }
 
 enum Cwd {
@@ -83,10 +86,8 @@ impl PreparedCommand {
 
 impl ProgramOptions {
     pub(super) fn compile(step: &Step, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<ProgramOptions> {
-        if let Some(sandbox) = &step.sandbox {
-            unsupported::report_unsupported(compiler, sandbox.location, "`sandbox`");
-        }
         let cwd = compile_cwd(step.cwd.as_ref(), compiler);
+        let sandboxes = sandbox::compile(step, compiler);
         let env = compile_env(&step.env, compiler);
         code_injection::check_env(step, compiler);
         let stdin = match &step.stdin {
@@ -96,8 +97,17 @@ impl ProgramOptions {
             }
             None => Some(None),
         };
+        let format = OutputFormat::new(step.parse.as_ref(), wants_json);
         let ok_exit = step.ok_exit.clone().unwrap_or_else(|| vec![0]);
-        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
+        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, sandboxes: sandboxes?, ok_exit, format })
+    }
+
+    /// Lists the program with its sandbox, if it has one; `name` is known unless it is a template.
+    pub(super) fn list_sandbox(&self, name: Option<&str>, at: Location, compiler: &mut Compiler<'_>) {
+        if !self.sandboxes.is_empty() {
+            let listed = SandboxUse { at, program: name.map(str::to_owned), rules: self.sandboxes.clone() };
+            compiler.findings.sandboxes.push(listed);
+        }
     }
 
     /// The command without arguments.
@@ -113,8 +123,9 @@ impl ProgramOptions {
         }
         let command = &mut prepared.command;
         if let Some(stdin) = &self.stdin {
-            command.stdin = Some(stdin.render(context.scope)?.0.into_bytes());
+            command.stdin = Some(render_stdin(stdin, context.scope)?);
         }
+        command.sandboxes.clone_from(&self.sandboxes);
         command.timeout = context.timeout;
         command.max_output = context.run.max_output;
         command.cancel = context.run.cancel.clone();
@@ -153,7 +164,7 @@ impl ProgramOptions {
             _ => Some(exit_failure(program, &finished)),
         };
         let (json, body) = match failed {
-            None => parse_body(&finished.stdout, None, self.wants_json, limit)?,
+            None => self.format.parse(&finished.stdout, None, limit)?,
             Some(_) => (None, OutcomeBody::None),
         };
         let stdout = finished.stdout.to_display_text();
@@ -168,6 +179,21 @@ impl ProgramOptions {
             other => other,
         };
         Ok(ActionOutcome { failure: failed, ..ActionOutcome::success(value, body) })
+    }
+}
+
+/// Renders `stdin`. A single value is not limited in size as rendered texts are, since it exists already.
+fn render_stdin(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
+    if let Some(Value::String(text)) = template.single_path().and_then(|path| scope.get(path)) {
+        scope.budget().charge_memory(text.len())?;
+        return Ok(text.as_bytes().to_vec());
+    }
+    match template.render(scope) {
+        Ok(text) => Ok(text.0.into_bytes()),
+        Err(error @ RenderError::TooLarge { .. }) => Err(ActionError::message(format!(
+            "invalid `stdin`: {error}; a text that is exactly one value may be longer"
+        ))),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -229,7 +255,7 @@ fn exit_failure(program: &str, finished: &ProgramOutput) -> String {
         (None, None) => format!("`{program}` ended with an unknown status"),
     };
     let said = if finished.stderr.bytes.trim_ascii().is_empty() { &finished.stdout } else { &finished.stderr };
-    match tail(&said.to_display_text()) {
+    match excerpt(&said.to_display_text()) {
         said if said.is_empty() => how,
         said => format!("{how}:\n{said}"),
     }

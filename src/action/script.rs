@@ -100,8 +100,9 @@ impl ActionKind for ScriptAction {
         let text = text.flatten()?;
         check_no_templates(&text, compiler)?;
         check_script_length(&text, compiler)?;
-        let (program, shell_options) = shell?;
-        Some(ScriptAction { program, shell_options, text: text.value, options: options? })
+        let ((program, shell_options), options) = (shell?, options?);
+        options.list_sandbox(Some(&program), node.key, compiler);
+        Some(ScriptAction { program, shell_options, text: text.value, options })
     }
 
     fn has_side_effects(&self) -> bool {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::action::check_connection;
-use crate::compile::{Compiler, Findings, LoadDependencies};
+use crate::compile::{Compiler, Findings, LoadDependencies, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
 use crate::manifest::Skills;
@@ -46,6 +46,8 @@ pub struct BuildOutcome {
     pub reads: LoadDependencies,
     /// Redacts the secrets of the packs, with or without a catalog.
     pub redactor: Arc<Redactor>,
+    /// The programs that have a sandbox.
+    pub sandboxes: Vec<SandboxUse>,
 }
 
 /// Builds the catalog of the loaded packs, or reports all of their errors.
@@ -60,7 +62,13 @@ pub fn build(loaded: LoadedPacks) -> BuildOutcome {
     let catalog = catalog.filter(|_| !findings.report.has_errors()).map(Candidate);
     let redactor =
         catalog.as_ref().map_or_else(|| Arc::new(build_redactor(&packs)), |catalog| catalog.redactor().clone());
-    BuildOutcome { catalog, report: findings.report, reads: findings.dependencies, redactor }
+    BuildOutcome {
+        catalog,
+        report: findings.report,
+        reads: findings.dependencies,
+        redactor,
+        sandboxes: findings.sandboxes,
+    }
 }
 
 /// Hides the secrets of all packs.

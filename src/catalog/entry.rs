@@ -167,6 +167,19 @@ impl<'a> EntryContext<'a> {
         self.budget.with_timeout(self.timeout.map_or(own, |left| left.min(own)))
     }
 
+    /// The time that is left to an entry with this timeout.
+    pub(super) fn time_left(&self, own: time::Duration) -> time::Duration {
+        self.timeout.map_or(own, |left| left.min(own))
+    }
+
+    /// The context of an entry with this timeout that has waited.
+    pub(super) fn after_waiting(&self, waited: time::Duration, own: time::Duration) -> EntryContext<'a> {
+        if waited.is_zero() {
+            return *self;
+        }
+        EntryContext { timeout: Some(self.time_left(own).saturating_sub(waited)), ..*self }
+    }
+
     /// The context with another budget.
     pub(super) fn with_budget<'b>(&self, budget: &'b Budget) -> EntryContext<'b>
     where

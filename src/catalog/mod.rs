@@ -18,6 +18,7 @@ mod icons;
 mod mcp_header;
 mod inputs;
 mod tool_limit;
+mod call_turns;
 mod client_limits;
 mod listed_text;
 mod http_settings;
@@ -298,6 +299,7 @@ impl Catalog {
     /// Whether an entry interacts with its client during a call, or depends on its capabilities.
     pub fn uses_client(&self) -> bool {
         self.plans().any(RunPlan::uses_client)
+            || self.tools.values().any(|tool| tool.has_queue())
             || self.tools.values().any(|tool| tool.requires.is_some())
             || self.inputs().any(Inputs::has_confined_arguments)
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::action::{ActionError, ClientCapability, PendingQuestions};
 use crate::budget::Exhausted;
 use crate::template::RenderError;
-use crate::world::{WorldError, tail};
+use crate::world::{WorldError, excerpt};
 
 use super::answer::{Refusal, RefusalKind};
 
@@ -38,7 +38,7 @@ impl From<ActionError> for Refusal {
         }
         let message = match &failure {
             ActionError::World(WorldError::TimedOut { stderr, .. }) if !stderr.bytes.trim_ascii().is_empty() => {
-                format!("{failure}:\n{}", tail(&stderr.to_display_text()))
+                format!("{failure}:\n{}", excerpt(&stderr.to_display_text()))
             }
             _ => failure.to_string(),
         };

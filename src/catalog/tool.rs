@@ -1,12 +1,13 @@
 //! Tools: compiled at load, called by clients and steps.
 
 use std::sync::Arc;
+use std::time::{self, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use crate::action::{OutcomeBody, RunPlan};
+use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
 use crate::budget::Budget;
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, FileId};
@@ -14,7 +15,7 @@ use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
 use crate::schema::Schema;
 use crate::template::{Template, Uri};
-use crate::world::CapturedBytes;
+use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{
@@ -32,7 +33,7 @@ use super::prompt::EntryBuildContext;
 use super::refusal::is_tool_error;
 use super::requires::RequiredCapabilities;
 use super::result::{RenderedResult, ResultPlan};
-use super::tool_limit::ToolLimit;
+use super::tool_limit::{Admission, ConcurrencyPermit, ToolLimit};
 
 /// A compiled tool.
 pub(super) struct CompiledTool {
@@ -129,16 +130,48 @@ impl CompiledTool {
             Err(refusal) if is_tool_error(refusal.kind) => return Ok(Err(refusal.into())),
             Err(refusal) => return Err(refusal),
         };
-        // A resumed call was admitted before.
-        let is_new = entry_context.resume.is_none();
-        let _permit = match self.limit.as_ref().map(|limit| limit.acquire(&self.listing.name, is_new)).transpose() {
+        let began = Instant::now();
+        let _permit = match self.admit(entry_context).await? {
             Ok(turn) => turn,
             Err(message) => return Ok(Err(ToolAnswer::caller_error(message))),
         };
-        match self.run(arguments, entry_context).await {
+        let waited = if self.has_queue() { began.elapsed() } else { time::Duration::ZERO };
+        match self.run(arguments, &entry_context.after_waiting(waited, self.timeout())).await {
             Ok(given) => Ok(Ok(given)),
             Err(refusal) if is_tool_error(refusal.kind) => Ok(Err(refusal.into())),
             Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether its calls may wait for one another.
+    pub(super) fn has_queue(&self) -> bool {
+        self.limit.as_ref().is_some_and(ToolLimit::has_queue)
+    }
+
+    fn timeout(&self) -> time::Duration {
+        self.plan.as_ref().map_or_else(RunLimits::default, |plan| plan.limits).timeout
+    }
+
+    /// Waits for its turn, or returns a message that says why it has none.
+    async fn admit(
+        &self,
+        entry_context: &EntryContext<'_>,
+    ) -> Result<Result<Option<ConcurrencyPermit>, String>, Refusal> {
+        let (Some(limit), name) = (&self.limit, &self.listing.name) else { return Ok(Ok(None)) };
+        // A resumed call was admitted before.
+        let queued = match limit.acquire(name, entry_context.resume.is_none()) {
+            Ok(Admission::Running(permit)) => return Ok(Ok(Some(permit))),
+            Ok(Admission::Waiting(queued)) => queued,
+            Err(message) => return Ok(Err(message)),
+        };
+        let patience = entry_context.time_left(self.timeout());
+        tokio::select! {
+            biased;
+            () = entry_context.call.cancel.cancelled() => Err(ActionError::from(WorldError::Cancelled).into()),
+            permit = queued.wait(name, entry_context.call.client()) => Ok(Ok(Some(permit))),
+            () = tokio::time::sleep(patience) => {
+                Ok(Err(format!("waited {patience:?} in the queue of `{name}`; try again later")))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! `rateLimit` and `concurrency`: how often a tool may be called, and how many calls may run at once.
 //!
-//! Calls never wait: a refusal says when to retry. Limits per client are in server/.
+//! A call over a limit is refused, with when to retry, unless there is a queue. Limits per client are in server/.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,19 +8,26 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::call_turns::{CallTurns, Ticket};
+use crate::action::{McpClient, ProgressUpdate};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
-use crate::manifest;
+use crate::manifest::{self, Concurrency, ConcurrencyKeys};
 use crate::yaml::{Location, Spanned};
 
 /// How many calls are remembered at most: each takes 16 bytes.
 const MAX_RATE_CALLS: u32 = 100_000;
+
+/// How many calls may wait at most: each holds its arguments.
+const MAX_QUEUE: u32 = 1000;
 
 /// The limits of one tool.
 #[derive(Default)]
 pub(super) struct ToolLimit {
     rate: Option<Rate>,
     max_concurrent: Option<u32>,
+    /// How many calls may wait.
+    queue: usize,
     /// Shared with the same tool of later catalogs: a reload forgives nothing.
     usage: OnceLock<Arc<Mutex<ToolUsage>>>,
 }
@@ -34,47 +41,78 @@ struct Rate {
 struct ToolUsage {
     /// When the calls of the last while began, oldest first.
     calls: VecDeque<Instant>,
-    running: u32,
+    turns: CallTurns,
 }
 
-/// An admitted call, which ends when this is dropped.
+/// An admitted call.
+pub(super) enum Admission {
+    /// It runs.
+    Running(ConcurrencyPermit),
+    /// It waits for its turn.
+    Waiting(QueuedCall),
+}
+
+/// A call that runs, until this is dropped.
 pub(super) struct ConcurrencyPermit {
     usage: Arc<Mutex<ToolUsage>>,
+}
+
+/// A call that waits. It leaves the queue when this is dropped.
+pub(super) struct QueuedCall {
+    usage: Arc<Mutex<ToolUsage>>,
+    ticket: Ticket,
+    has_run: bool,
 }
 
 impl ToolLimit {
     /// Checks the limits of a tool. `None` where it has none.
     pub(super) fn build(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<ToolLimit> {
         let rate = written.rate_limit.as_ref().and_then(|limit| compile_rate(limit, compiler));
-        if let Some(max) = written.concurrency.as_ref().filter(|max| max.value == 0) {
-            report_zero("concurrency", max.location, compiler);
-        }
-        let max_concurrent = written.concurrency.as_ref().map(|max| max.value);
-        (rate.is_some() || max_concurrent.is_some()).then(|| ToolLimit { rate, max_concurrent, usage: OnceLock::new() })
+        let (max_concurrent, queue) = compile_concurrency(written.concurrency.as_ref(), compiler);
+        let limit = ToolLimit { rate, max_concurrent, queue, usage: OnceLock::new() };
+        (limit.rate.is_some() || max_concurrent.is_some()).then_some(limit)
+    }
+
+    /// Whether calls may wait, and tell their clients so.
+    pub(super) fn has_queue(&self) -> bool {
+        self.queue > 0
     }
 
     /// Goes on counting where an earlier catalog's limit of the same tool is.
     pub(super) fn inherit_usage(&self, earlier: &ToolLimit) {
         // A catalog that is served already keeps its own count.
-        let _ = self.usage.set(earlier.usage().clone());
+        if self.usage.set(earlier.usage().clone()).is_ok() {
+            lock(self.usage()).turns.set_limit(self.max_concurrent);
+        }
     }
 
     /// Admits a call, or returns a message that says when to retry. A resumed call was admitted before.
-    pub(super) fn acquire(&self, name: &str, is_new: bool) -> Result<ConcurrencyPermit, String> {
+    pub(super) fn acquire(&self, name: &str, is_new: bool) -> Result<Admission, String> {
         let usage = self.usage();
         let mut current = lock(usage);
-        if let Some(max) = self.max_concurrent.filter(|max| is_new && current.running >= *max) {
-            let times = if max == 1 { "1 call".to_owned() } else { format!("{max} calls") };
-            return Err(format!("concurrency limit of `{name}` reached ({times}); try again when one has ended"));
+        current.turns.set_limit(self.max_concurrent);
+        let must_wait = is_new && current.turns.is_full();
+        if must_wait && current.turns.waiting() >= self.queue {
+            return Err(self.refusal(name));
         }
         if let Some(rate) = self.rate.as_ref().filter(|_| is_new) {
             rate.record_call(&mut current.calls, Instant::now()).map_err(|wait| {
                 format!("rate limit of `{name}` exceeded ({}); try again in {}", rate.describe(), format_wait(wait))
             })?;
         }
-        current.running += 1;
-        drop(current);
-        Ok(ConcurrencyPermit { usage: usage.clone() })
+        if must_wait {
+            let ticket = current.turns.wait();
+            return Ok(Admission::Waiting(QueuedCall { usage: usage.clone(), ticket, has_run: false }));
+        }
+        current.turns.start();
+        Ok(Admission::Running(ConcurrencyPermit { usage: usage.clone() }))
+    }
+
+    fn refusal(&self, name: &str) -> String {
+        let max = self.max_concurrent.unwrap_or_default();
+        let running = if max == 1 { "1 call".to_owned() } else { format!("{max} calls") };
+        let waiting = if self.queue > 0 { format!(", and {} waiting", self.queue) } else { String::new() };
+        format!("concurrency limit of `{name}` reached ({running}{waiting}); try again when one has ended")
     }
 
     fn usage(&self) -> &Arc<Mutex<ToolUsage>> {
@@ -84,8 +122,28 @@ impl ToolLimit {
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        let mut usage = lock(&self.usage);
-        usage.running = usage.running.saturating_sub(1);
+        lock(&self.usage).turns.end();
+    }
+}
+
+impl QueuedCall {
+    /// Waits for its turn, and tells the client its position.
+    pub(super) async fn wait(mut self, name: &str, client: &dyn McpClient) -> ConcurrencyPermit {
+        while let Some(position) = self.ticket.position() {
+            let message = Some(format!("waiting for `{name}`: position {position} in its queue"));
+            client.progress(ProgressUpdate { progress: None, total: None, message }).await;
+            self.ticket.changed().await;
+        }
+        self.has_run = true;
+        ConcurrencyPermit { usage: self.usage.clone() }
+    }
+}
+
+impl Drop for QueuedCall {
+    fn drop(&mut self) {
+        if !self.has_run {
+            lock(&self.usage).turns.leave(&self.ticket);
+        }
     }
 }
 
@@ -133,6 +191,32 @@ fn lock(usage: &Mutex<ToolUsage>) -> MutexGuard<'_, ToolUsage> {
     usage.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How many calls may run at once, and how many may wait.
+fn compile_concurrency(
+    written: Option<&Spanned<manifest::Concurrency>>,
+    compiler: &mut Compiler<'_>,
+) -> (Option<u32>, usize) {
+    let Some(written) = written else { return (None, 0) };
+    let (calls, queue) = match &written.value {
+        Concurrency::Calls(calls) => (Spanned::new(calls.0, written.location), None),
+        Concurrency::Keys(ConcurrencyKeys { calls: Some(calls), queue }) => (calls.clone(), queue.as_ref()),
+        Concurrency::Keys(ConcurrencyKeys { calls: None, .. }) => {
+            compiler
+                .error(Code::MissingKey, written.location, "missing key `calls` in `concurrency`")
+                .help("write `{ calls: 1, queue: 10 }`");
+            return (None, 0);
+        }
+    };
+    if calls.value == 0 {
+        report_zero("concurrency", calls.location, compiler);
+    }
+    if let Some(queue) = queue.filter(|queue| queue.value > MAX_QUEUE) {
+        let message = format!("invalid `queue`, expected at most {MAX_QUEUE}");
+        compiler.error(Code::BadValue, queue.location, message).help("a call that waits holds its arguments");
+    }
+    (Some(calls.value), queue.map_or(0, |queue| queue.value as usize))
+}
+
 fn compile_rate(limit: &Spanned<manifest::RateLimit>, compiler: &mut Compiler<'_>) -> Option<Rate> {
     let (Some(calls), Some(per)) = (&limit.calls, &limit.per) else {
         compiler
@@ -167,7 +251,14 @@ mod tests {
 
     fn limit(calls: u32, per: u64, max_concurrent: Option<u32>) -> ToolLimit {
         let rate = Some(Rate { calls, per: Duration::from_secs(per) });
-        ToolLimit { rate, max_concurrent, usage: OnceLock::new() }
+        ToolLimit { rate, max_concurrent, queue: 0, usage: OnceLock::new() }
+    }
+
+    fn permit(limit: &ToolLimit) -> ConcurrencyPermit {
+        match limit.acquire("x", true).ok().unwrap() {
+            Admission::Running(permit) => permit,
+            Admission::Waiting(_) => panic!("it waits"),
+        }
     }
 
     fn refusal(limit: &ToolLimit) -> String {
@@ -178,51 +269,51 @@ mod tests {
     async fn rate_limit_admits_calls_and_says_when_to_retry() {
         let limit = limit(3, 60, None);
         for _ in 0..3 {
-            limit.acquire("x", true).ok().unwrap();
+            permit(&limit);
             tokio::time::advance(Duration::from_secs(10)).await;
         }
         assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 30 s");
         tokio::time::advance(Duration::from_millis(29_999)).await;
         assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 1 ms");
         tokio::time::advance(Duration::from_millis(1)).await;
-        limit.acquire("x", true).ok().unwrap();
+        permit(&limit);
         assert_eq!(refusal(&limit), "rate limit of `x` exceeded (3 times a minute); try again in 10 s");
     }
 
     #[tokio::test(start_paused = true)]
     async fn refused_call_does_not_count() {
         let limit = limit(1, 1, None);
-        limit.acquire("x", true).ok().unwrap();
+        permit(&limit);
         for _ in 0..9 {
             tokio::time::advance(Duration::from_millis(100)).await;
             assert!(limit.acquire("x", true).is_err());
         }
         tokio::time::advance(Duration::from_millis(100)).await;
-        limit.acquire("x", true).ok().unwrap();
+        permit(&limit);
     }
 
     #[test]
     fn concurrency_limit_frees_on_drop() {
         let limit = limit(100, 1, Some(2));
-        let first = limit.acquire("x", true).ok().unwrap();
-        let _second = limit.acquire("x", true).ok().unwrap();
+        let first = permit(&limit);
+        let _second = permit(&limit);
         assert_eq!(refusal(&limit), "concurrency limit of `x` reached (2 calls); try again when one has ended");
         drop(first);
-        limit.acquire("x", true).ok().unwrap();
+        permit(&limit);
     }
 
     #[tokio::test(start_paused = true)]
     async fn usage_carries_over_to_next_catalog() {
         let before = limit(3, 60, Some(1));
         for _ in 0..3 {
-            before.acquire("x", true).ok().unwrap();
+            permit(&before);
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         let after = limit(2, 60, Some(1));
         after.inherit_usage(&before);
         assert_eq!(refusal(&after), "rate limit of `x` exceeded (2 times a minute); try again in 58 s");
         tokio::time::advance(Duration::from_secs(58)).await;
-        let _running = after.acquire("x", true).ok().unwrap();
+        let _running = permit(&after);
         assert!(refusal(&before).contains("(1 call)"));
     }
 

@@ -233,6 +233,9 @@ pub struct CheckArgs {
     /// Treat warnings as errors; notes never are
     #[arg(long)]
     pub strict: bool,
+    /// Also print what each program with a `sandbox` may reach
+    #[arg(short, long, conflicts_with = "format")]
+    pub verbose: bool,
 }
 
 impl ValueEnum for Format {

@@ -21,6 +21,7 @@ mod output;
 mod argument_pairs;
 mod read;
 mod manifest_reload;
+mod sandbox_listing;
 mod schema;
 mod serve;
 mod state_keys;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
 use super::request::{load_and_build, new_world};
+use super::sandbox_listing::warn_of_gaps;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
 use crate::load::ManifestLocation;
@@ -55,6 +56,7 @@ async fn load_and_serve(
     };
     let mut said = ReportedWarnings::default();
     said.log_new(&built.report);
+    warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
     serve(
         arguments,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
+use super::SandboxUse;
 use crate::diagnostic::{FileId, Report};
 use crate::yaml::{Documents, Location, decode};
 
@@ -19,6 +20,8 @@ pub struct Findings {
     pub content_digests: Vec<[u8; 32]>,
     /// The names of the connections that requests use.
     pub used_connections: HashSet<Location>,
+    /// The programs that have a sandbox.
+    pub sandboxes: Vec<SandboxUse>,
     decoded: HashMap<String, FileId>,
     /// Whether programs were found, by name and search path.
     programs: HashMap<(String, String), bool>,

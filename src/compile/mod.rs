@@ -6,6 +6,7 @@
 mod shell_variable;
 mod findings;
 mod pack;
+mod sandbox;
 mod schema;
 mod template;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use findings::{Findings, LoadDependencies};
 pub use pack::{Environment, Grants, Pack, PackVariable};
+pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
 pub use template::{Exposure, JsonTemplate};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::SandboxRules;
 use crate::diagnostic::FileId;
 use crate::files::Folder;
 use crate::notation::{Connection, NamedMap};
@@ -24,6 +25,8 @@ pub struct Pack {
     pub partials: BTreeMap<String, FileId>,
     /// The actions that it may use.
     pub grants: Grants,
+    /// What its importers hold its programs to, by grant.
+    pub sandboxes: Vec<(String, Arc<SandboxRules>)>,
     /// The variables that it may read.
     pub env: Environment,
     /// The `server` of templates: `name`, `title` and `version`.

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::environment::{self, DeclaredVariables};
 use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
-use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack};
+use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
-use crate::manifest::{Fragment, Manifest, PackRef, example_of};
+use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of};
 use crate::notation::NamedMap;
-use crate::template::{Engine, TemplateError, TemplateSpan as TemplatePlace};
+use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
 
 /// The maximum nesting of packs.
@@ -25,6 +26,8 @@ struct PackRequest<'a> {
     shown: String,
     prefix: String,
     grants: Grants,
+    /// What its programs are held to, by grant.
+    sandboxes: Vec<(String, Arc<SandboxRules>)>,
     /// The variables that it may read, and those that are secrets of its importer.
     env: &'a EnvSource,
     secrets: &'a [String],
@@ -61,6 +64,7 @@ pub(super) fn load_packs(
         shown: place.display_prefix().to_owned(),
         prefix: String::new(),
         grants: Grants::All,
+        sandboxes: Vec::new(),
         env: environment,
         secrets: &[],
         search_path: environment.get("PATH"),
@@ -142,6 +146,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
         engine: Engine::new(Vec::new()).0,
         partials: BTreeMap::new(),
         grants: request.grants.clone(),
+        sandboxes: request.sandboxes.clone(),
         env,
         server: json!({
             "name": text(server.and_then(|server| server.name.as_ref()).map(|name| name.value.as_str())),
@@ -253,8 +258,9 @@ fn load_nested(
             continue;
         }
         let (values, secrets) = environment::pack_env(&reference.env, &importer.pack, findings);
-        let wanted: BTreeSet<String> =
-            reference.allow.iter().flatten().map(|grant| grant.as_str().to_owned()).collect();
+        let allowed = reference.allow.iter().flat_map(Allow::grants);
+        let wanted: BTreeSet<String> = allowed.map(|grant| grant.as_str().to_owned()).collect();
+        let sandboxes = pack_sandboxes(reference, &importer.pack, findings);
         let nested = PackRequest {
             shown: format!("{}{}/", request.shown, path.trim_start_matches("./").trim_end_matches('/')),
             manifest_names: super::location::MANIFEST_NAMES.to_vec(),
@@ -263,6 +269,7 @@ fn load_nested(
                 reference.prefix.as_ref().map_or(&key.value, |prefix| &prefix.value),
             ),
             grants: importer.pack.grants.restrict(wanted),
+            sandboxes,
             env: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
@@ -279,6 +286,20 @@ fn load_nested(
             environment::note_not_passed((key, reference), &pack.pack.env, request.process_env, findings);
         }
     }
+}
+
+/// What the programs of a pack are held to: by this importer, and by its own importers.
+fn pack_sandboxes(reference: &PackRef, importer: &Pack, findings: &mut Findings) -> Vec<(String, Arc<SandboxRules>)> {
+    let mut compiler = Compiler::new(findings, importer, Path::new(""));
+    compiler.scope_shape = ScopeShape::new().with_name("env", importer.env.shape());
+    let mut sandboxes = importer.sandboxes.clone();
+    if let Some(Allow::Limited(limits)) = &reference.allow {
+        for (grant, written) in limits.sandboxes() {
+            let rules = compiler.sandbox(written).map(Arc::new);
+            sandboxes.extend(rules.map(|rules| (grant.as_str().to_owned(), rules)));
+        }
+    }
+    sandboxes
 }
 
 fn open_nested(

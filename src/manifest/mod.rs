@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, NamedMap, Scalar, kind_enum};
+use crate::notation::{Connection, NamedMap, Sandbox, Scalar, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
@@ -31,7 +31,9 @@ pub use resource::Resource;
 pub use schema::schema;
 pub use server::{EnvEntry, EnvVariable, Server, ServerLimits, TraceKey};
 pub use test::{Expect, Test};
-pub use tool::{RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations};
+pub use tool::{
+    CallCount, Concurrency, ConcurrencyKeys, RateLimit, ResultSpec, Task, TaskSupport, Tool, ToolAnnotations,
+};
 
 /// A folio manifest: an MCP server, written in YAML.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -126,11 +128,76 @@ pub struct PackRef {
     /// The prefix of its names, joined by `-`. The default is its key; `""` for none.
     pub prefix: Option<Spanned<String>>,
     /// What it may do: `[exec, http]`. Without a grant it has texts only, and cannot act.
-    pub allow: Option<Vec<Spanned<Grant>>>,
+    /// A map holds its programs to a sandbox in addition to their own: `{ exec: { sandbox: { write: [out] } } }`. Paths are
+    /// relative to this file; the pack may read its own folder.
+    pub allow: Option<Allow>,
     /// The variables that it may read, templates by name: `{ TOKEN: "{{env.MY_TOKEN}}" }`.
     #[schemars(with = "IndexMap<String, Scalar>")]
     pub env: NamedMap<Spanned<Scalar>>,
 }
+
+kind_enum! {
+    /// Permissions, or a map of permissions with what they are held to.
+    pub enum Allow {
+        "list" => List(Vec<Spanned<Grant>>),
+        "map" => Limited(Box<GrantLimits>),
+    }
+}
+
+impl Allow {
+    /// The permissions.
+    pub fn grants(&self) -> Vec<Grant> {
+        match self {
+            Allow::List(grants) => grants.iter().map(|grant| grant.value).collect(),
+            Allow::Limited(limits) => limits.grants(),
+        }
+    }
+}
+
+/// Permissions to act, each with what it is held to: `{ exec: { sandbox: { network: none } }, http: {} }`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct GrantLimits {
+    /// Runs programs.
+    pub exec: Option<ProgramGrant>,
+    /// Runs scripts.
+    pub script: Option<ProgramGrant>,
+    /// Sends HTTP requests: `{}`.
+    pub http: Option<PlainGrant>,
+    /// Asks the client questions: `{}`.
+    pub ask: Option<PlainGrant>,
+}
+
+impl GrantLimits {
+    fn grants(&self) -> Vec<Grant> {
+        let given = [
+            (Grant::Exec, self.exec.is_some()),
+            (Grant::Script, self.script.is_some()),
+            (Grant::Http, self.http.is_some()),
+            (Grant::Ask, self.ask.is_some()),
+        ];
+        given.into_iter().filter_map(|(grant, given)| given.then_some(grant)).collect()
+    }
+
+    /// The sandboxes, by grant.
+    pub fn sandboxes(&self) -> impl Iterator<Item = (Grant, &Spanned<Sandbox>)> {
+        let programs = [(Grant::Exec, &self.exec), (Grant::Script, &self.script)];
+        programs.into_iter().filter_map(|(grant, limits)| Some((grant, limits.as_ref()?.sandbox.as_ref()?)))
+    }
+}
+
+/// A permission to run programs, and what they are held to: `{ sandbox: { write: [out] } }`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProgramGrant {
+    /// What every program of the pack is held to, in addition to its own `sandbox`: `{ write: [out], network: [443] }`.
+    pub sandbox: Option<Spanned<Sandbox>>,
+}
+
+/// A permission that is held to nothing: `{}`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlainGrant {}
 
 /// A permission to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]

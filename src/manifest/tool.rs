@@ -37,9 +37,9 @@ pub struct Tool {
     pub max_output: Option<Size>,
     /// The rate limit of all clients together: `{ calls: 10, per: 1m }`.
     pub rate_limit: Option<Spanned<RateLimit>>,
-    /// The maximum number of concurrent calls.
-    #[schemars(with = "Option<u32>", range(min = 1))]
-    pub concurrency: Option<Spanned<u32>>,
+    /// The maximum number of concurrent calls, or `{ calls: 1, queue: 10 }` with how many more may wait.
+    #[schemars(with = "Option<Concurrency>")]
+    pub concurrency: Option<Spanned<Concurrency>>,
     /// The client capabilities that it requires, as in MCP: `{ sampling: { tools: {} } }`, `{ tasks: {} }`,
     /// `{ extensions: { com.example/maps: {} } }`. Calls of other clients are refused.
     pub requires: Option<Spanned<Map<String, Value>>>,
@@ -50,6 +50,43 @@ pub struct Tool {
     /// Metadata for the client, passed through unchanged.
     #[serde(rename = "_meta")]
     pub meta: Option<Map<String, Value>>,
+}
+
+kind_enum! {
+    /// A number of calls, or the same with a queue.
+    pub enum Concurrency {
+        "number" => Calls(CallCount),
+        "map" => Keys(ConcurrencyKeys),
+    }
+}
+
+/// A number of calls.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(transparent)]
+pub struct CallCount(pub u32);
+
+impl JsonSchema for CallCount {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CallCount".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "integer", "minimum": 1 })
+    }
+}
+
+/// How many calls may run at once, and how many may wait: `{ calls: 1, queue: 10 }`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConcurrencyKeys {
+    /// The maximum number of concurrent calls.
+    #[schemars(with = "u32", range(min = 1), extend("x-required" = true))]
+    pub calls: Option<Spanned<u32>>,
+    /// How many more calls may wait for their turn: first come, first served. Waiting counts towards the `timeout` of a call,
+    /// and a client that asked for progress is told its position. The default is 0: more calls are refused at once.
+    pub queue: Option<Spanned<u32>>,
 }
 
 /// Hints about the behaviour of a tool.

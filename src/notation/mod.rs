@@ -7,6 +7,7 @@ mod block;
 mod quantity;
 mod reference;
 mod request;
+mod sandbox;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -21,6 +22,7 @@ pub use block::{
 pub use quantity::{Duration, Size};
 pub use reference::{Reference, ReferenceKeys};
 pub use request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};
+pub use sandbox::{Network, NetworkMode, Port, Sandbox};
 
 /// A map keyed by name, in the order written, each name with its location.
 pub type NamedMap<T> = IndexMap<Spanned<String>, T>;

@@ -77,16 +77,27 @@ fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-/// How many characters of output an error shows.
-const MAX_TAIL_CHARS: usize = 2000;
+/// How many characters an error shows of the beginning of output, which often has the reason.
+const MAX_HEAD_CHARS: usize = 800;
+/// How many it shows of its end.
+const MAX_TAIL_CHARS: usize = 1200;
 
-/// The end of the output of a program, for display.
-pub fn tail(printed: &str) -> String {
+/// The beginning and the end of the output of a program, for display.
+pub fn excerpt(printed: &str) -> String {
     let text = strip_escapes(printed);
     let text = text.trim();
-    let start = text.char_indices().rev().take(MAX_TAIL_CHARS).last().map_or(0, |(at, _)| at);
-    let cut = if start > 0 { "…" } else { "" };
-    format!("{cut}{}", text.get(start..).unwrap_or_default())
+    let count = text.chars().count();
+    if count <= MAX_HEAD_CHARS + MAX_TAIL_CHARS {
+        return text.to_owned();
+    }
+    let at = |character: usize| text.char_indices().nth(character).map_or(text.len(), |(at, _)| at);
+    let head = text.get(..at(MAX_HEAD_CHARS)).unwrap_or_default();
+    let tail = text.get(at(count - MAX_TAIL_CHARS)..).unwrap_or_default();
+    // Whole lines, where they are not too long.
+    let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
+    let tail = tail.split_once('\n').map_or(tail, |(_, lines)| lines);
+    let left_out = count - head.chars().count() - tail.chars().count();
+    format!("{head}\n[… {left_out} characters left out …]\n{tail}")
 }
 
 /// Removes terminal escapes and control characters other than newline and tab.
@@ -146,7 +157,7 @@ fn skip_control_string(text: &str) -> &str {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use super::{CapturedBytes, strip_escapes};
+    use super::{CapturedBytes, excerpt, strip_escapes};
     use proptest::prelude::{any, proptest};
 
     #[test]
@@ -161,6 +172,19 @@ mod tests {
         let captured = CapturedBytes::new("é".as_bytes()[..1].to_vec(), 0);
         assert_eq!((captured.bytes.len(), captured.text()), (1, None));
         assert_eq!(CapturedBytes::new(b"all\n".to_vec(), 0).to_display_text(), "all\n");
+    }
+
+    #[test]
+    fn excerpt_has_head_and_tail() {
+        assert_eq!(excerpt("  reason\n"), "reason");
+        let usage = "  --flag  does something\n".repeat(400);
+        let shown = excerpt(&format!("error: no such file\n{usage}exit: 2\n"));
+        assert!(shown.starts_with("error: no such file\n  --flag") && shown.ends_with("\nexit: 2"), "{shown}");
+        assert!(shown.contains(" characters left out …]\n  --flag"), "{shown}");
+        assert!(shown.chars().count() < 2100);
+        let long = excerpt(&"é".repeat(5000));
+        assert_eq!(long.matches('é').count(), 2000);
+        assert!(long.contains("[… 3000 characters left out …]"), "{long}");
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub(super) fn program_details(command: &ProgramCommand, redactor: &Redactor) -> 
     if let Some(stdin) = &command.stdin {
         details.push_str(&format!("  stdin: {} bytes\n", stdin.len()));
     }
+    if !command.sandboxes.is_empty() {
+        details.push_str("  sandbox: held to its rules, which `folio check -v` lists\n");
+    }
     details
 }
 

@@ -28,6 +28,28 @@ pub enum WorldError {
         /// As written.
         program: String,
     },
+    /// A sandbox is required that this system cannot enforce.
+    #[error("sandbox required for `{program}`, and this system cannot enforce: {gaps}")]
+    SandboxUnsupported {
+        /// As written.
+        program: String,
+        /// What it cannot enforce.
+        gaps: String,
+    },
+    /// A path of a sandbox cannot be opened.
+    #[error("cannot open `{path}` of the sandbox: {reason}")]
+    SandboxPath {
+        /// As written.
+        path: String,
+        /// The error of the system.
+        reason: String,
+    },
+    /// A sandbox cannot be made.
+    #[error("cannot make the sandbox: {reason}")]
+    Sandbox {
+        /// The error of the system.
+        reason: String,
+    },
     /// The working folder is not a folder.
     #[error("cannot change to the working folder of `{program}`")]
     InvalidWorkingDir {
@@ -56,7 +78,7 @@ pub enum WorldError {
     TimedOut {
         /// The time limit.
         after: Duration,
-        /// The stderr of a program; empty for a request. Show its [`tail`](super::tail).
+        /// The stderr of a program; empty for a request. Show its [`excerpt`](super::excerpt).
         stderr: CapturedBytes,
     },
     /// It timed out while it waited for a free place.

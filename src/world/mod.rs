@@ -25,6 +25,7 @@ mod reporting_world;
 mod shell_quote;
 mod request_body;
 mod response_cache;
+mod sandbox;
 mod supervisor;
 mod tls_options;
 #[cfg(test)]
@@ -38,7 +39,7 @@ use std::sync::OnceLock;
 use futures_util::future::BoxFuture;
 
 pub use access_token::{AccessToken, TokenRequest};
-pub use captured_bytes::{CapturedBytes, strip_escapes, tail};
+pub use captured_bytes::{CapturedBytes, excerpt, strip_escapes};
 pub use dry_run::DryRunWorld;
 pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_public};
@@ -50,6 +51,7 @@ pub use proxy::Proxy;
 pub use redacting_world::RedactingWorld;
 pub use reporting_world::{ActionReport, ReportSink, ReportingWorld};
 pub use request_body::{BodyPart, PartContent, RequestBody};
+pub use sandbox::{MAX_SANDBOXES, NeedAccess, ProgramNeed, SandboxSupport, program_needs};
 pub use supervisor::run_supervisor;
 pub use tls_options::{Certificates, ClientIdentity, TlsFileError, TlsOptions};
 pub use trace_context::{TraceContext, TracePropagation};

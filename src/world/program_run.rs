@@ -2,19 +2,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::RealWorld;
 use super::captured_bytes::CapturedBytes;
 use super::error::WorldError;
 use super::permits::ProgramPermit;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates};
-use crate::world::supervisor::{Failure, ProcessTree, StartRequest};
+use super::{RealWorld, sandbox};
+use crate::compile::SandboxRules;
+use crate::world::supervisor::{ChildStdio, Failure, ProcessTree, StartRequest};
 
 /// The variables that every program gets, with defaults for unset ones.
 pub(super) const BASE_ENV: [(&str, Option<&str>); 4] =
@@ -38,6 +41,8 @@ pub struct ProgramCommand {
     pub env: Vec<(String, String)>,
     /// The stdin; empty by default.
     pub stdin: Option<Vec<u8>>,
+    /// What it may reach: each of these holds.
+    pub sandboxes: Vec<Arc<SandboxRules>>,
     /// The time limit.
     pub timeout: Duration,
     /// How many bytes of stdout and of stderr are kept. More is read and counted: at full speed up to 64 times the limit
@@ -56,6 +61,7 @@ impl ProgramCommand {
             cwd: cwd.into(),
             env: Vec::new(),
             stdin: None,
+            sandboxes: Vec::new(),
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
             cancel: CancellationToken::new(),
@@ -87,7 +93,8 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     if command.cancel.is_cancelled() {
         return Err(WorldError::Cancelled);
     }
-    let program = locate_program(&command, &command.env_value(&real.environment, "PATH"))?;
+    let search_path = command.env_value(&real.environment, "PATH");
+    let program = locate_program(&command, &search_path)?;
     // Waiting for a permit counts towards the timeout.
     let mut deadline = std::pin::pin!(tokio::time::sleep(command.timeout));
     let permit = tokio::select! {
@@ -99,7 +106,8 @@ pub(super) async fn run_program(real: &RealWorld, mut command: ProgramCommand) -
     let Some(permit) = permit else {
         return Err(WorldError::ProgramLimit { limit: real.permits.limit(), after: command.timeout });
     };
-    let started = start_program(real, &program, &mut command, permit);
+    let sandbox = sandbox::rulesets(&command, &program, &search_path)?;
+    let started = start_program(real, (&program, sandbox), &mut command, permit);
     let (mut tree, mut pipes) = started.map_err(|error| start_error(error, &command))?;
     let ended = tokio::select! {
         biased;
@@ -148,11 +156,12 @@ fn locate_program(command: &ProgramCommand, path: &OsStr) -> Result<PathBuf, Wor
 
 fn start_program(
     real: &RealWorld,
-    program: &Path,
+    (program, sandbox): (&Path, Vec<OwnedFd>),
     command: &mut ProgramCommand,
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
     let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output)?;
+    let child_stdio = ChildStdio { sandbox, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
         program: program.into(),

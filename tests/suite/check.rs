@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use folio::catalog::{BuildOutcome, build};
-use folio::diagnostic::{Code, Diagnostic, Severity, render_lines};
+use folio::diagnostic::{Code, render_lines};
 use folio::load::{EnvSource, ManifestLocation, load};
 
 use crate::harness::{FOLIO_BIN, TestFolder, run_folio};
@@ -78,13 +78,15 @@ fn invalid_fixtures_give_expected_diagnostics() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(cases >= Code::ALL.len(), "{cases}");
+    assert!(cases + 1 >= Code::ALL.len(), "{cases}");
 }
 
 #[test]
 fn every_code_has_a_fixture() {
     let folders: Vec<String> = folders(&fixtures().join("invalid")).iter().map(|folder| name(folder)).collect();
-    let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    // No key of a manifest is left that is not implemented; `init --openapi` still says so of others.
+    let all = Code::ALL.iter().filter(|code| **code != Code::Unimplemented);
+    let mut codes: Vec<&str> = all.map(|code| code.as_str()).collect();
     codes.sort_unstable();
     assert_eq!(folders, codes);
 }
@@ -96,16 +98,6 @@ fn valid_fixtures_have_no_diagnostics() {
         assert_eq!(report(&case, &built), "", "{}", case.display());
         assert!(built.catalog.is_some(), "{}", case.display());
     }
-}
-
-/// What this version checks and does not do is said to be so, and nothing else is found in it.
-#[test]
-fn unimplemented_keys_are_still_checked() {
-    let built = check(&fixtures().join("invalid/unimplemented/refused"));
-    let diagnostics = built.report.diagnostics();
-    let is_expected =
-        |diagnostic: &Diagnostic| (diagnostic.code, diagnostic.severity) == (Code::Unimplemented, Severity::Error);
-    assert!(!diagnostics.is_empty() && diagnostics.iter().all(is_expected));
 }
 
 /// One mend at a time is not what an author should have to do: nearly all that is wrong says what to do about it.

@@ -323,16 +323,6 @@ fn serve_reports_invalid_manifest_on_stderr() {
     assert!(served.err.contains("nobody") && served.err.contains("folio.yaml:4:"), "{served:?}");
 }
 
-#[test]
-fn serve_refuses_unimplemented_flags() {
-    let folder = TestFolder::with_manifest(
-        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: T, run: { exec: [\"true\"], sandbox: {} } }\n",
-    );
-    let served = run_folio(folder.path(), &["serve"]);
-    assert_eq!(served.code, Some(1), "{served:?}");
-    assert!(served.err.contains("folio.yaml:4:"), "{served:?}");
-}
-
 /// The system's own words for such a variable hold its value.
 #[test]
 fn non_utf8_state_key_is_refused_without_printing_it() {

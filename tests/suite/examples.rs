@@ -15,8 +15,8 @@ use crate::harness::{
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The examples, by name. A new one gets its test here.
-const EXAMPLES: [&str; 8] =
-    ["ask-first", "assistant", "conformance", "docs", "git-desk", "hello", "team-pack", "web-api"];
+const EXAMPLES: [&str; 9] =
+    ["ask-first", "assistant", "conformance", "docs", "git-desk", "hello", "sandboxed", "team-pack", "web-api"];
 
 fn example(name: &str) -> PathBuf {
     Path::new(ROOT).join("examples/servers").join(name)
@@ -741,4 +741,19 @@ fn assistant_refuses_client_without_sampling() {
         };
         assert!(words.contains("`sampling`"), "{words}");
     });
+}
+
+#[test]
+fn sandboxed_programs_reach_what_is_listed() {
+    let folder = copy_of("sandboxed");
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    assert_eq!(client.call_text("sales", json!({ "product": "tea" })), "January: 12\nFebruary: 9\n");
+    assert_eq!(client.call_text("sales", json!({ "product": "x\\" })), "No sales of x\\.\n");
+    assert_eq!(client.call_text("note", json!({ "text": "one\ntwo" })), "Noted.");
+    assert_eq!(fs::read_to_string(folder.join("out/note.txt")).unwrap(), "one\ntwo");
+    assert!(client.call_text("show", json!({ "path": "sales.csv" })).starts_with("product,"));
+    let outside = client.call("show", json!({ "path": "../folio.yaml" }));
+    let is_held = folio::world::SandboxSupport::detect().gaps([]).is_empty();
+    assert_eq!(outside["isError"] == true, is_held, "{outside}");
 }

@@ -1,5 +1,7 @@
 //! Rate limits and required client capabilities.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -63,6 +65,60 @@ fn concurrency_limit_is_enforced() {
     folder.write("gate", "");
     assert_ne!(client.wait_for_answer(first)["result"]["isError"], true);
     assert_ne!(client.call("wait", Value::Null)["isError"], true);
+}
+
+const QUEUED: &str = "folio: 1\nserver: { name: s }\ntools:\n  wait: { description: W, concurrency: { calls: 1, queue: 2 }, arguments: { who: {} }, run: { exec: [sh, -c, \"echo $0 >> order; while ! [ -e gate ]; do sleep 0.02; done\", \"{{who}}\"] } }\n";
+
+#[test]
+fn queued_calls_run_in_order() {
+    let folder = TestFolder::with_manifest(QUEUED);
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    let start = |who: &str| {
+        let params = json!({ "name": "wait", "arguments": { "who": who }, "_meta": { "progressToken": who } });
+        client.send("tools/call", params)
+    };
+    let wait_for_position = |who: &str, position: usize| {
+        let words = format!("waiting for `wait`: position {position} in its queue");
+        client.take(|message| {
+            message["params"]["progressToken"] == who && message["params"]["message"] == words.as_str()
+        });
+    };
+    let order = || fs::read_to_string(folder.join("order")).unwrap_or_default();
+    let first = start("a");
+    wait_until("the first call", || order() == "a\n");
+    let second = start("b");
+    wait_for_position("b", 1);
+    let third = start("c");
+    wait_for_position("c", 2);
+    let said = refusal(&client.call("wait", json!({ "who": "d" })));
+    assert_eq!(said, "concurrency limit of `wait` reached (1 call, and 2 waiting); try again when one has ended");
+    client.cancel(second);
+    wait_for_position("c", 1);
+    let fourth = start("e");
+    wait_for_position("e", 2);
+    folder.write("gate", "");
+    for id in [first, third, fourth] {
+        assert_ne!(client.wait_for_answer(id)["result"]["isError"], true);
+    }
+    assert_eq!(order(), "a\nc\ne\n");
+}
+
+#[test]
+fn queue_is_checked_at_load() {
+    for (concurrency, expected) in [
+        ("{ queue: 1 }", "missing key `calls` in `concurrency`"),
+        ("{ calls: 0 }", "invalid `concurrency`, expected at least 1"),
+        ("{ calls: 1, queue: 1001 }", "invalid `queue`, expected at most 1000"),
+        ("{ calls: 1, queued: 1 }", "unknown key `queued`"),
+        ("many", "expected"),
+    ] {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: T, concurrency: {concurrency}, result: {{ text: x }} }}\n"
+        );
+        let ran = run_folio(TestFolder::with_manifest(&manifest).path(), &["check", "--format", "lines"]);
+        assert!(ran.code == Some(1) && ran.out.contains(expected), "{concurrency}: {ran:?}");
+    }
 }
 
 #[test]

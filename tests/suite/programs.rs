@@ -299,3 +299,62 @@ fn supervisor_command_is_hidden_from_help() {
     }
     assert_eq!(run_folio(folder.path(), &["__supervisor"]).code, Some(1));
 }
+
+/// What a process holds: memory in KiB, and descriptors where it may be asked.
+fn holdings(pid: i32) -> (u64, usize) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let resident = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    (resident, fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count))
+}
+
+/// Fewer than a long run has, but more than a leak of a descriptor or of a page each would hide in.
+#[test]
+fn thousands_of_calls_leave_nothing_behind() {
+    const CALLS: usize = 3_000;
+    const AT_ONCE: usize = 16;
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s, limits: { callsPerSecond: 100000 } }\ntools:\n  plain: { description: P, run: { exec: [\"true\"] } }\n  held: { description: H, run: { exec: [\"true\"], sandbox: {} } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.sessionless();
+    let call_all = |calls: usize| {
+        std::thread::scope(|scope| {
+            for nth in 0..AT_ONCE {
+                let client = &client;
+                scope.spawn(move || {
+                    for _ in 0..calls / AT_ONCE {
+                        let tool = if nth % 2 == 0 { "plain" } else { "held" };
+                        assert_ne!(client.call(tool, json!({}))["isError"], true);
+                    }
+                });
+            }
+        });
+    };
+    call_all(CALLS / 10);
+    let pids = [server.pid(), supervisor(&server).unwrap()];
+    let before = pids.map(holdings);
+    call_all(CALLS);
+    for ((pid, before), name) in pids.into_iter().zip(before).zip(["server", "supervisor"]) {
+        let after = holdings(pid);
+        assert!(after.0 < before.0 + (12 << 10), "{name}: {before:?} {after:?}");
+        assert!(after.1 <= before.1 + 4, "{name}: {before:?} {after:?}");
+    }
+}
+
+#[test]
+fn stdin_takes_big_texts() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  given: { description: G, arguments: { text: {} }, run: { exec: [wc, -c], stdin: \"{{text}}\" } }\n  made: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}\" }] }\n  mixed: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}.\" }] }\n  argument: { description: A, arguments: { text: {} }, run: { exec: [wc, \"{{text}}\"] } }\n",
+    );
+    let server = folder.stdio();
+    let client = server.sessionless();
+    let text = "x".repeat(15 << 20);
+    assert_eq!(client.call_text("given", json!({ "text": text })).trim(), (15 << 20).to_string());
+    // All but the final newline, which a text loses.
+    assert_eq!(client.call_text("made", json!({})).trim(), (25_165_824 - 1).to_string());
+    let refused = text_of(&client.call("mixed", json!({}))["content"][0]);
+    assert!(refused.starts_with("invalid `stdin`: text exceeds 16777216 bytes"), "{refused}");
+    let refused = text_of(&client.call("argument", json!({ "text": text }))["content"][0]);
+    assert!(refused.starts_with("`text` is too long") && refused.contains("pass it by `stdin`"), "{refused}");
+}

@@ -290,21 +290,14 @@ tools:
     requires: { sampling: {} }
     task: optional
     arguments: { path: { within: roots } }
-    run: { exec: [ls], sandbox: {} }
+    run: { exec: [ls], sandbox: { read: [skills] } }
 "#;
     let folder = TestFolder::new(&[("folio.yaml", manifest), ("skills/a/SKILL.md", "---\nname: a\n---\n")]);
     let ran = run_folio(folder.path(), &["check", "--format", "json"]);
     let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     let late = report.iter().filter(|fault| fault["code"] == "unimplemented");
-    let mut found: Vec<String> =
-        late.map(|fault| fault["message"].as_str().unwrap().split('`').nth(1).unwrap().to_owned()).collect();
-    found.sort();
-    let page = read("docs/language.md");
-    let section = page.split("## Not there yet").nth(1).unwrap().split("Of tools,").nth(1).unwrap();
-    let section = section.split("and running").next().unwrap();
-    let mut told: Vec<String> = section.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    told.sort();
-    assert_eq!(found, told);
+    assert_eq!(late.count(), 0, "the page names no key that is not implemented: {report:#?}");
+    assert!(read("docs/language.md").contains("## Not there yet\n\nRunning a manifest's `tests`"));
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::diagnostic::Code;
 use crate::template::{HeaderSlot, QueryValue, Shape, Template, Text, Url, UrlBase};
 use crate::world::HostPolicy;
 
+use super::parse::{OutputFormat, ParseFormat};
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use credentials::HttpCredentials;
 use multipart::Multipart;
@@ -50,7 +51,7 @@ pub struct HttpAction {
     error_messages: ErrorMessages,
     host_policy: HostPolicy,
     transport: Transport,
-    wants_json: bool,
+    format: OutputFormat,
     /// Whether the body contains a secret, which redirects must not send to another origin.
     has_secret_body: bool,
     /// The paths that the body reads.
@@ -81,6 +82,18 @@ impl HttpBody {
     }
 }
 
+/// How responses are parsed. Pages are lists in JSON.
+fn output_format(node: &ActionNode<'_, HttpSpec>, compiler: &mut Compiler<'_>) -> Option<OutputFormat> {
+    let written = node.step.parse.as_ref();
+    if let (Some(format), Some(_)) = (written.filter(|format| format.value != ParseFormat::Json), &node.spec.paginate) {
+        compiler
+            .error(Code::Conflict, format.location, "`parse` cannot be used with `paginate`, but for `json`")
+            .help("remove one of them: the items of pages are found in JSON");
+        return None;
+    }
+    Some(OutputFormat::new(written, node.wants_json))
+}
+
 /// The paths that query or form parameters read.
 fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<String>> {
     fields.iter().flat_map(|(_, values)| values).flat_map(|value| value.read_paths().to_vec()).collect()
@@ -88,6 +101,7 @@ fn parameter_reads(fields: &[(String, Vec<Template<QueryValue>>)]) -> Vec<Vec<St
 
 impl ActionKind for HttpAction {
     type Spec = HttpSpec;
+    const SIBLING_KEYS: &'static [&'static str] = &["parse"];
     const GRANT: Option<&'static str> = Some("http");
 
     fn outcome_shape() -> Shape {
@@ -162,7 +176,7 @@ impl ActionKind for HttpAction {
             error_messages: error_messages?,
             host_policy,
             transport: transport?,
-            wants_json: node.wants_json,
+            format: output_format(&node, compiler)?,
         };
         request.check_whole_url(spec, compiler)?;
         let query_reads: Vec<Vec<String>> =

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::action::outcome::{OutcomeBody, parse_body};
+use crate::action::outcome::OutcomeBody;
+use crate::action::parse::OutputFormat;
 use crate::action::{ActionContext, ActionError, ActionOutcome};
 use crate::world::HttpResponse;
 
@@ -31,7 +32,9 @@ impl HttpAction {
         let content_type = response.header("content-type").unwrap_or_default().to_lowercase();
         let mime_type = content_type.split(';').next().map(str::trim).filter(|mime_type| !mime_type.is_empty());
         let is_success = self.is_success(response.status);
-        let parsed = parse_body(&response.body, mime_type, is_success && self.wants_json, context.run.max_output);
+        // An error may have any form.
+        let format = if is_success { self.format } else { OutputFormat::Detect };
+        let parsed = format.parse(&response.body, mime_type, context.run.max_output);
         let (json, body) =
             if is_success { parsed? } else { (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None) };
         let value = json!({

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::rc::Rc;
@@ -186,12 +187,22 @@ fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
         .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
         .stdout(pipes.stdout)
         .stderr(pipes.stderr);
+    let sandbox = pipes.sandbox;
     // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
-    #[allow(unsafe_code, reason = "a session and its subreaper can only be set in the new process")]
+    #[allow(unsafe_code, reason = "a session, its subreaper and a sandbox can only be set in the new process")]
     unsafe {
-        command.pre_exec(become_session_leader);
+        command.pre_exec(move || become_program(&sandbox));
     }
     command
+}
+
+/// Makes the calling process what a program is started as. Its sandbox comes last: it would hold the rest too.
+fn become_program(sandbox: &[OwnedFd]) -> io::Result<()> {
+    become_session_leader()?;
+    #[cfg(target_os = "linux")]
+    crate::world::sandbox::enforce(sandbox)?;
+    let _ = sandbox;
+    Ok(())
 }
 
 /// Makes the calling process a session leader without a terminal, and a child subreaper. It is killed with its supervisor,

@@ -11,13 +11,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::net::UnixStream;
 
+use crate::world::sandbox::MAX_SANDBOXES;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// Stdin, stdout and stderr.
-const MAX_PIPES: usize = 3;
+/// Stdin, stdout and stderr, and the rulesets of sandboxes.
+const MAX_PIPES: usize = 3 + MAX_SANDBOXES;
 const START_TAG: u8 = 0;
 const KILL_TAG: u8 = 1;
 const PING: u8 = 2;
@@ -51,6 +52,8 @@ pub(in crate::world) struct ChildStdio {
     pub(in crate::world) stdin: Option<OwnedFd>,
     pub(in crate::world) stdout: OwnedFd,
     pub(in crate::world) stderr: OwnedFd,
+    /// The rulesets that the program is held to.
+    pub(in crate::world) sandbox: Vec<OwnedFd>,
 }
 
 /// A request to send.
@@ -65,6 +68,7 @@ impl OutgoingRequest {
     pub(super) fn start(id: u64, start: &StartRequest, pipes: ChildStdio) -> OutgoingRequest {
         let mut bytes = encode_header(START_TAG, id);
         bytes.push(u8::from(pipes.stdin.is_some()));
+        encode_count(&mut bytes, pipes.sandbox.len());
         for part in [&start.program, &start.arg0, &start.cwd] {
             encode_bytes(&mut bytes, part);
         }
@@ -74,7 +78,7 @@ impl OutgoingRequest {
             encode_bytes(&mut bytes, name);
             encode_bytes(&mut bytes, value);
         }
-        let pipes = pipes.stdin.into_iter().chain([pipes.stdout, pipes.stderr]).collect();
+        let pipes = pipes.stdin.into_iter().chain([pipes.stdout, pipes.stderr]).chain(pipes.sandbox).collect();
         OutgoingRequest { bytes: with_length_prefix(bytes), pipes, sent: 0 }
     }
 
@@ -185,12 +189,13 @@ impl RequestDecoder {
         let mut parts = FieldDecoder(&request);
         match (parts.byte()?, parts.number()?) {
             (START_TAG, id) => {
-                let reads = parts.byte()? == 1;
+                let (reads, sandboxes) = (parts.byte()? == 1, parts.count()?);
                 let start = parts.start()?;
                 let pipes = ChildStdio {
                     stdin: if reads { self.pipes.pop_front() } else { None },
                     stdout: self.pipes.pop_front()?,
                     stderr: self.pipes.pop_front()?,
+                    sandbox: (0..sandboxes).map(|_| self.pipes.pop_front()).collect::<Option<_>>()?,
                 };
                 Some((SupervisorRequest::Start(id, Box::new(start)), Some(pipes)))
             }
@@ -321,9 +326,10 @@ mod tests {
             let mut outs = Vec::new();
             for (id, (start, reads)) in (0u64..).zip(&starts) {
                 let ((_, stdin), (out, stdout), (_, stderr)) = (pipe(), pipe(), pipe());
+                let sandbox = (0..start.args.len()).map(|_| pipe().1).collect();
                 OutgoingRequest::kill(id + 100).send(&ours).unwrap();
                 let stdin = reads.then_some(stdin);
-                OutgoingRequest::start(id, start, ChildStdio { stdin, stdout, stderr }).send(&ours).unwrap();
+                OutgoingRequest::start(id, start, ChildStdio { stdin, stdout, stderr, sandbox }).send(&ours).unwrap();
                 outs.push(out);
             }
             drop(ours);
@@ -332,9 +338,11 @@ mod tests {
             for ((id, (start, reads)), mut out) in (0u64..).zip(starts).zip(outs) {
                 prop_assert_eq!(inbox.next().unwrap().0, SupervisorRequest::Kill(id + 100));
                 let (request, pipes) = inbox.next().unwrap();
+                let arguments = start.args.len();
                 prop_assert_eq!(request, SupervisorRequest::Start(id, Box::new(start)));
                 let pipes = pipes.unwrap();
                 prop_assert_eq!(pipes.stdin.is_some(), reads);
+                prop_assert_eq!(pipes.sandbox.len(), arguments);
                 std::fs::File::from(pipes.stdout).write_all(b"mine").unwrap();
                 let mut said = String::new();
                 out.read_to_string(&mut said).unwrap();

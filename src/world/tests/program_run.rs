@@ -142,7 +142,7 @@ async fn timeout_error_holds_stderr() {
     match real().run_program(slow).await.unwrap_err() {
         WorldError::TimedOut { after, stderr } => {
             assert_eq!(
-                (after, &*crate::world::tail(&stderr.to_display_text())),
+                (after, &*crate::world::excerpt(&stderr.to_display_text())),
                 (Duration::from_millis(300), "waiting for lock")
             )
         }

@@ -1,0 +1,264 @@
+//! `parse`: output as a value.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::outcome::{ActionError, OutcomeBody, parse_body};
+use crate::world::CapturedBytes;
+use crate::yaml::Spanned;
+
+/// How many items an output may have.
+const MAX_ITEMS: usize = 1_000_000;
+/// How many bytes the names of columns may take in all rows of a CSV together.
+const MAX_COLUMN_NAME_BYTES: usize = 32 << 20;
+
+/// How output is parsed. What is not of this form is an error, which names the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ParseFormat {
+    /// One JSON value.
+    Json,
+    /// A JSON value in each line. Empty lines are left out.
+    Jsonl,
+    /// Comma-separated values (RFC 4180): the first line has the names of the columns, each other line is an object of texts.
+    Csv,
+    /// The lines, as texts.
+    Lines,
+}
+
+/// How an action parses its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    /// As JSON if it looks like it.
+    Detect,
+    /// As written.
+    Fixed(ParseFormat),
+}
+
+impl OutputFormat {
+    /// The format that is written, else JSON if it is needed.
+    pub(super) fn new(written: Option<&Spanned<ParseFormat>>, wants_json: bool) -> OutputFormat {
+        match written {
+            Some(format) => OutputFormat::Fixed(format.value),
+            None if wants_json => OutputFormat::Fixed(ParseFormat::Json),
+            None => OutputFormat::Detect,
+        }
+    }
+
+    /// Parses output: its value, if any, and the body of the outcome.
+    ///
+    /// # Errors
+    /// It is not of this format, or truncated.
+    pub(super) fn parse(
+        self,
+        bytes: &CapturedBytes,
+        mime_type: Option<&str>,
+        limit: u64,
+    ) -> Result<(Option<Value>, OutcomeBody), ActionError> {
+        let parse_items = match self {
+            OutputFormat::Detect => return parse_body(bytes, mime_type, false, limit),
+            OutputFormat::Fixed(ParseFormat::Json) => return parse_body(bytes, mime_type, true, limit),
+            OutputFormat::Fixed(ParseFormat::Jsonl) => parse_json_lines,
+            OutputFormat::Fixed(ParseFormat::Csv) => parse_csv,
+            OutputFormat::Fixed(ParseFormat::Lines) => parse_lines,
+        };
+        if bytes.is_truncated() {
+            return Err(ActionError::TruncatedOutput { missing: bytes.missing_bytes, limit });
+        }
+        let text = bytes.text().ok_or_else(|| ActionError::message("invalid output: not UTF-8".to_owned()))?;
+        let list = Value::Array(parse_items(text)?);
+        let shown = list.to_string();
+        Ok((Some(list.clone()), OutcomeBody::Json(list, shown)))
+    }
+}
+
+fn parse_lines(text: &str) -> Result<Vec<Value>, ActionError> {
+    let mut items = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        push_item(&mut items, Value::from(line), number)?;
+    }
+    Ok(items)
+}
+
+fn parse_json_lines(text: &str) -> Result<Vec<Value>, ActionError> {
+    let mut items = Vec::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let value = serde_json::from_str(line).map_err(|error| {
+            // The position is within the line.
+            let reason = error.to_string().replace(" at line 1 column ", " at column ");
+            invalid("JSON", number, &reason)
+        })?;
+        push_item(&mut items, value, number)?;
+    }
+    Ok(items)
+}
+
+fn parse_csv(text: &str) -> Result<Vec<Value>, ActionError> {
+    let mut reader = CsvReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+    let Some((names, _)) = reader.next_record()? else { return Ok(Vec::new()) };
+    if let Some(name) =
+        names.iter().enumerate().find_map(|(at, name)| names.iter().skip(at + 1).find(|other| *other == name))
+    {
+        return Err(invalid("CSV", 1, &format!("duplicate column `{name}`")));
+    }
+    let name_bytes: usize = names.iter().map(|name| name.len() + size_of::<Value>()).sum();
+    let mut items = Vec::new();
+    while let Some((fields, line)) = reader.next_record()? {
+        if fields.len() != names.len() {
+            let reason = format!("expected {} fields, found {}", names.len(), fields.len());
+            return Err(invalid("CSV", line, &reason));
+        }
+        if name_bytes.saturating_mul(items.len()) > MAX_COLUMN_NAME_BYTES {
+            return Err(invalid("CSV", line, "the names of the columns take too much, in all rows together"));
+        }
+        let row: Map<String, Value> = names.iter().cloned().zip(fields.into_iter().map(Value::from)).collect();
+        push_item(&mut items, Value::Object(row), line)?;
+    }
+    Ok(items)
+}
+
+fn push_item(items: &mut Vec<Value>, item: Value, line: usize) -> Result<(), ActionError> {
+    if items.len() == MAX_ITEMS {
+        let words = format!("invalid output: line {line} is over the limit of {MAX_ITEMS} items");
+        return Err(ActionError::message(words));
+    }
+    items.push(item);
+    Ok(())
+}
+
+fn invalid(format: &str, line: usize, reason: &str) -> ActionError {
+    ActionError::message(format!("invalid {format} in line {line} of the output: {reason}"))
+}
+
+/// Reads the records of a CSV.
+struct CsvReader<'a> {
+    rest: &'a str,
+    /// The line that `rest` begins in.
+    line: usize,
+}
+
+impl CsvReader<'_> {
+    /// The next record that is no empty line, with the line that it begins in.
+    fn next_record(&mut self) -> Result<Option<(Vec<String>, usize)>, ActionError> {
+        while let Some(rest) = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n')) {
+            self.rest = rest;
+            self.line += 1;
+        }
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let first_line = self.line;
+        let mut fields = Vec::new();
+        loop {
+            fields.push(self.next_field()?);
+            if let Some(rest) = self.rest.strip_prefix(',') {
+                self.rest = rest;
+                continue;
+            }
+            if let Some(rest) = self.rest.strip_prefix("\r\n").or_else(|| self.rest.strip_prefix('\n')) {
+                self.rest = rest;
+                self.line += 1;
+            }
+            return Ok(Some((fields, first_line)));
+        }
+    }
+
+    /// The next field; a comma, the end of the line or the end follows.
+    fn next_field(&mut self) -> Result<String, ActionError> {
+        if let Some(quoted) = self.rest.strip_prefix('"') {
+            return self.quoted_field(quoted);
+        }
+        let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
+        let (field, rest) = self.rest.split_at(end);
+        let field = if rest.starts_with('\n') { field.strip_suffix('\r').unwrap_or(field) } else { field };
+        self.rest = rest;
+        Ok(field.to_owned())
+    }
+
+    /// The field after its first quote.
+    fn quoted_field(&mut self, quoted: &str) -> Result<String, ActionError> {
+        let first_line = self.line;
+        let (mut field, mut rest) = (String::new(), quoted);
+        loop {
+            let Some((part, after)) = rest.split_once('"') else {
+                return Err(invalid("CSV", first_line, "unclosed quote"));
+            };
+            field.push_str(part);
+            self.line += part.matches('\n').count();
+            rest = after;
+            let Some(after) = rest.strip_prefix('"') else { break };
+            field.push('"');
+            rest = after;
+        }
+        if !(rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n")) {
+            return Err(invalid("CSV", self.line, "expected `,` or the end of the line after a quoted field"));
+        }
+        self.rest = self.rest.get(self.rest.len() - rest.len()..).unwrap_or_default();
+        Ok(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn csv(text: &str) -> Result<Value, String> {
+        parse_csv(text).map(Value::Array).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn csv_follows_rfc_4180() {
+        for (text, rows) in [
+            ("", json!([])),
+            ("a,b\n", json!([])),
+            ("a,b\n1,2\n3,4", json!([{ "a": "1", "b": "2" }, { "a": "3", "b": "4" }])),
+            ("\u{feff}a,b\r\n1,\r\n\r\n,2\r\n", json!([{ "a": "1", "b": "" }, { "a": "", "b": "2" }])),
+            ("a,b\n\"x, y\",\"say \"\"hi\"\"\"\n", json!([{ "a": "x, y", "b": "say \"hi\"" }])),
+            ("a\n\"two\nlines\"\n", json!([{ "a": "two\nlines" }])),
+            ("a,b\n1,\"\"", json!([{ "a": "1", "b": "" }])),
+        ] {
+            assert_eq!(csv(text), Ok(rows), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bad_line_is_named() {
+        for (text, reason) in [
+            ("a,b\n1,2\n3\n", "invalid CSV in line 3 of the output: expected 2 fields, found 1"),
+            ("a\n\"x\ny\"\n\"z", "invalid CSV in line 4 of the output: unclosed quote"),
+            (
+                "a\n\"x\"y\n",
+                "invalid CSV in line 2 of the output: expected `,` or the end of the line after a quoted field",
+            ),
+            ("a,a\n", "invalid CSV in line 1 of the output: duplicate column `a`"),
+        ] {
+            assert_eq!(csv(text), Err(reason.to_owned()), "{text:?}");
+        }
+        let error = parse_json_lines("1\n\n{\n").unwrap_err().to_string();
+        assert!(error.starts_with("invalid JSON in line 3 of the output: EOF while parsing"), "{error}");
+        let wide = format!("{}\n{}", "n".repeat(1 << 20), "x\n".repeat(40));
+        assert!(csv(&wide).unwrap_err().contains("line 35"), "the names of columns are bounded");
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_fields_arrive_exactly(fields in prop::collection::vec(any::<String>(), 1..4), rows in 1_usize..4) {
+            let quoted = |text: &String| format!("\"{}\"", text.replace('"', "\"\""));
+            let names: Vec<String> = (0..fields.len()).map(|at| format!("c{at}")).collect();
+            let line = fields.iter().map(quoted).collect::<Vec<_>>().join(",");
+            let text = format!("{}\n{}", names.join(","), format!("{line}\n").repeat(rows));
+            let row: Map<String, Value> = names.into_iter().zip(fields.into_iter().map(Value::from)).collect();
+            prop_assert_eq!(csv(&text), Ok(Value::Array(vec![Value::Object(row); rows])));
+        }
+
+        #[test]
+        fn no_text_is_read_without_end(text in "[a,\"\r\n]{0,40}") {
+            let _ = csv(&text);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The sandboxes of a program: that of its step, and those that the importers of its pack demand.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Step;
+use crate::compile::{Compiler, SandboxPath, SandboxRules};
+use crate::diagnostic::Code;
+use crate::notation::Sandbox;
+use crate::world::MAX_SANDBOXES;
+use crate::yaml::Spanned;
+
+/// The rules that hold together for the program of `step`. Without any it is not held.
+pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Arc<SandboxRules>>> {
+    let mut rules = Vec::new();
+    if let Some(written) = &step.sandbox {
+        rules.push(Arc::new(own_rules(written, step, compiler)?));
+    }
+    let action = step.actions().first().map(|action| action.key).unwrap_or_default();
+    let demanded: Vec<Arc<SandboxRules>> =
+        compiler.pack.sandboxes.iter().filter(|(grant, _)| grant == action).map(|(_, rules)| rules.clone()).collect();
+    for demand in demanded {
+        rules.push(Arc::new(with_pack_folder(&demand, step, compiler)));
+    }
+    if let (Some(written), true) = (&step.sandbox, rules.len() > MAX_SANDBOXES) {
+        let words = format!("more than {MAX_SANDBOXES} sandboxes hold this program, with those of the importers");
+        compiler.error(Code::Nesting, written.location, words).help("remove it, or import the pack from further out");
+        return None;
+    }
+    Some(rules)
+}
+
+/// The rules of a step, whose program may read in its `cwd`.
+fn own_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'_>) -> Option<SandboxRules> {
+    let mut rules = compiler.sandbox(written)?;
+    let cwd = match &step.cwd {
+        Some(cwd) if cwd.contains("{{") => compiler.sandbox_variable(cwd)?,
+        Some(cwd) => {
+            let path = compiler.resolve_path(cwd, cwd.location)?;
+            SandboxPath::beneath(compiler.pack.folder.path(), &path)
+        }
+        None => SandboxPath::beneath(compiler.pack.folder.path(), compiler.base),
+    };
+    rules.read.push(cwd);
+    Some(rules)
+}
+
+/// What an importer demands of a pack, which may read its own folder, and that which the importer passes as `cwd`.
+fn with_pack_folder(demand: &SandboxRules, step: &Step, compiler: &mut Compiler<'_>) -> SandboxRules {
+    let mut rules = demand.clone();
+    rules.read.push(SandboxPath::beneath(compiler.pack.folder.path(), Path::new("")));
+    let variable = step.cwd.as_ref().filter(|cwd| cwd.contains("{{"));
+    rules.read.extend(variable.and_then(|cwd| compiler.sandbox_variable(cwd)));
+    rules
+}

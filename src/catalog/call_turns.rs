@@ -1,0 +1,139 @@
+//! Whose turn it is to run: as many as may at once, and the others first come, first served.
+
+use std::collections::VecDeque;
+
+use tokio::sync::watch;
+
+/// The calls of one tool that run or wait.
+#[derive(Default)]
+pub(super) struct CallTurns {
+    running: u32,
+    /// How many may run at once.
+    limit: Option<u32>,
+    waiting: VecDeque<(u64, watch::Sender<Option<usize>>)>,
+    last: u64,
+}
+
+/// A place among those that wait.
+pub(super) struct Ticket {
+    id: u64,
+    position: watch::Receiver<Option<usize>>,
+}
+
+impl Ticket {
+    /// Its position, from 1; `None` when it is its turn.
+    pub(super) fn position(&mut self) -> Option<usize> {
+        *self.position.borrow_and_update()
+    }
+
+    /// Waits until the position is another one.
+    pub(super) async fn changed(&mut self) {
+        let _ = self.position.changed().await;
+    }
+}
+
+impl CallTurns {
+    /// Whether a new call must wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.running >= limit)
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Sets how many may run at once.
+    pub(super) fn set_limit(&mut self, limit: Option<u32>) {
+        if self.limit != limit {
+            self.limit = limit;
+            self.advance();
+        }
+    }
+
+    /// A call runs.
+    pub(super) fn start(&mut self) {
+        self.running += 1;
+    }
+
+    /// A call has ended.
+    pub(super) fn end(&mut self) {
+        self.running = self.running.saturating_sub(1);
+        self.advance();
+    }
+
+    /// A call waits, behind all others.
+    pub(super) fn wait(&mut self) -> Ticket {
+        self.last += 1;
+        let (tell, position) = watch::channel(Some(self.waiting.len() + 1));
+        self.waiting.push_back((self.last, tell));
+        Ticket { id: self.last, position }
+    }
+
+    /// A call no longer waits, or its turn came and it does not run.
+    pub(super) fn leave(&mut self, ticket: &Ticket) {
+        let count = self.waiting.len();
+        self.waiting.retain(|(id, _)| *id != ticket.id);
+        if self.waiting.len() == count {
+            self.end();
+        } else {
+            self.tell_positions();
+        }
+    }
+
+    fn advance(&mut self) {
+        let count = self.waiting.len();
+        while !self.is_full()
+            && let Some((_, tell)) = self.waiting.pop_front()
+        {
+            self.running += 1;
+            tell.send_replace(None);
+        }
+        if self.waiting.len() < count {
+            self.tell_positions();
+        }
+    }
+
+    fn tell_positions(&self) {
+        for (position, (_, tell)) in (1..).zip(&self.waiting) {
+            tell.send_if_modified(|told| told.replace(position) != Some(position));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_come_in_order() {
+        let mut turns = CallTurns::default();
+        turns.set_limit(Some(1));
+        turns.start();
+        let mut tickets = [turns.wait(), turns.wait(), turns.wait()];
+        let positions = |tickets: &mut [Ticket; 3]| tickets.each_mut().map(|ticket| ticket.position());
+        assert_eq!(positions(&mut tickets), [Some(1), Some(2), Some(3)]);
+        turns.leave(&tickets[1]);
+        assert_eq!(positions(&mut tickets), [Some(1), Some(2), Some(2)]);
+        turns.end();
+        assert_eq!(positions(&mut tickets), [None, Some(2), Some(1)]);
+        assert!(turns.is_full());
+        // Its turn came, and it has gone.
+        turns.leave(&tickets[0]);
+        assert_eq!(positions(&mut tickets), [None, Some(2), None]);
+        turns.end();
+        assert!(!turns.is_full() && turns.waiting() == 0);
+    }
+
+    #[test]
+    fn raised_limit_admits_those_that_wait() {
+        let mut turns = CallTurns::default();
+        turns.set_limit(Some(1));
+        turns.start();
+        let (mut first, mut second) = (turns.wait(), turns.wait());
+        turns.set_limit(Some(2));
+        assert_eq!((first.position(), second.position()), (None, Some(1)));
+        turns.set_limit(None);
+        assert_eq!(second.position(), None);
+    }
+}

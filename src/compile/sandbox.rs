@@ -1,0 +1,170 @@
+//! Compiles `sandbox`: its paths are resolved at load, and opened when a program starts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Compiler, Exposure, Grants};
+use crate::diagnostic::Code;
+use crate::files::normalize;
+use crate::notation::{Network, NetworkMode, Port, Sandbox};
+use crate::template::{Template, Text};
+use crate::yaml::{Location, Spanned};
+
+/// What a program may reach. Several of them hold together, each for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxRules {
+    /// What it may read.
+    pub read: Vec<SandboxPath>,
+    /// What it may read and write.
+    pub write: Vec<SandboxPath>,
+    /// What it may connect to.
+    pub network: NetworkRules,
+    /// Whether it is refused where this cannot be enforced.
+    pub required: bool,
+}
+
+/// A folder or a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxPath {
+    /// As written, or as shown.
+    pub shown: String,
+    /// Where it is.
+    pub place: SandboxPlace,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxPlace {
+    /// Below a folder, which no link leaves.
+    Beneath(PathBuf, PathBuf),
+    /// Anywhere.
+    Anywhere(PathBuf),
+    /// Nowhere: the variable is not set.
+    Unset,
+}
+
+/// What a program may connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NetworkRules {
+    /// Anything; it may also listen.
+    Any,
+    /// These TCP ports.
+    Ports(Vec<u16>),
+}
+
+/// A program with a sandbox, for a listing.
+#[derive(Debug, Clone)]
+pub struct SandboxUse {
+    /// The place of its action.
+    pub at: Location,
+    /// Its program, if known at load.
+    pub program: Option<String>,
+    /// The rules that hold together.
+    pub rules: Vec<Arc<SandboxRules>>,
+}
+
+impl SandboxPath {
+    /// A path below a folder.
+    pub fn beneath(root: &Path, path: &Path) -> SandboxPath {
+        let shown = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy().into_owned() };
+        SandboxPath { shown, place: SandboxPlace::Beneath(root.to_owned(), path.to_owned()) }
+    }
+}
+
+impl Compiler<'_> {
+    /// Checks and resolves a sandbox.
+    pub fn sandbox(&mut self, written: &Spanned<Sandbox>) -> Option<SandboxRules> {
+        let read = self.sandbox_paths(written.read.as_deref().unwrap_or_default());
+        let write = self.sandbox_paths(written.write.as_deref().unwrap_or_default());
+        let network = self.network_rules(written.network.as_ref());
+        self.warn_of_writable_manifest(written.write.as_deref().unwrap_or_default());
+        Some(SandboxRules { read: read?, write: write?, network: network?, required: written.required == Some(true) })
+    }
+
+    fn sandbox_paths(&mut self, written: &[Spanned<String>]) -> Option<Vec<SandboxPath>> {
+        let paths: Vec<Option<SandboxPath>> = written.iter().map(|path| self.sandbox_path(path)).collect();
+        paths.into_iter().collect()
+    }
+
+    fn sandbox_path(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
+        if written.contains("{{") {
+            return self.sandbox_variable(written);
+        }
+        if Path::new(written.as_str()).is_absolute() && self.pack.grants == Grants::All {
+            let place = SandboxPlace::Anywhere(written.value.clone().into());
+            return Some(SandboxPath { shown: written.value.clone(), place });
+        }
+        let path = self.resolve_path(written, written.location)?;
+        if self.pack.folder.stat(&path).is_err() {
+            self.error(Code::NotFound, written.location, format!("file or folder `{}` not found", written.value))
+                .help("create it: a sandbox opens what exists");
+            return None;
+        }
+        let place = SandboxPlace::Beneath(self.pack.folder.path().to_owned(), path);
+        Some(SandboxPath { shown: written.value.clone(), place })
+    }
+
+    /// A path that is exactly one `{{env.NAME}}`.
+    ///
+    /// Variables of the outermost manifest, and those that an importer passes, name folders; a pack's own must not.
+    pub fn sandbox_variable(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
+        let template: Template<Text> = self.template(written, Exposure::Private)?;
+        let Some([env, name]) = template.single_path().filter(|path| path.first().is_some_and(|head| head == "env"))
+        else {
+            self.error(
+                Code::Unsafe,
+                written.location,
+                "invalid path in `sandbox`: expected a path, or exactly one `{{env.NAME}}`",
+            )
+            .help("an argument must not choose what a program may reach");
+            return None;
+        };
+        self.check_folder_variable(name, written.location)?;
+        let value = self.pack.env.variables.get(name).and_then(|variable| variable.value.as_deref());
+        let place = match value {
+            Some(value) => SandboxPlace::Anywhere(self.pack.folder.path().join(value)),
+            None => SandboxPlace::Unset,
+        };
+        Some(SandboxPath { shown: format!("{env}.{name}"), place })
+    }
+
+    fn network_rules(&mut self, written: Option<&Spanned<Network>>) -> Option<NetworkRules> {
+        match written.map(|network| &network.value) {
+            None | Some(Network::Mode(NetworkMode::None)) => Some(NetworkRules::Ports(Vec::new())),
+            Some(Network::Mode(NetworkMode::Any)) => Some(NetworkRules::Any),
+            Some(Network::Ports(ports)) => {
+                let ports: Vec<Option<u16>> = ports.iter().map(|port| self.port(port)).collect();
+                ports.into_iter().collect::<Option<Vec<u16>>>().map(NetworkRules::Ports)
+            }
+        }
+    }
+
+    fn port(&mut self, written: &Spanned<Port>) -> Option<u16> {
+        let text = written.value.0.0.as_str();
+        if let Some(port) = text.parse::<u16>().ok().filter(|port| *port > 0) {
+            return Some(port);
+        }
+        let message = format!("invalid port `{text}` in `network`: expected a number from 1 to 65535");
+        let diagnostic = self.error(Code::BadValue, written.location, message);
+        match text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()) {
+            Some(port) => diagnostic.help(format!("write `{port}`: the system holds ports, and knows no host names")),
+            None => diagnostic.help("for example `network: [443]`"),
+        };
+        None
+    }
+
+    /// Warns of a program that may write the manifest, and so give itself more.
+    fn warn_of_writable_manifest(&mut self, written: &[Spanned<String>]) {
+        for path in written.iter().filter(|path| !path.contains("{{")) {
+            let holds_manifest = match Path::new(path.as_str()).is_absolute() {
+                true => self.pack.folder.path().starts_with(path.as_str()),
+                false => normalize(&self.base.join(path.as_str()).to_string_lossy())
+                    .is_ok_and(|path| path.as_os_str().is_empty()),
+            };
+            if holds_manifest {
+                self.warning(Code::Unsafe, path.location, format!("`{}` holds the manifest", path.value))
+                    .help("write a folder below it, such as `out`: who writes a manifest decides what it may do");
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! `sandbox`: programs that try what they may not, refused by the kernel.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::Path;
+
+use folio::world::SandboxSupport;
+use serde_json::{Value, json};
+
+use crate::harness::{ServeCommand, TestClient, TestFolder, run_folio, text_of};
+
+/// What a test says before each attempt of its program, to tell them from what the test runner prints.
+const ATTEMPT: &str = "attempt ";
+
+/// Whether this kernel enforces all of it.
+fn is_enforced() -> bool {
+    let found = SandboxSupport::detect().gaps([]).is_empty();
+    if !found {
+        eprintln!("skipped: this kernel enforces {}", SandboxSupport::detect().describe());
+    }
+    found
+}
+
+/// The program under test: this one, which tries everything.
+#[test]
+#[ignore = "run by other tests as their program"]
+fn attempts() {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let outside = variable("OUTSIDE");
+    let outside = Path::new(&outside);
+    let port: u16 = variable("PORT").parse().unwrap_or(1);
+    let pid: i32 = variable("PID").parse().unwrap_or(0);
+    let open = (3..256).filter(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok()).count();
+    let say = |what: &str, outcome: io::Result<()>| {
+        println!("\n{ATTEMPT}{what}={}", outcome.err().map_or("ok".to_owned(), |error| format!("{:?}", error.kind())));
+    };
+    say("read in cwd", fs::read("folio.yaml").map(drop));
+    say("read given", fs::read("data/given").map(drop));
+    say("write given", fs::write("out/new", "x"));
+    say("rename given", fs::rename("out/new", "out/newer"));
+    say("write in cwd", fs::write("new", "x"));
+    say("write read-only", fs::write("data/new", "x"));
+    say("read outside", fs::read(outside.join("secret")).map(drop));
+    say("list outside", fs::read_dir(outside).map(drop));
+    say("write outside", fs::write(outside.join("new"), "x"));
+    say("truncate outside", truncate(&outside.join("full")));
+    say("remove outside", fs::remove_file(outside.join("removable")));
+    say("link out", fs::hard_link(outside.join("secret"), "out/hard"));
+    say("rename out", fs::write("out/own", "x").and_then(|()| fs::rename("out/own", outside.join("own"))));
+    say("rename in", fs::rename(outside.join("movable"), "out/moved"));
+    say("read by link", symlink(outside.join("secret"), "out/soft").and_then(|()| fs::read("out/soft").map(drop)));
+    say("connect", TcpStream::connect(("127.0.0.1", port)).map(drop));
+    say("bind", TcpListener::bind("127.0.0.1:0").map(drop));
+    let name = SocketAddr::from_abstract_name(format!("folio-suite-{pid}")).unwrap();
+    say("abstract socket", UnixStream::connect_addr(&name).map(drop));
+    say("signal", signal(pid));
+    say("process", fs::read(format!("/proc/{pid}/cmdline")).map(drop));
+    let parent = std::os::unix::process::parent_id();
+    say("parent", fs::read(format!("/proc/{parent}/environ")).map(drop));
+    say("ptrace", trace(pid));
+    say("open descriptors", if open == 0 { Ok(()) } else { Err(io::Error::other(format!("{open}"))) });
+}
+
+fn signal(pid: i32) -> io::Result<()> {
+    let pid = rustix::process::Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+    rustix::process::test_kill_process(pid).map_err(io::Error::from)
+}
+
+#[expect(unsafe_code, reason = "std truncates open files only, which the kernel holds by another right")]
+fn truncate(path: &Path) -> io::Result<()> {
+    let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: the path ends with NUL.
+    let outcome = unsafe { libc::truncate(path.as_ptr(), 0) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Seizes a process, which does not stop it.
+#[expect(unsafe_code, reason = "only debuggers do this")]
+fn trace(pid: i32) -> io::Result<()> {
+    // SAFETY: this request reads and writes no memory.
+    let outcome = unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0_usize, 0_usize) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A folder with what a program may and may not reach, and the listeners that it tries.
+struct Playground {
+    folder: TestFolder,
+    outside: TestFolder,
+    listener: TcpListener,
+    _abstract: Option<UnixListener>,
+}
+
+impl Playground {
+    /// With tools of these sandboxes, each of which tries everything.
+    fn new(tools: &[(&str, &str)]) -> Playground {
+        let outside = TestFolder::new(&[("secret", "s"), ("full", "f"), ("removable", "r"), ("movable", "m")]);
+        let folder = TestFolder::new(&[("data/given", "g"), ("out/keep", "")]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let name = SocketAddr::from_abstract_name(format!("folio-suite-{}", std::process::id())).unwrap();
+        let played = Playground { folder, outside, listener, _abstract: UnixListener::bind_addr(&name).ok() };
+        let tools: String = tools.iter().map(|(name, rest)| played.tool(name, rest)).collect();
+        played.folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}"));
+        played
+    }
+
+    fn port(&self) -> u16 {
+        self.listener.local_addr().unwrap().port()
+    }
+
+    /// A tool whose program tries everything; `rest` are the keys beside it.
+    fn tool(&self, name: &str, rest: &str) -> String {
+        let program = std::env::current_exe().unwrap();
+        let rest = rest.replace("PORT", &self.port().to_string());
+        format!(
+            "  {name}:\n    description: D\n    timeout: 20s\n    run:\n      exec: [{}, --exact, \"sandbox::attempts\", --ignored, --nocapture]\n      env: {{ OUTSIDE: {}, PORT: {}, PID: {} }}\n{rest}",
+            program.display(),
+            self.outside.path().display(),
+            self.port(),
+            std::process::id()
+        )
+    }
+
+    fn attempts(&self, client: &TestClient, tool: &str) -> BTreeMap<String, String> {
+        attempts_of(&client.call(tool, json!({})))
+    }
+}
+
+fn attempts_of(result: &Value) -> BTreeMap<String, String> {
+    let text = text_of(&result["content"][0]);
+    let lines = text.lines().filter_map(|line| line.strip_prefix(ATTEMPT)?.split_once('='));
+    let found: BTreeMap<String, String> = lines.map(|(what, how)| (what.to_owned(), how.to_owned())).collect();
+    assert!(found.len() > 20, "{text}");
+    found
+}
+
+const MAY: [&str; 5] = ["read in cwd", "read given", "write given", "rename given", "open descriptors"];
+
+#[test]
+fn kernel_refuses_what_is_not_given() {
+    if !is_enforced() {
+        return;
+    }
+    let playground = Playground::new(&[("held", "      sandbox: { read: [data], write: [out], required: true }\n")]);
+    let server = playground.folder.stdio();
+    let client = server.sessionless();
+    for (what, how) in playground.attempts(&client, "held") {
+        assert_eq!(how == "ok", MAY.contains(&what.as_str()), "{what}: {how}");
+    }
+    for (file, content) in [("secret", "s"), ("full", "f"), ("removable", "r"), ("movable", "m")] {
+        assert_eq!(fs::read_to_string(playground.outside.join(file)).unwrap(), content);
+    }
+}
+
+/// Without it, each attempt of the test above would go well.
+#[test]
+fn attempts_succeed_without_sandbox() {
+    let playground = Playground::new(&[("free", "")]);
+    let server = playground.folder.stdio();
+    let client = server.sessionless();
+    // Who may look at other processes is also up to the system; hard links and renames need one file system.
+    let elsewhere = ["ptrace", "parent", "signal", "link out", "rename out", "rename in"];
+    for (what, how) in playground.attempts(&client, "free") {
+        assert!(how == "ok" || elsewhere.contains(&what.as_str()), "{what}: {how}");
+    }
+}
+
+#[test]
+fn network_is_held_by_port() {
+    if !is_enforced() {
+        return;
+    }
+    let playground = Playground::new(&[
+        ("given", "      sandbox: { network: [PORT] }\n"),
+        ("other", "      sandbox: { network: [9] }\n"),
+        ("any", "      sandbox: { network: any, write: [out] }\n"),
+    ]);
+    let server = playground.folder.stdio();
+    let client = server.sessionless();
+    for (tool, connect, bind) in [("given", true, false), ("other", false, false), ("any", true, true)] {
+        let tried = playground.attempts(&client, tool);
+        assert_eq!((tried["connect"] == "ok", tried["bind"] == "ok"), (connect, bind), "{tool}: {tried:?}");
+        assert_eq!(tried["write given"] == "ok", tool == "any", "{tool}: {tried:?}");
+    }
+}
+
+#[test]
+fn stricter_of_importer_and_pack_counts() {
+    if !is_enforced() {
+        return;
+    }
+    let playground = Playground::new(&[]);
+    let folder = &playground.folder;
+    let pack = |name: &str, rest: &str| {
+        let tools = playground.tool("try", rest);
+        folder.write(&format!("{name}/folio.yaml"), format!("folio: 1\nserver: {{ name: p }}\ntools:\n{tools}"));
+        folder.write(&format!("{name}/data/given"), "g");
+        folder.write(&format!("{name}/out/keep"), "");
+    };
+    pack("bare", "");
+    pack("wide", "      sandbox: { write: [data, out], network: any }\n");
+    pack("narrow", "      sandbox: {}\n");
+    let import = |name: &str| {
+        format!("  {name}: {{ path: {name}, allow: {{ exec: {{ sandbox: {{ write: [{name}/out] }} }} }} }}\n")
+    };
+    let packs: String = ["bare", "wide", "narrow"].into_iter().map(import).collect();
+    folder.write("folio.yaml", format!("folio: 1\nserver: {{ name: s }}\npacks:\n{packs}"));
+    let server = folder.stdio();
+    let client = server.sessionless();
+    for (tool, writes) in [("bare-try", true), ("wide-try", true), ("narrow-try", false)] {
+        let tried = playground.attempts(&client, tool);
+        let may = |what: &str| MAY.contains(&what) && (writes || !["write given", "rename given"].contains(&what));
+        for (what, how) in tried {
+            assert_eq!(how == "ok", may(&what), "{tool}: {what}: {how}");
+        }
+    }
+}
+
+#[test]
+fn swapped_folder_does_not_lead_out() {
+    if !is_enforced() {
+        return;
+    }
+    let outside = TestFolder::new(&[("secret", "s")]);
+    let folder = TestFolder::new(&[("work/inner/file", "x")]);
+    folder.write("folio.yaml", format!(
+        "folio: 1\nserver: {{ name: s }}\ntools:\n  swap: {{ description: D, run: {{ exec: [sh, -c, \"rm -r work/inner && ln -s $0 work/inner\", {}], sandbox: {{ write: [work] }} }} }}\n  read: {{ description: D, run: {{ exec: [cat, work/inner/secret], sandbox: {{ read: [work/inner] }} }} }}\n  cwd: {{ description: D, run: {{ exec: [cat, secret], cwd: work/inner, sandbox: {{}} }} }}\n",
+        outside.path().display()
+    ));
+    let server = ServeCommand::new(folder.path()).flag("--no-watch").stdio();
+    let client = server.sessionless();
+    assert_ne!(client.call("swap", json!({}))["isError"], true);
+    for (tool, shown) in [("read", "work/inner"), ("cwd", "work/inner")] {
+        let said = text_of(&client.call(tool, json!({}))["content"][0]);
+        assert!(said.starts_with(&format!("cannot open `{shown}` of the sandbox: ")), "{tool}: {said}");
+    }
+}
+
+#[test]
+fn sandbox_of_a_script_and_of_a_shebang_starts() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  script: { description: D, run: { script: { shell: sh, text: 'cat data/a > /dev/null; ls / | wc -l > /dev/null 2>&1; echo hi' }, sandbox: { network: none } } }\n  file: { description: D, run: { exec: [./tool.sh], sandbox: {} } }\n",
+    );
+    folder.write("data/a", "a");
+    folder.write("tool.sh", "#!/usr/bin/env sh\necho started\n");
+    fs::set_permissions(folder.join("tool.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let server = folder.stdio();
+    let client = server.sessionless();
+    assert_eq!(client.call_text("script", json!({})).trim(), "hi");
+    assert_eq!(client.call_text("file", json!({})).trim(), "started");
+}
+
+#[test]
+fn bad_sandbox_is_reported_in_its_place() {
+    let check = |sandbox: &str, more: &str| {
+        let text = format!(
+            "folio: 1\nserver: {{ name: s }}\n{more}tools:\n  t:\n    description: D\n    arguments: {{ a: {{}} }}\n    run:\n      exec: [ls]\n      sandbox: {sandbox}\n"
+        );
+        let folder = TestFolder::new(&[
+            ("folio.yaml", &text),
+            ("data/a", ""),
+            ("p/folio.yaml", "folio: 1\nserver: { name: p }\n"),
+        ]);
+        let ran = run_folio(folder.path(), &["check", "--strict", "--format", "json"]);
+        let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        report
+            .iter()
+            .map(|fault| format!("{} {} {}", fault["severity"], fault["message"], fault["help"]))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for (sandbox, expected) in [
+        ("{ network: [\"api.example:443\"] }", "write `443`: the system holds ports, and knows no host names"),
+        ("{ network: [0] }", "invalid port `0` in `network`"),
+        ("{ network: some }", "some"),
+        ("{ network: 443 }", "expected one of `none`, `any`"),
+        ("{ read: [absent] }", "file or folder `absent` not found"),
+        ("{ read: [\"../x\"] }", "escapes the pack folder"),
+        ("{ read: [\"{{a}}\"] }", "an argument must not choose what a program may reach"),
+        ("{ write: [.] }", "`.` holds the manifest"),
+        ("{ write: [/] }", "`/` holds the manifest"),
+        ("{ reads: [data] }", "unknown key `reads`"),
+        ("[data]", "expected a map"),
+    ] {
+        let report = check(sandbox, "");
+        assert!(report.contains(expected), "{sandbox}: {report}");
+    }
+    assert_eq!(check("{ read: [data, /etc], network: any }", ""), "");
+    let demand = |allow: &str| check("{}", &format!("packs: {{ p: {{ path: p, allow: {allow} }} }}\n"));
+    assert_eq!(demand("{ exec: { sandbox: { read: [data] } }, http: {} }"), "");
+    assert!(demand("{ exec: { sandbox: { read: [absent] } } }").contains("file or folder `absent` not found"));
+    assert!(demand("{ http: { sandbox: {} } }").contains("unknown key `sandbox`"));
+    assert!(demand("{ shell: {} }").contains("unknown key `shell`"));
+}
+
+#[test]
+fn verbose_check_lists_what_is_given() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: D, run: { exec: [sh, -c, ls], sandbox: { read: [data], network: [443], required: true } } }\n",
+    );
+    folder.write("data/a", "");
+    let ran = run_folio(folder.path(), &["check", "-v"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for line in ["sandbox of `sh` at folio.yaml:4", "  read: data, .", "  write: nothing", "  network: 443, required"] {
+        assert!(ran.out.lines().any(|said| said == line), "{line}: {}", ran.out);
+    }
+    assert!(ran.out.contains("  also run and read: ") && ran.out.contains("/dev/null"), "{}", ran.out);
+    assert!(ran.out.contains("sandboxes are enforced by "), "{}", ran.out);
+    let plain = run_folio(folder.path(), &["check"]);
+    assert!(!plain.out.contains("also run"), "{}", plain.out);
+}
