@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::diagnostic::FileId;
 use crate::files::Folder;
-use crate::notation::{Connection, NamedMap};
+use crate::notation::{Connection, NamedMap, WorkFolder};
 use crate::template::{Engine, Shape};
 use crate::yaml::Spanned;
 
@@ -30,6 +30,8 @@ pub struct Pack {
     pub server: Value,
     /// Shared bases of HTTP requests.
     pub connections: NamedMap<Spanned<Connection>>,
+    /// Folders in which `file` works.
+    pub folders: NamedMap<Spanned<WorkFolder>>,
     /// The search path for programs.
     pub search_path: Option<String>,
 }

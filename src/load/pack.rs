@@ -149,6 +149,7 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
             "version": text(server.and_then(|server| server.version.as_ref()).map(|version| version.0.as_str())),
         }),
         connections: manifest.connections.clone(),
+        folders: manifest.folders.clone(),
         search_path: request.search_path.clone(),
     }
 }

@@ -27,6 +27,8 @@ mod completion;
 mod conversation;
 mod examples;
 mod faulty_upstream;
+mod file_paths;
+mod files;
 mod flood;
 mod hostile;
 mod hostile_values;
