@@ -136,7 +136,7 @@ macro_rules! actions {
             pub when: Option<Spanned<String>>,
             /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
-            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`.
+            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
             pub cwd: Option<Spanned<String>>,
             /// Environment variables of the program, templates by name: `{ LANG: C }`.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]

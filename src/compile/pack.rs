@@ -1,7 +1,7 @@
 //! Packs, their grants and environments.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub struct Pack {
     pub connections: NamedMap<Spanned<Connection>>,
     /// Folders in which `file` works.
     pub folders: NamedMap<Spanned<WorkFolder>>,
+    /// The folder that the client's user works on, `{{workspace}}`.
+    pub workspace: PathBuf,
     /// The search path for programs.
     pub search_path: Option<String>,
 }

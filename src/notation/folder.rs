@@ -19,7 +19,7 @@ kind_enum! {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FolderKeys {
     /// The folder: a path relative to the manifest, such as `notes`, or exactly one `{{env.NAME}}` with one folder, or
-    /// several separated by `:` as in `PATH`. An absolute path is allowed in the served manifest only. It must exist when it
+    /// several separated by `:` as in `PATH`, or `{{workspace}}`, the folder that the client's user works on. An absolute path is allowed in the served manifest only. It must exist when it
     /// is used.
     pub path: Option<Spanned<String>>,
     /// `client` for the roots of the client, which is asked for them.

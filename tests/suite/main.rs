@@ -47,6 +47,7 @@ mod reference;
 mod reload;
 mod results;
 mod wire_parity;
+mod workspace;
 mod safety;
 mod schema;
 mod secrets;

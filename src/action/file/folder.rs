@@ -196,6 +196,9 @@ impl FolderSource {
     }
 
     fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+        if let Some(workspace) = compiler.workspace(path) {
+            return Some(FolderSource::Outside(vec![workspace]));
+        }
         let names = ScopeShape::new().with_name("env", compiler.pack.env.shape());
         let template: Template<Text> =
             compiler.with_scope_shape(names, |compiler| compiler.template(path, Exposure::Client))?;
@@ -219,7 +222,7 @@ fn report_template(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Optio
         .error(
             Code::Unsafe,
             path.location,
-            "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}`",
+            "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`",
         )
         .help("an argument must not choose a folder; it may be a path beneath one");
     None
