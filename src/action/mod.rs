@@ -21,7 +21,7 @@ mod select;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Pack};
 use crate::template::Shape;
 use crate::yaml::{Location, Spanned};
 
@@ -32,6 +32,7 @@ pub use client::{
     ProgressUpdate, QuestionKind, QuestionRound,
 };
 pub use entries::{ArgumentTemplates, EntryFuture, EntryReference, PackEntries};
+pub use file::check_folder;
 pub use http::check_connection;
 pub use log::LogLevel;
 pub use notify::ListKind;
@@ -50,6 +51,11 @@ pub trait ActionKind: Sized + Send + Sync {
     const GRANT: Option<&'static str> = None;
     /// Whether it ends the run.
     const ENDS_RUN: bool = false;
+
+    /// The grant that a pack needs for this spec.
+    fn required_grant(_: &Self::Spec, _: &Pack) -> Option<&'static str> {
+        Self::GRANT
+    }
 
     /// The shape of its outcome, whatever its spec.
     fn outcome_shape() -> Shape {
@@ -115,7 +121,6 @@ pub struct ActionInfo {
     /// The fields of its outcome as the reference lists them.
     pub outcome_fields: fn() -> String,
     sibling_keys: &'static [&'static str],
-    grant: Option<&'static str>,
     ends_run: bool,
 }
 
@@ -132,7 +137,7 @@ macro_rules! actions {
             pub when: Option<Spanned<String>>,
             /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
-            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`.
+            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
             pub cwd: Option<Spanned<String>>,
             /// Environment variables of the program, templates by name: `{ LANG: C }`.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]
@@ -154,6 +159,12 @@ macro_rules! actions {
             pub fn actions(&self) -> Vec<&'static ActionInfo> {
                 let written = [$(self.$key.is_some()),+];
                 ACTIONS.iter().zip(written).filter_map(|(action, written)| written.then_some(action)).collect()
+            }
+
+            /// The grant that its action needs in this pack.
+            pub fn required_grant(&self, pack: &Pack) -> Option<&'static str> {
+                $(if let Some(spec) = &self.$key { return <$type>::required_grant(&spec.value, pack); })+
+                None
             }
 
             /// The shape of the outcome of its action.
@@ -205,7 +216,6 @@ macro_rules! actions {
             description: concat!($($doc,)+),
             outcome_fields: <$type>::outcome_fields,
             sibling_keys: <$type>::SIBLING_KEYS,
-            grant: <$type>::GRANT,
             ends_run: <$type>::ENDS_RUN,
         },)+];
     };
@@ -216,6 +226,7 @@ macro_rules! actions {
 mod ask;
 mod exec;
 mod fail;
+mod file;
 mod http;
 mod log;
 mod notify;
@@ -233,6 +244,8 @@ actions! {
     script Script(script::ScriptAction),
     /// Sends an HTTP request.
     http Http(http::HttpAction),
+    /// Reads, lists or changes files beneath one of `folders`.
+    file File(file::FileAction),
     /// Calls another tool of this server.
     tool Tool(tool::ToolAction),
     /// Reads a resource of this server, by its URI (a template).

@@ -201,6 +201,9 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
     let Some(written) = written else {
         return Some(Cwd::Folder(compiler.pack.folder.path().join(compiler.base)));
     };
+    if let Some(workspace) = compiler.workspace(written) {
+        return Some(Cwd::Folder(workspace));
+    }
     if written.contains("{{") {
         let template: Template<Text> = compiler.template(written, Exposure::Private)?;
         return match template.single_path() {
@@ -213,7 +216,7 @@ fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -
                     .error(
                         Code::Unsafe,
                         written.location,
-                        "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}`",
+                        "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`",
                     )
                     .help("an argument must not choose where a program runs");
                 None

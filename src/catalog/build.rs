@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::action::check_connection;
+use crate::action::{check_connection, check_folder};
 use crate::compile::{Compiler, Findings, LoadDependencies, SandboxUse};
 use crate::diagnostic::{Code, Report};
 use crate::load::{EntryFile, LoadedPack, LoadedPacks};
@@ -148,6 +148,7 @@ impl CatalogBuilder {
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.scope_shape = pack_context.names.clone();
         pack.pack.connections.iter().for_each(|(name, written)| check_connection(name, written, &mut compiler));
+        pack.pack.folders.iter().for_each(|(name, written)| check_folder(name, written, &mut compiler));
         pack.manifest.skills.iter().for_each(|written| self.add_skills(written, &pack_context, &mut compiler));
         self.own_names.push(own);
         self.pack_nodes.push(PackNode { pack_context, importer: pack.importer });

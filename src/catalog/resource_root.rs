@@ -121,6 +121,9 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
         compiler.findings.dependencies.folders.insert(compiler.pack.folder.path().join(&path));
         return report_unopened(compiler.pack.folder.subfolder(&path), root, compiler);
     }
+    if let Some(workspace) = compiler.workspace(root) {
+        return open_workspace(&workspace, root, compiler);
+    }
     let template: Template<Text> = compiler.template(root, Exposure::Client)?;
     let variable = match template.single_path() {
         Some([env, name]) if env == "env" => name.clone(),
@@ -129,7 +132,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
                 .error(
                     Code::Unsafe,
                     root.location,
-                    "invalid `root`, expected a path of the pack or exactly one `{{env.NAME}}`",
+                    "invalid `root`, expected a path of the pack or exactly one `{{env.NAME}}` or `{{workspace}}`",
                 )
                 .help("write a pattern under `include` for a folder inside it");
             return None;
@@ -150,6 +153,18 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
     let path: PathBuf = compiler.pack.folder.path().join(compiler.base).join(Path::new(&value));
     compiler.findings.dependencies.folders.insert(path.clone());
     report_unopened(Folder::open(&path), root, compiler)
+}
+
+/// The folder that the client's user works on, which a pack reads only where it may.
+fn open_workspace(workspace: &Path, root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
+    if !compiler.pack.grants.allows("files") {
+        compiler
+            .error(Code::NotGranted, root.location, "missing grant `files`: this `root` is outside of the pack")
+            .help("add `allow: [files]` where the pack is imported");
+        return None;
+    }
+    compiler.findings.dependencies.folders.insert(workspace.to_owned());
+    report_unopened(Folder::open(workspace), root, compiler)
 }
 
 fn report_unopened(

@@ -7,6 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+use super::EnvPair;
 use super::{Exit, Interval, ListenAddress, LogFilter, LogFormat};
 use crate::diagnostic::Format;
 
@@ -219,6 +220,14 @@ pub struct ServeArgs {
     /// first encrypts, all decrypt [env: FOLIO_STATE_KEY, keys with commas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state_key_file: Option<PathBuf>,
+    /// The folder that the client's user works on, `{{workspace}}` in a manifest [env: FOLIO_WORKSPACE] [default: the current
+    /// folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
+    /// Set a variable that the manifest reads; repeat it for others. Other users of the machine can read it, so pass secrets
+    /// in the environment
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<EnvPair>,
 }
 
 /// `folio check`.
@@ -236,6 +245,9 @@ pub struct CheckArgs {
     /// Also print what each program with a `sandbox` may reach
     #[arg(short, long, conflicts_with = "format")]
     pub verbose: bool,
+    /// The folder of `{{workspace}}` [env: FOLIO_WORKSPACE] [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub workspace: Option<PathBuf>,
 }
 
 impl ValueEnum for Format {

@@ -4,17 +4,18 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Output;
-use super::request::load_and_build;
+use super::request::load_with;
 use crate::catalog::{BuildOutcome, Catalog, Usage};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
-use crate::load::ManifestLocation;
+use crate::load::{EnvSource, ManifestLocation};
 use crate::reload::{LoadOutput, ReloadInfo, ReloadSource};
 use crate::server::LiveCatalog;
 
 /// Loads the manifest again, and replaces the served catalog.
 pub(super) struct ManifestReload {
     place: ManifestLocation,
+    environment: EnvSource,
     usage: Usage,
     live: LiveCatalog,
     output: Output,
@@ -29,6 +30,7 @@ impl ManifestReload {
     pub(super) fn new(place: ManifestLocation, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
         ManifestReload {
             place,
+            environment: EnvSource::Process,
             usage,
             live,
             output,
@@ -36,6 +38,11 @@ impl ManifestReload {
             reported: ReportedWarnings::default(),
             last_fingerprint: None,
         }
+    }
+
+    /// Loads with the variables of `environment`.
+    pub(super) fn with_environment(self, environment: EnvSource) -> ManifestReload {
+        ManifestReload { environment, ..self }
     }
 
     /// Continues from the load that is served.
@@ -89,7 +96,7 @@ impl ReloadSource for ManifestReload {
     type Outcome = BuildOutcome;
 
     fn load(&mut self) -> LoadOutput<BuildOutcome> {
-        let built = load_and_build(&self.place, &self.output);
+        let built = load_with(&self.place, &self.environment, &self.output);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.

@@ -7,6 +7,7 @@ mod args;
 mod call;
 mod check;
 mod completions;
+mod environment;
 mod exit;
 mod get;
 mod init;
@@ -34,6 +35,7 @@ pub use args::{
     RequestArgs, ServeArgs,
 };
 pub use argument_pairs::{ArgumentPairError, ArgumentPairs};
+pub use environment::{EnvPair, EnvPairError};
 pub use exit::Exit;
 pub use interval::{Interval, IntervalError};
 pub use listen_address::{ListenAddress, ListenAddressError};

@@ -16,7 +16,12 @@ use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
 
 /// Loads and builds a manifest, and lets `output` remove its secrets.
 pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> BuildOutcome {
-    let built = build(load(place, &EnvSource::Process));
+    load_with(place, &EnvSource::Process, output)
+}
+
+/// The same with the variables of `environment`.
+pub(super) fn load_with(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
+    let built = build(load(place, environment));
     output.add_secrets(&built);
     built
 }

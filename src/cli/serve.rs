@@ -7,8 +7,9 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
+use super::environment::environment;
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
-use super::request::{load_and_build, new_world};
+use super::request::{load_with, new_world};
 use super::sandbox_listing::warn_of_gaps;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
@@ -45,7 +46,8 @@ async fn load_and_serve(
     output: Output,
 ) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
-    let mut built = load_and_build(&place, &output);
+    let environment = environment(&arguments.env, arguments.workspace.as_deref());
+    let mut built = load_with(&place, &environment, &output);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::http_settings)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
@@ -144,11 +146,10 @@ fn start_watch(
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
     let watch = start.built.reads.clone();
-    let load = ManifestReload::new(start.place, usage, live.clone(), output).continue_from(
-        &start.built.report,
-        start.reported,
-        &watch,
-    );
+    let environment = environment(&arguments.env, arguments.workspace.as_deref());
+    let load = ManifestReload::new(start.place, usage, live.clone(), output)
+        .with_environment(environment)
+        .continue_from(&start.built.report, start.reported, &watch);
     let first = InitialLoad { started_at: start.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
     let options =

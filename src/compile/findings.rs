@@ -52,4 +52,6 @@ pub struct LoadDependencies {
     pub files: BTreeSet<PathBuf>,
     /// Folders whose entries matter.
     pub folders: BTreeSet<PathBuf>,
+    /// The folder of `{{workspace}}`, if that is used.
+    pub workspace: Option<PathBuf>,
 }

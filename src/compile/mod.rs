@@ -130,6 +130,16 @@ impl<'a> Compiler<'a> {
         None
     }
 
+    /// The folder that the client's user works on, where that is what is written: exactly `{{workspace}}`.
+    pub fn workspace(&mut self, written: &str) -> Option<PathBuf> {
+        let name = written.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+        if name.trim() != "workspace" {
+            return None;
+        }
+        self.findings.dependencies.workspace = Some(self.pack.workspace.clone());
+        Some(self.pack.workspace.clone())
+    }
+
     /// The bytes of a file of the pack, which is then watched.
     pub fn read_file(&mut self, written: &str, at: Location) -> Option<Vec<u8>> {
         let path = self.resolve_path(written, at)?;

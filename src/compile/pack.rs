@@ -1,7 +1,7 @@
 //! Packs, their grants and environments.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SandboxRules;
 use crate::diagnostic::FileId;
 use crate::files::Folder;
-use crate::notation::{Connection, NamedMap};
+use crate::notation::{Connection, NamedMap, WorkFolder};
 use crate::template::{Engine, Shape};
 use crate::yaml::Spanned;
 
@@ -33,6 +33,10 @@ pub struct Pack {
     pub server: Value,
     /// Shared bases of HTTP requests.
     pub connections: NamedMap<Spanned<Connection>>,
+    /// Folders in which `file` works.
+    pub folders: NamedMap<Spanned<WorkFolder>>,
+    /// The folder that the client's user works on, `{{workspace}}`.
+    pub workspace: PathBuf,
     /// The search path for programs.
     pub search_path: Option<String>,
 }

@@ -18,7 +18,7 @@ use super::walk::{EntryKind, FolderBackend, WalkItem};
 /// An open folder on disk; the kernel resolves every path below it.
 #[derive(Debug)]
 pub(super) struct DiskFolder {
-    dir: Dir,
+    pub(super) dir: Dir,
     path: PathBuf,
 }
 
@@ -32,7 +32,7 @@ impl DiskFolder {
 
     /// Runs `open` on the path. Resolution below a folder rejects all absolute links, so a link back into this folder is
     /// retried by its target, which is also resolved below the folder.
-    fn access_beneath<T>(&self, path: &str, open: impl Fn(&Path) -> io::Result<T>) -> Result<T, FileError> {
+    pub(super) fn access_beneath<T>(&self, path: &str, open: impl Fn(&Path) -> io::Result<T>) -> Result<T, FileError> {
         let first = match open(dot_if_empty(path)) {
             Ok(opened) => return Ok(opened),
             Err(source) => FileError::from_io(path, source),
@@ -48,6 +48,22 @@ impl DiskFolder {
     fn leads_to_hidden(&self, link: &str, globs: &Globs) -> bool {
         let is_visible = |name: &str| globs.may_match_name(name) || name.starts_with("..");
         self.resolve_links(link).is_some_and(|real| !real.split('/').all(is_visible))
+    }
+
+    /// Opens a folder below this one.
+    pub(super) fn disk_subfolder(&self, path: &str) -> Result<DiskFolder, FileError> {
+        let dir = match self.access_beneath(path, |path| self.dir.open_dir(path)) {
+            Ok(dir) => dir,
+            // Not found is also the error for a file in the path or at its end.
+            Err(FileError::NotFound(missing)) => {
+                self.stat(path)?;
+                return Err(FileError::NotAFolder(missing));
+            }
+            Err(other) => return Err(other),
+        };
+        let inside = self.resolve_links(path).unwrap_or_else(|| path.to_owned());
+        let path = if inside.is_empty() { self.path.clone() } else { self.path.join(inside) };
+        Ok(Self { dir, path })
     }
 
     /// The kind of an entry and, where already known, its metadata. `None` if it is gone.
@@ -82,18 +98,7 @@ impl FolderBackend for DiskFolder {
     }
 
     fn subfolder(&self, path: &str) -> Result<Arc<dyn FolderBackend>, FileError> {
-        let dir = match self.access_beneath(path, |path| self.dir.open_dir(path)) {
-            Ok(dir) => dir,
-            // Not found is also the error for a file in the path or at its end.
-            Err(FileError::NotFound(missing)) => {
-                self.stat(path)?;
-                return Err(FileError::NotAFolder(missing));
-            }
-            Err(other) => return Err(other),
-        };
-        let inside = self.resolve_links(path).unwrap_or_else(|| path.to_owned());
-        let path = if inside.is_empty() { self.path.clone() } else { self.path.join(inside) };
-        Ok(Arc::new(Self { dir, path }))
+        Ok(Arc::new(self.disk_subfolder(path)?))
     }
 
     fn stat(&self, path: &str) -> Result<FileStat, FileError> {
@@ -158,7 +163,7 @@ fn stat_of(meta: &Metadata) -> Option<FileStat> {
 }
 
 /// Never blocks: a pipe without a writer opens at once and is then rejected.
-fn read_options() -> OpenOptions {
+pub(super) fn read_options() -> OpenOptions {
     use cap_std::fs::OpenOptionsExt;
     use rustix::fs::OFlags;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-/// Why a file could not be read. The path in it is relative: no message contains an absolute path.
+/// Why a file could not be read or changed. The path in it is relative: no message contains an absolute path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It does not exist.
@@ -50,6 +50,20 @@ pub enum FileError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Something is there already.
+    #[error("`{0}` already exists")]
+    Exists(String),
+    /// Others change the files of the folder.
+    #[error("`{0}` is being changed")]
+    Busy(String),
+    /// A change fails.
+    #[error("cannot change `{path}`: {}", source.kind())]
+    Change {
+        /// The relative path.
+        path: String,
+        /// The error.
+        source: io::Error,
+    },
     /// Any other error of the system.
     #[error("cannot read `{path}`: {}", source.kind())]
     Other {
@@ -72,6 +86,17 @@ impl FileError {
                 Self::NotFound(path)
             }
             _ => Self::from_errno(path, source),
+        }
+    }
+
+    /// Classifies an error of the system while `path` is changed.
+    pub fn write_failed(path: &str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists(display_path(path)),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Self::from_io(path, source)
+            }
+            _ => Self::Change { path: display_path(path), source },
         }
     }
 

@@ -96,7 +96,8 @@ impl Globs {
         self.include.is_match(path) && !self.exclude.is_match(path)
     }
 
-    pub(super) fn could_match_in(&self, folder: &str) -> bool {
+    /// Whether a file or folder below this one could match.
+    pub fn could_match_in(&self, folder: &str) -> bool {
         self.include_ancestors.is_match(folder) && !self.pruned.is_match(folder)
     }
 }

@@ -11,8 +11,10 @@ mod memory;
 mod mime;
 mod open;
 mod path;
+mod replace;
 mod walk;
 mod resolve;
+mod work_folder;
 
 pub use error::FileError;
 pub use folder::{FileEntry, FileStat, Folder, rfc3339};
@@ -20,8 +22,10 @@ pub use glob::{GlobError, Globs};
 pub use mime::{is_mime_type, mime_by_name, mime_of};
 pub use open::OpenFile;
 pub use path::normalize;
+pub use replace::is_temporary;
 pub use resolve::{RootPathError, Roots};
 pub use walk::WalkOutcome;
+pub use work_folder::{Existing, FileInfo, FileKind, FolderName, WorkFolder};
 
 #[cfg(test)]
 mod tests;

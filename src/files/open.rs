@@ -1,7 +1,7 @@
 //! A regular file that is open for reading.
 
 use cap_std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use super::error::{FileError, display_path};
 
@@ -40,11 +40,40 @@ impl OpenFile {
         (self.size > 0).then_some(self.size)
     }
 
+    pub(super) fn metadata(&self) -> Option<cap_std::fs::Metadata> {
+        match &self.source {
+            FileContents::Disk(file) => file.metadata().ok(),
+            FileContents::Memory(_) => None,
+        }
+    }
+
     /// Reads it piece by piece.
     pub fn into_reader(self) -> Box<dyn Read + Send> {
         match self.source {
             FileContents::Disk(file) => Box::new(file.into_std()),
             FileContents::Memory(bytes) => Box::new(io::Cursor::new(bytes)),
+        }
+    }
+
+    /// Reads its beginning.
+    pub fn read_head(self, limit: u64) -> Result<Vec<u8>, FileError> {
+        let (path, mut bytes) = (self.path.clone(), Vec::new());
+        self.into_reader().take(limit).read_to_end(&mut bytes).map_err(|source| FileError::from_io(&path, source))?;
+        Ok(bytes)
+    }
+
+    /// Reads its end.
+    pub fn read_tail(self, limit: u64) -> Result<Vec<u8>, FileError> {
+        match self.source {
+            FileContents::Disk(file) => {
+                let mut bytes = Vec::new();
+                let mut file = file.into_std();
+                let start = self.size.saturating_sub(limit);
+                let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.take(limit).read_to_end(&mut bytes));
+                read.map_err(|source| FileError::from_io(&self.path, source))?;
+                Ok(bytes)
+            }
+            FileContents::Memory(bytes) => Ok(bytes),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::yaml::Location;
 
 pub(crate) use environment::is_unexpanded;
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
+pub use pack::WORKSPACE_VARIABLE;
 
 /// The result of a load.
 pub struct LoadedPacks {
@@ -60,6 +61,8 @@ pub struct EntryFile {
 pub enum EnvSource {
     /// The current variables of this process.
     Process,
+    /// These, and beside them the current variables of this process.
+    ProcessWith(BTreeMap<String, String>),
     /// These and no others.
     Fixed(BTreeMap<String, String>),
 }
@@ -69,6 +72,7 @@ impl EnvSource {
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         match self {
             EnvSource::Process => std::env::var(name).ok(),
+            EnvSource::ProcessWith(own) => own.get(name).cloned().or_else(|| std::env::var(name).ok()),
             EnvSource::Fixed(variables) => variables.get(name).cloned(),
         }
     }

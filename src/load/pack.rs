@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment::{self, DeclaredVariables};
+use super::environment::{self, DeclaredVariables, is_unexpanded};
 use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
@@ -15,6 +15,9 @@ use crate::manifest::{Allow, Fragment, Manifest, PackRef, example_of};
 use crate::notation::NamedMap;
 use crate::template::{Engine, ScopeShape, TemplateError, TemplateSpan as TemplatePlace};
 use crate::yaml::{Location, Spanned, from_document_with_examples, parse};
+
+/// The variable with the folder that the client's user works on.
+pub const WORKSPACE_VARIABLE: &str = "FOLIO_WORKSPACE";
 
 /// The maximum nesting of packs.
 const MAX_PACK_DEPTH: usize = 16;
@@ -154,8 +157,17 @@ fn build_pack(request: &PackRequest<'_>, manifest: &Manifest, env: Environment) 
             "version": text(server.and_then(|server| server.version.as_ref()).map(|version| version.0.as_str())),
         }),
         connections: manifest.connections.clone(),
+        folders: manifest.folders.clone(),
+        workspace: workspace(request.process_env),
         search_path: request.search_path.clone(),
     }
+}
+
+/// The folder that the client's user works on: that of `FOLIO_WORKSPACE`, else where the server was started.
+fn workspace(environment: &EnvSource) -> PathBuf {
+    let named = environment.get(WORKSPACE_VARIABLE).filter(|path| !path.is_empty() && !is_unexpanded(path));
+    let path = PathBuf::from(named.unwrap_or_else(|| ".".to_owned()));
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn take_entries(manifest: &mut Manifest) -> EntryFile {

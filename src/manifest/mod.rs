@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::notation::{Connection, NamedMap, Sandbox, Scalar, kind_enum};
+use crate::notation::{Connection, NamedMap, Sandbox, Scalar, WorkFolder, kind_enum};
 use crate::yaml::Spanned;
 
 pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
@@ -61,6 +61,10 @@ pub struct Manifest {
     /// Shared settings of HTTP requests: `http: { use: NAME, url: /path }`.
     #[schemars(with = "IndexMap<String, Connection>")]
     pub connections: NamedMap<Spanned<Connection>>,
+    /// Folders in which `file` works, by name: `{ notes: { path: notes, write: true } }`, then
+    /// `file: { read: "{{name}}.md", in: notes }`. A pack needs the grant `files` for folders outside of it and to write.
+    #[schemars(with = "IndexMap<String, WorkFolder>")]
+    pub folders: NamedMap<Spanned<WorkFolder>>,
     /// Prompts, by name.
     #[schemars(with = "IndexMap<String, Prompt>")]
     pub prompts: NamedMap<Spanned<Prompt>>,
@@ -211,6 +215,8 @@ pub enum Grant {
     Http,
     /// Asks the client questions.
     Ask,
+    /// Changes files, and reads those outside of the pack.
+    Files,
 }
 
 impl Grant {
@@ -221,6 +227,7 @@ impl Grant {
             Grant::Script => "script",
             Grant::Http => "http",
             Grant::Ask => "ask",
+            Grant::Files => "files",
         }
     }
 }

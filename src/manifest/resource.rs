@@ -32,7 +32,7 @@ pub struct Resource {
     pub blob: Option<Spanned<TextOrFile>>,
     /// A file that is sent unchanged. The path may contain variables of a URI template: `docs/{{name}}.md`.
     pub file: Option<Spanned<String>>,
-    /// A folder whose files are the resources: a path of the pack, or exactly one `{{env.NAME}}`.
+    /// A folder whose files are the resources: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
     pub root: Option<Spanned<String>>,
     /// The files of the root, by glob: `["**/*.md"]`. The default is all.
     pub include: Option<Vec<Spanned<String>>>,

@@ -4,6 +4,7 @@
 //! values (manifest/, action/) and their meaning (catalog/).
 
 mod block;
+mod folder;
 mod quantity;
 mod reference;
 mod request;
@@ -19,6 +20,7 @@ use crate::yaml::Spanned;
 pub use block::{
     Annotations, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody, ResourceLinkBody, Role,
 };
+pub use folder::{FolderKeys, RootsSource, WorkFolder};
 pub use quantity::{Duration, Size};
 pub use reference::{Reference, ReferenceKeys};
 pub use request::{Auth, Basic, ClientAuthentication, Connection, ConnectionTls, NameValue, OAuth2, Retry};

@@ -209,6 +209,7 @@ mod tests {
 
     fn watch_set(root: &Path) -> LoadDependencies {
         LoadDependencies {
+            workspace: None,
             files: NAMES.iter().map(|name| root.join(name)).collect(),
             folders: [root.to_path_buf(), root.join("sub")].into(),
         }

@@ -199,7 +199,7 @@ mod tests {
 
     fn watch_set(files: &[&Path], folders: &[&Path]) -> LoadDependencies {
         let owned = |paths: &[&Path]| paths.iter().map(|path| path.to_path_buf()).collect();
-        LoadDependencies { files: owned(files), folders: owned(folders) }
+        LoadDependencies { files: owned(files), folders: owned(folders), workspace: None }
     }
 
     fn required_folders(plan: &WatchPlan) -> Vec<&Path> {

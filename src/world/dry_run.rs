@@ -46,6 +46,10 @@ impl World for DryRunWorld {
         Box::pin(std::future::ready(Err(error)))
     }
 
+    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+        Err(self.record(format!("{}\n", super::describe::line(change, &self.redactor))))
+    }
+
     fn access_token<'a>(
         &'a self,
         request: TokenRequest,

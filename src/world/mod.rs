@@ -79,6 +79,14 @@ pub trait World: Send + Sync {
         Box::pin(async move { request.fetch(self).await })
     }
 
+    /// Says that a file is about to be changed, such as ``write `a.md` ``, which an error prevents.
+    ///
+    /// # Errors
+    /// Files are not to be changed.
+    fn change_file(&self, _change: &str) -> Result<(), WorldError> {
+        Ok(())
+    }
+
     /// A text that is made of a request, without secrets.
     fn redact(&self, text: String) -> String {
         text

@@ -127,6 +127,10 @@ impl World for RedactingWorld {
         })
     }
 
+    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+        self.world.change_file(change)
+    }
+
     fn redact(&self, text: String) -> String {
         self.world.redact(self.redactor.redact_text(&text).into_owned())
     }

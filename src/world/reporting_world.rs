@@ -94,6 +94,12 @@ impl World for ReportingWorld {
         Box::pin(self.report((action, details), self.world.run_program(command), program_end))
     }
 
+    fn change_file(&self, change: &str) -> Result<(), WorldError> {
+        let action = super::describe::line(change, &self.redactor);
+        (self.sink)(ActionReport::Start { action: &action, details: "" });
+        self.world.change_file(change)
+    }
+
     fn redact(&self, text: String) -> String {
         self.world.redact(text)
     }

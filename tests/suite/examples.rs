@@ -15,8 +15,18 @@ use crate::harness::{
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The examples, by name. A new one gets its test here.
-const EXAMPLES: [&str; 9] =
-    ["ask-first", "assistant", "conformance", "docs", "git-desk", "hello", "sandboxed", "team-pack", "web-api"];
+const EXAMPLES: [&str; 10] = [
+    "ask-first",
+    "assistant",
+    "conformance",
+    "docs",
+    "git-desk",
+    "hello",
+    "notes",
+    "sandboxed",
+    "team-pack",
+    "web-api",
+];
 
 fn example(name: &str) -> PathBuf {
     Path::new(ROOT).join("examples/servers").join(name)
@@ -756,4 +766,66 @@ fn sandboxed_programs_reach_what_is_listed() {
     let outside = client.call("show", json!({ "path": "../folio.yaml" }));
     let is_held = folio::world::SandboxSupport::detect().gaps([]).is_empty();
     assert_eq!(outside["isError"] == true, is_held, "{outside}");
+}
+
+#[test]
+fn notes_are_found_edited_and_removed_after_a_question() {
+    let folder = copy_of("notes");
+    let server = folder.stdio();
+    let client = server.client_with(SESSION_VERSIONS[3], json!({ "elicitation": {} }));
+    let call = |tool: &str, arguments: Value| text_of(&client.call(tool, arguments)["content"][0]);
+    assert_eq!(call("list-notes", json!({})), "projects/garden.md (49 bytes)\nwelcome.md (43 bytes)\n");
+    assert!(call("read-note", json!({ "name": "projects/garden" })).starts_with("# Garden"));
+    let edits = json!([{ "old": "[ ] Plant beans", "new": "[x] Plant beans" }]);
+    let diff = call("edit-note", json!({ "name": "projects/garden", "edits": edits, "dryRun": true }));
+    assert!(diff.contains("-- [ ] Plant beans\n+- [x] Plant beans\n"), "{diff}");
+    assert!(!fs::read_to_string(folder.join("notes/projects/garden.md")).unwrap().contains("[x]"));
+    assert_eq!(call("edit-note", json!({ "name": "projects/garden", "edits": edits })), diff);
+    assert!(fs::read_to_string(folder.join("notes/projects/garden.md")).unwrap().contains("[x]"));
+    assert_eq!(call("write-note", json!({ "name": "new", "text": "Hello" })), "Wrote new.md.");
+    assert_eq!(call("write-note", json!({ "name": "new", "text": "Again" })), "`new.md` already exists");
+    for (sure, words, is_there) in [(false, "`new` is kept.", true), (true, "Removed `new`.", false)] {
+        let answer = |_: &str, question: &Value| {
+            assert!(question["message"].as_str().unwrap().ends_with("It begins:\nHello\n"), "{question}");
+            json!({ "action": "accept", "content": { "sure": sure } })
+        };
+        let removed = client.call_with_answers("remove-note", json!({ "name": "new" }), answer);
+        assert_eq!((text_of(&removed["content"][0]).as_str(), folder.join("notes/new.md").exists()), (words, is_there));
+    }
+    for outside in ["../README", "/etc/hosts", "projects/../../README"] {
+        let read = client.call("read-note", json!({ "name": outside }));
+        assert_eq!(read["isError"], true, "{read}");
+    }
+}
+
+#[test]
+fn notes_serve_the_tools_of_a_file_server() {
+    let folder = copy_of("notes");
+    folder.write("work/a.txt", "one\ntwo\n");
+    folder.write("work/.env", "x");
+    let server = folder.stdio();
+    let client = server.client_with(SESSION_VERSIONS[3], json!({ "roots": {} }));
+    let work = fs::canonicalize(folder.join("work")).unwrap();
+    let at = |path: &str| work.join(path).to_str().unwrap().to_owned();
+    let call = |tool: &str, arguments: Value| {
+        let roots = json!({ "roots": [{ "uri": format!("file://{}", work.display()) }] });
+        let result = client.call_with_answers(tool, arguments, |_: &str, _: &Value| roots.clone());
+        text_of(&result["content"][0])
+    };
+    assert_eq!(call("list_allowed_directories", json!({})), format!("Allowed directories:\n{}", work.display()));
+    assert_eq!(call("read_text_file", json!({ "path": at("a.txt"), "tail": 1 })), "two\n");
+    let written = call("write_file", json!({ "path": at("b.txt"), "content": "{{x}}" }));
+    assert_eq!(written, format!("Successfully wrote to {}", at("b.txt")));
+    let edits = json!([{ "oldText": "two", "newText": "2" }]);
+    let diff = call("edit_file", json!({ "path": at("a.txt"), "edits": edits }));
+    let file = at("a.txt");
+    assert_eq!(diff, format!("```diff\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n```\n\n"));
+    assert!(call("create_directory", json!({ "path": at("x/y") })).starts_with("Successfully"));
+    assert!(call("move_file", json!({ "source": at("b.txt"), "destination": at("x/y/b.txt") })).starts_with("Succ"));
+    assert_eq!(call("list_directory", json!({ "path": at("") })), "[FILE] .env\n[FILE] a.txt\n[DIR] x");
+    assert_eq!(call("search_files", json!({ "path": at(""), "pattern": "**/b.*" })), at("x/y/b.txt"));
+    assert_eq!(call("search_files", json!({ "path": at(""), "pattern": "gone" })), "No matches found");
+    assert!(call("directory_tree", json!({ "path": at("") })).contains("\"entries\":[{\"name\":\"b.txt\""));
+    assert!(call("get_file_info", json!({ "path": at("x") })).contains("isDirectory: true\nisFile: false"));
+    assert!(call("read_text_file", json!({ "path": folder.join("folio.yaml") })).contains("outside"));
 }

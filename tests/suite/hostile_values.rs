@@ -879,6 +879,100 @@ fn schema_keys(schema: &Value, definition: &str) -> Vec<String> {
     keys.keys().map(|key| format!("{definition}.{key}")).collect()
 }
 
+/// A key of `file`, and what it makes of a value: the tool, and the keys beside the path.
+const FILE_SLOTS: &[(&str, &str)] = &[
+    ("text", r#"{ write: f, in: n, text: "[{{v}}]" }"#),
+    ("append", r#"{ append: "{{id}}", in: n, text: "[{{v}}]" }"#),
+    ("base64", r#"{ write: f, in: n, base64: "{{v}}" }"#),
+    ("edits", r#"{ write: e, in: n, edits: [{ old: "{{v}}", new: "x" }], dryRun: true }"#),
+    ("dryRun", r#"{ write: e, in: n, edits: [{ old: plain, new: x }], dryRun: "{{v}}" }"#),
+    ("write", r#"{ write: "{{v}}", in: n, text: mine }"#),
+    ("read", r#"{ read: "p/{{v}}.md", in: n }"#),
+    ("list", r#"{ list: "{{v}}", in: n }"#),
+    ("tree", r#"{ tree: "{{v}}", in: n }"#),
+    ("stat", r#"{ stat: "{{v}}", in: n }"#),
+    ("makeDir", r#"{ makeDir: "d/{{v}}", in: n }"#),
+    ("copy", r#"{ copy: "{{v}}", to: "copied/{{id}}", in: n }"#),
+    ("move", r#"{ move: "{{v}}", to: "moved/{{id}}", in: n }"#),
+    ("to", r#"{ copy: kept, to: "{{v}}", in: n, create: only }"#),
+    ("remove", r#"{ remove: "{{v}}", in: n, recursive: "{{v}}" }"#),
+    ("recursive", r#"{ list: ".", in: n, recursive: "{{v}}" }"#),
+    ("find", r#"{ find: "{{v}}", in: n }"#),
+    ("glob", r#"{ find: ".", in: n, glob: "{{v}}" }"#),
+    ("exclude", r#"{ find: ".", in: n, exclude: "{{v}}" }"#),
+    ("limit", r#"{ list: ".", in: n, limit: "{{v}}" }"#),
+    ("head", r#"{ read: kept, in: n, head: "{{v}}" }"#),
+    ("tail", r#"{ read: kept, in: n, tail: "{{v}}" }"#),
+];
+
+/// Every path outside of the folder `n`.
+fn paths_outside(folder: &TestFolder) -> BTreeSet<std::path::PathBuf> {
+    let mut paths = BTreeSet::new();
+    for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap) {
+        paths.insert(entry.path());
+    }
+    paths
+}
+
+/// What the slots of `file` work on.
+fn make_files(folder: &TestFolder, values: &[String]) {
+    for file in ["n/kept", "n/p/x", "n/copied/x", "n/moved/x", "n/d/x"] {
+        folder.write(file, "kept");
+    }
+    folder.write("n/e", values.concat());
+}
+
+#[test]
+fn values_of_files_arrive_or_are_refused() {
+    let values = values();
+    let tools: Vec<String> = FILE_SLOTS
+        .iter()
+        .map(|(key, file)| {
+            format!("  {key}: {{ description: D, arguments: {{ v: {{}}, id: {{}} }}, run: {{ file: {file} }} }}\n")
+        })
+        .collect();
+    let folder = TestFolder::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: s, limits: {{ callsPerSecond: 1000000 }} }}\nfolders: {{ n: {{ path: n, write: true }} }}\ntools:\n{}",
+        tools.concat()
+    ));
+    make_files(&folder, &values);
+    let before = paths_outside(&folder);
+    let server = folder.serve_command().flag("--log-level=debug").flag("--no-watch").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for (number, value) in values.iter().enumerate() {
+        let id = number.to_string();
+        let call = |tool: &str| client.call(tool, json!({ "v": value, "id": id }));
+        let at = |path: &str| folder.join("n").join(path);
+        assert_eq!(call("text")["isError"], false, "{value:?}");
+        assert_eq!(std::fs::read_to_string(at("f")).unwrap(), format!("[{value}]"));
+        call("append");
+        assert_eq!(std::fs::read_to_string(at(&id)).unwrap(), format!("[{value}]"));
+        let written = call("write");
+        let own: Vec<&str> = value.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        let is_file = written["isError"] == false;
+        assert!(!is_file || std::fs::read_to_string(at(&own.join("/"))).is_ok_and(|text| text == "mine"), "{value:?}");
+        for (slot, _) in FILE_SLOTS.iter().filter(|(slot, _)| !["text", "append", "write"].contains(slot)) {
+            let result = call(slot);
+            assert!(result["isError"].is_boolean(), "{slot} {value:?}: {result}");
+        }
+        assert_eq!(std::fs::read_to_string(at("kept")).unwrap(), "kept", "{value:?}");
+        // What the value made is gone, so that lists stay short.
+        std::fs::remove_dir_all(folder.join("n")).unwrap();
+        make_files(&folder, &values);
+    }
+    assert_eq!(paths_outside(&folder), before);
+    assert_own_lines(&server);
+}
+
+#[test]
+fn every_key_of_files_has_hostile_values() {
+    let schema: Value = serde_json::from_str(&crate::pages::read("schemas/folio.schema.json")).unwrap();
+    let written: BTreeSet<String> = schema_keys(&schema, "FileSpec").into_iter().collect();
+    let fixed = ["in", "create"];
+    let covered = FILE_SLOTS.iter().map(|(key, _)| *key).chain(fixed).map(|key| format!("FileSpec.{key}"));
+    assert_eq!(written, covered.collect());
+}
+
 #[test]
 fn every_key_of_requests_has_hostile_values() {
     let schema: Value = serde_json::from_str(&crate::pages::read("schemas/folio.schema.json")).unwrap();
@@ -897,6 +991,7 @@ const TEMPLATE_SLOTS: &[(&str, &str)] = &[
     ("Condition", "template::tests::slots::condition_is_one_expression"),
     ("EnvValue", "hostile_values::values_of_programs_arrive_or_are_refused"),
     ("FilePath", "template::tests::properties::no_value_makes_a_hidden_or_escaping_path"),
+    ("FolderPath", "hostile_values::values_of_files_arrive_or_are_refused"),
     ("HeaderSlot", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("JsonLeaf", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("QueryValue", "hostile_values::values_of_requests_arrive_or_are_refused"),

@@ -16,7 +16,7 @@ use super::error::TemplateError;
 use super::render::{PrintMode, RenderError};
 use super::syntax::{Interpolation, TemplateNode};
 
-pub use path::{FilePath, PathText};
+pub use path::{FilePath, FolderPath, FolderPathText, PathText};
 pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
 pub use value::{Condition, JsonLeaf, JsonValue, QueryValue, QueryValues};

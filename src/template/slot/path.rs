@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
@@ -67,6 +69,43 @@ impl Slot for FilePath {
             }
         }
         Ok(PathText { text: rendered.text, folder: own.folder.clone() })
+    }
+}
+
+/// A path beneath a folder for `file`, such as `notes/{{name}}.md`, or exactly one `{{path}}`.
+#[derive(Debug)]
+pub enum FolderPath {}
+
+/// A path beneath a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderPathText {
+    /// The path.
+    pub text: String,
+    /// Whether all of it is one value, which is not checked.
+    pub is_value: bool,
+}
+
+impl Slot for FolderPath {
+    type Output = FolderPathText;
+    type Analysis = LiteralPath;
+    const MODE: PrintMode = PrintMode::Marked;
+    const TYPED: bool = true;
+
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> (LiteralPath, Option<Range<usize>>) {
+        FilePath::analyze(template, errors)
+    }
+
+    fn output_from_value(value: &Value, label: &str, _: &LiteralPath) -> Option<Result<FolderPathText, RenderError>> {
+        let text = match value {
+            Value::Null => Ok(String::new()),
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(refused_value(label, "is not the text of a path")),
+        };
+        Some(text.map(|text| FolderPathText { text, is_value: true }))
+    }
+
+    fn output_from_text(rendered: RenderedText, own: &LiteralPath) -> Result<FolderPathText, RenderError> {
+        FilePath::output_from_text(rendered, own).map(|path| FolderPathText { text: path.text, is_value: false })
     }
 }
 

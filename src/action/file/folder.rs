@@ -1,0 +1,240 @@
+//! The folders that `file` works in: compiled at load, opened at each call.
+
+use std::path::{Path, PathBuf};
+
+use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
+use crate::compile::{Compiler, Exposure, Grants};
+use crate::diagnostic::Code;
+use crate::files::WorkFolder;
+use crate::notation::{FolderKeys, WorkFolder as WorkFolderSpec};
+use crate::template::{ScopeShape, Template, Text};
+use crate::uri::file_uri_to_path;
+use crate::yaml::Spanned;
+
+/// The grant that a pack needs to change files, and to read outside of itself.
+pub(super) const FILES_GRANT: &str = "files";
+
+/// How many folders one name may stand for.
+const MAX_FOLDERS: usize = 64;
+
+/// One of `folders`.
+#[derive(Debug, Clone)]
+pub(super) struct CompiledFolder {
+    name: String,
+    source: FolderSource,
+    /// Whether the client names the folders, if it can.
+    client_roots: bool,
+    pub(super) write: bool,
+    pub(super) hidden: bool,
+}
+
+#[derive(Debug, Clone)]
+enum FolderSource {
+    /// A folder of the pack, by its path there.
+    Pack(PathBuf),
+    /// Folders anywhere, by their absolute paths.
+    Outside(Vec<PathBuf>),
+    /// Nothing, as this variable is not set.
+    Unset(String),
+    /// The client's roots alone.
+    None,
+}
+
+/// The folder of that name, which is then in use.
+pub(super) fn find_folder<'a>(
+    name: &Spanned<String>,
+    compiler: &mut Compiler<'a>,
+) -> Option<(&'a Spanned<String>, &'a Spanned<WorkFolderSpec>)> {
+    let pack = compiler.pack;
+    if let Some((key, folder)) = pack.folders.get_key_value(name.value.as_str()) {
+        compiler.findings.used_connections.insert(key.location);
+        return Some((key, folder));
+    }
+    let known = pack.folders.keys().map(|name| name.value.as_str());
+    let place = name.location.span();
+    compiler
+        .error(Code::UnknownReference, place, format!("unknown folder `{}`", name.value))
+        .did_you_mean(name, place, known);
+    None
+}
+
+/// Checks a folder by itself.
+pub fn check_folder(name: &Spanned<String>, folder: &Spanned<WorkFolderSpec>, compiler: &mut Compiler<'_>) {
+    let before = compiler.findings.report.diagnostics().len();
+    let compiled = CompiledFolder::compile(name, folder, compiler);
+    if compiled.is_none() && compiler.findings.report.diagnostics().len() == before {
+        compiler.error(Code::BadValue, folder.location, format!("invalid folder `{}`", name.value));
+    }
+    if let Some(CompiledFolder { source: FolderSource::Unset(variable), client_roots: false, .. }) = &compiled {
+        let message = format!("variable `{variable}` is not set, so there is no folder `{}`", name.value);
+        compiler
+            .note(Code::UnsetVariable, folder.location, message)
+            .help("set it to a folder where the server is started");
+    }
+    if !compiler.findings.used_connections.contains(&name.location) {
+        compiler
+            .warning(Code::Unused, name.location, format!("folder `{}` is never used", name.value))
+            .help(format!("write `in: {}` in a `file`", name.value));
+    }
+}
+
+/// Whether a pack without the grant may not work in a folder.
+pub(super) fn needs_grant(folder: &WorkFolderSpec) -> bool {
+    let is_outside = |path: &str| path.contains("{{") || Path::new(path).is_absolute();
+    match folder {
+        WorkFolderSpec::Path(path) => is_outside(path),
+        WorkFolderSpec::Keys(keys) => keys.roots.is_some() || keys.path.as_deref().is_some_and(|path| is_outside(path)),
+    }
+}
+
+impl CompiledFolder {
+    /// Compiles a folder; reports what is wrong with it.
+    pub(super) fn compile(
+        name: &Spanned<String>,
+        folder: &Spanned<WorkFolderSpec>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<CompiledFolder> {
+        let compiled = |source, client_roots, keys: &FolderKeys| CompiledFolder {
+            name: name.value.clone(),
+            source,
+            client_roots,
+            write: keys.write == Some(true),
+            hidden: keys.hidden == Some(true),
+        };
+        let keys = match &folder.value {
+            WorkFolderSpec::Path(path) => {
+                let path = Spanned::new(path.clone(), folder.location);
+                return Some(compiled(FolderSource::compile(&path, compiler)?, false, &FolderKeys::default()));
+            }
+            WorkFolderSpec::Keys(keys) => keys,
+        };
+        match (&keys.path, &keys.roots, &keys.otherwise) {
+            (Some(path), None, None) => Some(compiled(FolderSource::compile(path, compiler)?, false, keys)),
+            (None, Some(_), None) => Some(compiled(FolderSource::None, true, keys)),
+            (None, Some(_), Some(path)) => Some(compiled(FolderSource::compile(path, compiler)?, true, keys)),
+            _ => {
+                compiler
+                    .error(
+                        Code::Conflict,
+                        name.location,
+                        format!("expected exactly one of `path` and `roots` in folder `{}`", name.value),
+                    )
+                    .help("write `path: notes`, or `roots: client` with `else`");
+                None
+            }
+        }
+    }
+
+    /// Whether the client is asked for the folders.
+    pub(super) fn asks_client(&self) -> bool {
+        self.client_roots
+    }
+
+    /// The absolute paths of the folders for this call.
+    pub(super) async fn locate(&self, context: &ActionContext<'_>) -> Result<Vec<PathBuf>, ActionError> {
+        if self.client_roots && (context.run.client.can(ClientCapability::Roots) || self.source.is_empty()) {
+            let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(in_step)?;
+            let roots: Vec<PathBuf> =
+                roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_FOLDERS).collect();
+            if !roots.is_empty() || self.source.is_empty() {
+                return Ok(roots);
+            }
+        }
+        match &self.source {
+            FolderSource::Pack(path) => Ok(vec![context.run.pack_folder.join(path)]),
+            FolderSource::Outside(paths) => Ok(paths.clone()),
+            FolderSource::Unset(variable) => {
+                Err(ActionError::message(format!("there is no folder `{}`: `{variable}` is not set", self.name)))
+            }
+            FolderSource::None => Ok(Vec::new()),
+        }
+    }
+
+    /// Opens the folders. One that does not exist is none, unless it is the only one.
+    pub(super) fn open(&self, paths: &[PathBuf], pack: &Path) -> Result<Vec<WorkFolder>, ActionError> {
+        let open = |path: &PathBuf| match &self.source {
+            FolderSource::Pack(inside) => WorkFolder::open(pack)?.subfolder(&inside.to_string_lossy()),
+            _ => WorkFolder::open(path),
+        };
+        let opened: Vec<_> = paths.iter().map(open).collect();
+        let mut failed = None;
+        let folders: Vec<WorkFolder> =
+            opened.into_iter().filter_map(|folder| folder.map_err(|error| failed = Some(error)).ok()).collect();
+        match (folders.is_empty(), failed) {
+            (false, _) => Ok(folders),
+            (true, Some(error)) => Err(ActionError::message(format!("folder `{}`: {error}", self.name))),
+            (true, None) => Err(ActionError::message(format!("the client has no roots for folder `{}`", self.name))),
+        }
+    }
+}
+
+impl FolderSource {
+    /// Whether it names no folder.
+    fn is_empty(&self) -> bool {
+        matches!(self, FolderSource::None | FolderSource::Unset(_))
+    }
+
+    fn compile(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+        if path.contains("{{") {
+            return FolderSource::of_variable(path, compiler);
+        }
+        if Path::new(path.as_str()).is_absolute() && compiler.pack.grants == Grants::All {
+            return Some(FolderSource::Outside(vec![PathBuf::from(path.as_str())]));
+        }
+        let inside = compiler.resolve_path(path, path.location)?;
+        match compiler.pack.folder.stat(&inside) {
+            Ok(stat) if stat.is_dir => Some(FolderSource::Pack(inside)),
+            Ok(_) => {
+                compiler.error(Code::NotFound, path.location, format!("`{}` is not a folder", path.value));
+                None
+            }
+            Err(error) => {
+                compiler.error(Code::NotFound, path.location, error.to_string()).help("make the folder");
+                None
+            }
+        }
+    }
+
+    fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+        if let Some(workspace) = compiler.workspace(path) {
+            return Some(FolderSource::Outside(vec![workspace]));
+        }
+        let names = ScopeShape::new().with_name("env", compiler.pack.env.shape());
+        let template: Template<Text> =
+            compiler.with_scope_shape(names, |compiler| compiler.template(path, Exposure::Client))?;
+        let Some([env, name]) = template.single_path() else { return report_template(path, compiler) };
+        if env != "env" {
+            return report_template(path, compiler);
+        }
+        compiler.check_folder_variable(name, path.location)?;
+        let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone());
+        let Some(value) = value.filter(|value| !value.is_empty()) else {
+            return Some(FolderSource::Unset(name.clone()));
+        };
+        let manifest = compiler.pack.folder.path();
+        let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_FOLDERS);
+        Some(FolderSource::Outside(paths.map(|path| manifest.join(path)).collect()))
+    }
+}
+
+fn report_template(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
+    compiler
+        .error(
+            Code::Unsafe,
+            path.location,
+            "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`",
+        )
+        .help("an argument must not choose a folder; it may be a path beneath one");
+    None
+}
+
+/// The question for roots, as that of a step.
+fn in_step(error: ActionError) -> ActionError {
+    match error {
+        ActionError::Asks(mut pending) => {
+            pending.checkpoint.wants_roots = false;
+            ActionError::Asks(pending)
+        }
+        other => other,
+    }
+}

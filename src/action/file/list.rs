@@ -1,0 +1,141 @@
+//! `list`, `tree` and `find`: the entries of a folder.
+
+use serde_json::{Map, Value, json};
+
+use crate::action::ActionError;
+use crate::budget::Budget;
+use crate::files::{FileInfo, FileKind, FolderName, Globs, WorkFolder, rfc3339};
+
+use super::path::CallPath;
+use super::spec::Operation;
+
+/// How many entries are listed where nothing else is said, and at most.
+pub(super) const DEFAULT_ENTRIES: usize = 1000;
+pub(super) const MAX_ENTRIES: usize = 100_000;
+/// How deep folders are listed.
+const MAX_DEPTH: usize = 64;
+/// What an entry takes in memory, beside its path.
+const ENTRY_BYTES: usize = 512;
+
+/// A listing on its way.
+pub(super) struct Listing<'a> {
+    pub(super) folders: &'a [WorkFolder],
+    pub(super) folder: &'a WorkFolder,
+    pub(super) path: &'a CallPath,
+    pub(super) globs: Globs,
+    pub(super) hidden: bool,
+    pub(super) budget: &'a Budget,
+    /// How many entries may still be added.
+    pub(super) left: usize,
+    /// Whether there were more.
+    pub(super) is_cut: bool,
+}
+
+impl Listing<'_> {
+    /// The entries.
+    pub(super) fn entries(&mut self, operation: Operation, recursive: bool) -> Result<Vec<Value>, ActionError> {
+        let mut entries = Vec::new();
+        match operation {
+            Operation::Tree => entries = self.tree("", 0)?,
+            Operation::Find => self.flat("", (true, 0), &mut entries)?,
+            _ => self.flat("", (recursive, 0), &mut entries)?,
+        }
+        Ok(entries)
+    }
+
+    fn flat(
+        &mut self,
+        below: &str,
+        (recursive, depth): (bool, usize),
+        entries: &mut Vec<Value>,
+    ) -> Result<(), ActionError> {
+        for entry in self.names(below, depth)? {
+            let path = join(below, &entry.name);
+            if self.globs.matches(&path) {
+                if !self.take(&path)? {
+                    return Ok(());
+                }
+                entries.push(self.entry(&entry, &path));
+            }
+            if recursive && self.enters(&entry, &path, depth) {
+                self.flat(&path, (recursive, depth + 1), entries)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, below: &str, depth: usize) -> Result<Vec<Value>, ActionError> {
+        let mut entries = Vec::new();
+        for entry in self.names(below, depth)? {
+            let path = join(below, &entry.name);
+            let is_folder = entry.kind == FileKind::Directory;
+            if !is_folder && !self.globs.matches(&path) || is_folder && !self.globs.could_match_in(&path) {
+                continue;
+            }
+            if !self.take(&path)? {
+                break;
+            }
+            let mut value = self.entry(&entry, &path);
+            if let (true, Some(value)) = (is_folder, value.as_object_mut()) {
+                let inner = if self.enters(&entry, &path, depth) { self.tree(&path, depth + 1)? } else { Vec::new() };
+                value.insert("entries".to_owned(), inner.into());
+            }
+            entries.push(value);
+        }
+        Ok(entries)
+    }
+
+    /// The names in a folder; none in one that cannot be read, but for the listed one itself.
+    fn names(&self, below: &str, depth: usize) -> Result<Vec<FolderName>, ActionError> {
+        let folder = join(&self.path.relative, below);
+        let names = match self.folder.names(&folder, self.hidden) {
+            Err(_) if depth > 0 => Vec::new(),
+            names => names?,
+        };
+        self.budget.charge_work(names.len().saturating_mul(ENTRY_BYTES))?;
+        Ok(names)
+    }
+
+    /// Links are listed and not entered, so that a listing ends.
+    fn enters(&self, entry: &FolderName, path: &str, depth: usize) -> bool {
+        let is_folder = entry.kind == FileKind::Directory && !entry.is_link;
+        is_folder && depth < MAX_DEPTH && self.left > 0 && self.globs.could_match_in(path)
+    }
+
+    fn take(&mut self, path: &str) -> Result<bool, ActionError> {
+        self.budget.charge_memory(path.len() + ENTRY_BYTES)?;
+        if self.left == 0 {
+            self.is_cut = true;
+            return Ok(false);
+        }
+        self.left -= 1;
+        Ok(true)
+    }
+
+    fn entry(&self, entry: &FolderName, below: &str) -> Value {
+        let mut value = Map::new();
+        value.insert("name".to_owned(), entry.name.clone().into());
+        value.insert("path".to_owned(), self.path.shown(self.folders, below).into());
+        value.insert("type".to_owned(), entry.kind.as_str().into());
+        if let Ok(info) = self.folder.info(&join(&self.path.relative, below)) {
+            insert_size(&mut value, &info);
+        }
+        Value::Object(value)
+    }
+}
+
+/// The size of a file, and when it was written.
+pub(super) fn insert_size(value: &mut Map<String, Value>, info: &FileInfo) {
+    if info.kind == FileKind::File {
+        value.insert("size".to_owned(), info.size.into());
+    }
+    value.insert("modified".to_owned(), json!(info.modified.map(rfc3339)));
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match (folder, name) {
+        ("", name) => name.to_owned(),
+        (folder, "") => folder.to_owned(),
+        (folder, name) => format!("{folder}/{name}"),
+    }
+}

@@ -1,0 +1,349 @@
+//! `file`: reads, lists and changes files beneath a folder of the manifest.
+//!
+//! What is not here: how paths are kept beneath a folder, and how files are written whole (files/).
+
+mod compile;
+mod edit;
+mod folder;
+mod list;
+mod path;
+mod read;
+mod spec;
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, OutcomeBody};
+use crate::budget::Budget;
+use crate::compile::{Compiler, JsonTemplate, Pack};
+use crate::files::{Existing, FileError, Globs, WorkFolder};
+use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
+
+pub use folder::check_folder;
+use folder::{CompiledFolder, FILES_GRANT, needs_grant};
+use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
+use path::CallPath;
+use read::{Lines, Reading};
+pub use spec::FileSpec;
+use spec::Operation;
+
+/// The largest file that is made by adding to it or by copying.
+const MAX_COPIED_BYTES: u64 = 1 << 30;
+/// How many bytes are copied between two looks at the budget.
+const COPY_CHUNK_BYTES: usize = 256 << 10;
+/// How many bytes that are copied count as one byte of work.
+const COPIED_BYTES_PER_WORK: usize = 16;
+
+/// One operation on files.
+pub struct FileAction {
+    operation: Operation,
+    folder: CompiledFolder,
+    path: Template<FolderPath>,
+    to: Option<Template<FolderPath>>,
+    content: Option<NewContent>,
+    options: FileOptions,
+    wants_json: bool,
+}
+
+/// What is written.
+enum NewContent {
+    Text(Template<Text>),
+    Base64(Template<Text>),
+    Edits(JsonTemplate),
+}
+
+/// The options of the operations.
+struct FileOptions {
+    existing: Existing,
+    dry_run: Option<Template<JsonLeaf>>,
+    recursive: Option<Template<JsonLeaf>>,
+    base64: Option<Template<JsonLeaf>>,
+    head: Option<Template<JsonLeaf>>,
+    tail: Option<Template<JsonLeaf>>,
+    limit: Option<Template<JsonLeaf>>,
+    glob: Vec<Template<QueryValue>>,
+    exclude: Vec<Template<QueryValue>>,
+}
+
+impl From<FileError> for ActionError {
+    fn from(error: FileError) -> ActionError {
+        ActionError::message(error.to_string())
+    }
+}
+
+impl ActionKind for FileAction {
+    type Spec = FileSpec;
+
+    fn outcome_shape() -> Shape {
+        let texts = ["text", "base64", "mimeType", "modified", "diff", "path", "type", "created", "accessed", "mode"];
+        let texts = texts.into_iter().map(|name| (name, Shape::Text));
+        Shape::object(texts.chain([
+            ("size", Shape::Number),
+            ("entries", Shape::list(Shape::Any)),
+            ("truncated", Shape::Boolean),
+            ("folders", Shape::list(Shape::Text)),
+        ]))
+    }
+
+    fn required_grant(spec: &FileSpec, pack: &Pack) -> Option<&'static str> {
+        let changes = spec.operations().iter().any(|(operation, _)| operation.changes());
+        let folder = spec.folder.as_ref().and_then(|name| pack.folders.get(name.value.as_str()));
+        (changes || folder.is_some_and(|folder| needs_grant(folder))).then_some(FILES_GRANT)
+    }
+
+    fn compile(node: ActionNode<'_, FileSpec>, compiler: &mut Compiler<'_>) -> Option<FileAction> {
+        FileAction::compile_spec(&node, compiler)
+    }
+
+    fn has_side_effects(&self) -> bool {
+        self.operation.changes()
+    }
+
+    fn client_use(&self) -> ClientUse {
+        if self.folder.asks_client() { ClientUse::Asks } else { ClientUse::None }
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let paths = self.folder.locate(context).await?;
+        context.scope.budget().run_io(|| self.perform(&paths, context))?
+    }
+}
+
+impl FileAction {
+    /// Does it, where it may block.
+    fn perform(&self, paths: &[PathBuf], context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let folders = self.folder.open(paths, context.run.pack_folder)?;
+        let call = FileCall { action: self, folders: &folders, context };
+        let path = call.resolve(&self.path)?;
+        let folder = call.folder(&path)?;
+        match self.operation {
+            Operation::Read => read::read(folder, &path, &call.reading()?, context),
+            Operation::Stat => Ok(read::stat(folder, &path, &folders)?),
+            Operation::List | Operation::Tree | Operation::Find => call.list(folder, &path),
+            Operation::Write | Operation::Append => call.write(folder, &path),
+            Operation::Copy | Operation::Move => call.transfer(folder, &path),
+            Operation::Remove => call.remove(folder, &path),
+            Operation::MakeDir => {
+                call.announce(&path)?;
+                if !path.relative.is_empty() {
+                    folder.create_folder(&path.relative)?;
+                }
+                Ok(call.changed(&path))
+            }
+        }
+    }
+}
+
+/// One call, with its folders open.
+struct FileCall<'a> {
+    action: &'a FileAction,
+    folders: &'a [WorkFolder],
+    context: &'a ActionContext<'a>,
+}
+
+impl FileCall<'_> {
+    fn scope(&self) -> &Scope {
+        self.context.scope
+    }
+
+    fn budget(&self) -> &Budget {
+        self.context.scope.budget()
+    }
+
+    fn resolve(&self, path: &Template<FolderPath>) -> Result<CallPath, ActionError> {
+        CallPath::resolve(&path.render(self.scope())?, self.folders, self.action.folder.hidden)
+    }
+
+    fn folder(&self, path: &CallPath) -> Result<&WorkFolder, ActionError> {
+        self.folders.get(path.folder).ok_or_else(|| ActionError::message("the folder is gone".to_owned()))
+    }
+
+    fn reading(&self) -> Result<Reading, ActionError> {
+        let options = &self.action.options;
+        let (head, tail) = (self.count("head", &options.head)?, self.count("tail", &options.tail)?);
+        let lines = match (head, tail) {
+            (Some(_), Some(_)) => return Err(ActionError::message("`head` and `tail` exclude each other".to_owned())),
+            (Some(head), None) => Lines::Head(head),
+            (None, Some(tail)) => Lines::Tail(tail),
+            (None, None) => Lines::All,
+        };
+        Ok(Reading { lines, as_base64: self.flag(&options.base64)?, wants_json: self.action.wants_json })
+    }
+
+    fn list(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+        let options = &self.action.options;
+        let limit = self.count("limit", &options.limit)?.unwrap_or(DEFAULT_ENTRIES).min(MAX_ENTRIES);
+        let recursive = self.flag(&options.recursive)?;
+        let (folders, hidden) = (self.folders, self.action.folder.hidden);
+        let globs = self.globs()?;
+        let globs = if hidden { globs.with_hidden_without_links() } else { globs };
+        let mut listing =
+            Listing { folders, folder, path, globs, hidden, budget: self.budget(), left: limit, is_cut: false };
+        let entries = Value::from(listing.entries(self.action.operation, recursive)?);
+        let value = Value::Object(Map::from_iter([
+            ("entries".to_owned(), entries.clone()),
+            ("truncated".to_owned(), listing.is_cut.into()),
+            ("path".to_owned(), path.shown(folders, "").into()),
+        ]));
+        let text = entries.to_string();
+        let note = listing.is_cut.then(|| format!("[cut: there are more than {limit} entries]"));
+        Ok(ActionOutcome { note, ..ActionOutcome::success(value, OutcomeBody::Json(entries, text)) })
+    }
+
+    fn globs(&self) -> Result<Globs, ActionError> {
+        let texts = |templates: &[Template<QueryValue>]| -> Result<Vec<String>, ActionError> {
+            let mut texts = Vec::new();
+            for template in templates {
+                texts.extend(template.render(self.scope())?.0);
+            }
+            texts.iter().try_for_each(|text| self.budget().charge_work(text.len().saturating_mul(64)))?;
+            Ok(texts)
+        };
+        let mut include = texts(&self.action.options.glob)?;
+        if include.is_empty() {
+            include.push("**/*".to_owned());
+        }
+        let exclude = texts(&self.action.options.exclude)?;
+        let include: Vec<&str> = include.iter().map(String::as_str).collect();
+        let exclude: Vec<&str> = exclude.iter().map(String::as_str).collect();
+        Globs::new(&include, &exclude).map_err(|error| {
+            let key = if error.excluded { "exclude" } else { "glob" };
+            ActionError::message(format!("invalid `{key}`: {}", error.message))
+        })
+    }
+
+    fn write(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+        let existing = self.action.options.existing;
+        let bytes = match &self.action.content {
+            Some(NewContent::Edits(edits)) => return self.edit(folder, path, edits),
+            Some(NewContent::Text(text)) => text.render(self.scope())?.0.into_bytes(),
+            Some(NewContent::Base64(text)) => {
+                let text = text.render(self.scope())?.0;
+                self.budget().charge_memory(text.len())?;
+                let decoded = STANDARD.decode(text.trim());
+                decoded.map_err(|_| ActionError::message("`base64` is not base64".to_owned()))?
+            }
+            None => Vec::new(),
+        };
+        self.announce(path)?;
+        let failed = |source| ActionError::from(FileError::write_failed(&path.relative, source));
+        let append = self.action.operation == Operation::Append;
+        folder.write(&path.relative, existing, |old, file| {
+            if let (true, Some(old)) = (append, old) {
+                self.pump(&mut old.into_reader(), file, &path.relative)?;
+            }
+            file.write_all(&bytes).map_err(failed)
+        })?;
+        Ok(self.changed(path))
+    }
+
+    fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<ActionOutcome, ActionError> {
+        let edits = edit::parse_edits(&edits.render(self.scope())?)?;
+        let shown = path.shown(self.folders, "");
+        let edited = |old: Vec<u8>| -> Result<(String, String), ActionError> {
+            self.budget().charge_memory(old.len().saturating_mul(2))?;
+            let not_text = |_| ActionError::message(format!("`{shown}` is not UTF-8, so it cannot be edited"));
+            let old = String::from_utf8(old).map_err(not_text)?;
+            let new = edit::apply(&edits, &old, self.budget())?;
+            Ok((edit::unified_diff(&shown, (&old, &new), self.budget())?, new))
+        };
+        let mut diff = String::new();
+        if self.flag(&self.action.options.dry_run)? {
+            diff = edited(folder.open_file(&path.relative)?.read(edit::MAX_EDITED_BYTES)?)?.0;
+        } else {
+            self.announce(path)?;
+            // What is not there is found out before anything is made.
+            folder.open_file(&path.relative)?;
+            folder.write(&path.relative, Existing::Replace, |old, file| -> Result<(), ActionError> {
+                let old = old.ok_or_else(|| FileError::NotFound(shown.clone()))?;
+                let (changes, new) = edited(old.read(edit::MAX_EDITED_BYTES)?)?;
+                diff = changes;
+                Ok(file.write_all(new.as_bytes()).map_err(|source| FileError::write_failed(&shown, source))?)
+            })?;
+        }
+        let diff = self.context.run.world.redact(diff);
+        let value = Map::from_iter([("path".to_owned(), shown.into()), ("diff".to_owned(), diff.clone().into())]);
+        Ok(ActionOutcome::success(Value::Object(value), OutcomeBody::Text(diff)))
+    }
+
+    fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+        let Some(to) = &self.action.to else { return Ok(ActionOutcome::empty()) };
+        let (to, existing) = (self.resolve(to)?, self.action.options.existing);
+        self.announce(path)?;
+        match self.action.operation {
+            Operation::Copy => {
+                let from = folder.open_file(&path.relative)?;
+                self.folder(&to)?
+                    .copy(from, (&to.relative, existing), |from, file| self.pump(from, file, &to.relative))?;
+            }
+            _ => folder.rename(&path.relative, (self.folder(&to)?, &to.relative), existing)?,
+        }
+        Ok(self.changed(&to))
+    }
+
+    fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
+        let recursive = self.flag(&self.action.options.recursive)?;
+        self.announce(path)?;
+        folder.remove(&path.relative, recursive)?;
+        Ok(self.changed(path))
+    }
+
+    /// Copies what a file has, as long as the call may.
+    fn pump(&self, from: &mut dyn Read, to: &mut dyn Write, path: &str) -> Result<(), ActionError> {
+        let mut chunk = vec![0; COPY_CHUNK_BYTES];
+        let mut copied: u64 = 0;
+        loop {
+            let count = from.read(&mut chunk).map_err(|source| FileError::write_failed(path, source))?;
+            let Some(bytes) = chunk.get(..count).filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
+            copied += count as u64;
+            if copied > MAX_COPIED_BYTES {
+                return Err(FileError::TooLarge { path: path.to_owned(), limit: MAX_COPIED_BYTES, size: copied }.into());
+            }
+            self.budget().charge_work(count / COPIED_BYTES_PER_WORK)?;
+            to.write_all(bytes).map_err(|source| FileError::write_failed(path, source))?;
+        }
+    }
+
+    /// Says what is about to be changed.
+    fn announce(&self, path: &CallPath) -> Result<(), ActionError> {
+        let shown = path.shown(self.folders, "");
+        Ok(self.context.run.world.change_file(&format!("{} {shown:?}", self.action.operation.key()))?)
+    }
+
+    /// The outcome of a change: the path that is there now, or was.
+    fn changed(&self, path: &CallPath) -> ActionOutcome {
+        let value = Map::from_iter([("path".to_owned(), path.shown(self.folders, "").into())]);
+        ActionOutcome::success(Value::Object(value), OutcomeBody::None)
+    }
+
+    /// A flag; nothing is false.
+    fn flag(&self, leaf: &Option<Template<JsonLeaf>>) -> Result<bool, ActionError> {
+        let Some(leaf) = leaf else { return Ok(false) };
+        match leaf.render(self.scope())?.0 {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(Value::String(text)) if matches!(text.as_str(), "true" | "false") => Ok(text == "true"),
+            Some(_) => Err(ActionError::message("expected true or false in `file`".to_owned())),
+        }
+    }
+
+    /// A number of lines or entries.
+    fn count(&self, key: &str, leaf: &Option<Template<JsonLeaf>>) -> Result<Option<usize>, ActionError> {
+        let Some(leaf) = leaf else { return Ok(None) };
+        let number = match leaf.render(self.scope())?.0 {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.parse::<u32>().ok(),
+            Some(Value::Number(number)) => {
+                let whole = number.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0);
+                whole.map(|number| number.min(f64::from(u32::MAX)) as u32)
+            }
+            Some(_) => None,
+        };
+        let number = number.ok_or_else(|| ActionError::message(format!("`{key}` must be a whole number")))?;
+        Ok(usize::try_from(number).ok())
+    }
+}

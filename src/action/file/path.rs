@@ -1,0 +1,107 @@
+//! The path of a call: beneath one of the folders.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::action::ActionError;
+use crate::files::{Roots, WorkFolder, is_temporary};
+use crate::template::FolderPathText;
+use crate::uri::file_uri_to_path;
+
+/// A path beneath one of the folders of a call.
+#[derive(Debug, Clone)]
+pub(super) struct CallPath {
+    /// The number of the folder.
+    pub(super) folder: usize,
+    /// The path in it, normalized; empty for the folder itself.
+    pub(super) relative: String,
+    /// Whether an absolute path was given.
+    pub(super) is_absolute: bool,
+}
+
+impl CallPath {
+    /// Finds the folder of a path.
+    ///
+    /// # Errors
+    /// It is outside of the folders, or names what values may not name.
+    pub(super) fn resolve(
+        written: &FolderPathText,
+        folders: &[WorkFolder],
+        hidden: bool,
+    ) -> Result<CallPath, ActionError> {
+        let is_uri = written.is_value && written.text.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("file:"));
+        let path = match is_uri {
+            true => file_uri_to_path(&written.text).ok_or_else(|| refused("is no `file:` URI of a path"))?,
+            false => PathBuf::from(&written.text),
+        };
+        if path.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(refused("contains a NUL character"));
+        }
+        if path.components().any(|part| part == Component::ParentDir) {
+            return Err(refused("must not contain `..`"));
+        }
+        let (folder, inside) = match path.is_absolute() {
+            true => locate(&path, folders).ok_or_else(|| refused("is outside of the folder"))?,
+            false => (0, path.clone()),
+        };
+        let relative = join_names(&inside).ok_or_else(|| refused("is not UTF-8"))?;
+        if relative.split('/').any(is_temporary) {
+            return Err(refused("is that of a temporary file"));
+        }
+        let is_hidden = written.is_value && !hidden && relative.split('/').any(|name| name.starts_with('.'));
+        if is_hidden || written.is_value && !hidden && leads_to_hidden(folders, folder, &relative) {
+            return Err(refused("names a hidden file (leading `.`)"));
+        }
+        Ok(CallPath { folder, relative, is_absolute: path.is_absolute() })
+    }
+
+    /// The path of an entry beneath it, in the form in which the path was given.
+    pub(super) fn shown(&self, folders: &[WorkFolder], below: &str) -> String {
+        let relative = match (self.relative.as_str(), below) {
+            (path, "") => path.to_owned(),
+            ("", below) => below.to_owned(),
+            (path, below) => format!("{path}/{below}"),
+        };
+        match folders.get(self.folder).filter(|_| self.is_absolute) {
+            Some(folder) => folder.path().join(relative).to_string_lossy().trim_end_matches('/').to_owned(),
+            None => relative,
+        }
+    }
+}
+
+fn refused(why: &str) -> ActionError {
+    ActionError::message(format!("the path {why}"))
+}
+
+/// Only links can lead a path without hidden names to one.
+fn leads_to_hidden(folders: &[WorkFolder], folder: usize, relative: &str) -> bool {
+    folders.get(folder).is_some_and(|folder| folder.leads_to_hidden(relative))
+}
+
+/// The names of a relative path, joined with `/`.
+fn join_names(path: &Path) -> Option<String> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_str()),
+        _ => None,
+    });
+    Some(names.collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+/// The folder that an absolute path is in, and the path there.
+fn locate(path: &Path, folders: &[WorkFolder]) -> Option<(usize, PathBuf)> {
+    let below = |path: &Path| {
+        let inside = |(number, folder): (usize, &WorkFolder)| {
+            path.strip_prefix(folder.path()).ok().map(|inside| (number, inside.to_owned()))
+        };
+        folders.iter().enumerate().find_map(inside)
+    };
+    below(path).or_else(|| below(&follow_around(path, folders)?)).or_else(|| {
+        let real = Roots::follow(folders.iter().map(WorkFolder::path)).resolve(path).ok()?;
+        below(Path::new(&real)).filter(|(_, inside)| inside.as_os_str().is_empty())
+    })
+}
+
+/// The path with the links around its last name followed: that may be a link that is removed or moved.
+fn follow_around(path: &Path, folders: &[WorkFolder]) -> Option<PathBuf> {
+    let around = Roots::follow(folders.iter().map(WorkFolder::path)).resolve(path.parent()?).ok()?;
+    Some(Path::new(&around).join(path.file_name()?))
+}

@@ -1,0 +1,170 @@
+//! The notation of `file`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::notation::{Json, OneOrMany, Scalar, TextOrFile};
+use crate::yaml::Spanned;
+
+/// One operation on files beneath a folder of `folders`: exactly one of `read`, `write`, `append`, `list`, `tree`, `stat`,
+/// `find`, `copy`, `move`, `remove`, `makeDir`, whose value is a path: `{ read: "{{name}}.md", in: notes }`.
+///
+/// A path is a template. It is relative to the folder, or absolute and inside it. No link leads out of the folder, and no
+/// value names a hidden file. What is written is whole or not at all.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileSpec {
+    /// Reads a file, of at most `maxOutput` bytes.
+    pub read: Option<Spanned<String>>,
+    /// Writes a file: `text` or `base64` in the place of what it has, or `edits` of it.
+    pub write: Option<Spanned<String>>,
+    /// Adds `text` or `base64` to the end of a file, or makes it.
+    pub append: Option<Spanned<String>>,
+    /// Lists a folder, sorted by name; with `recursive`, those in it too.
+    pub list: Option<Spanned<String>>,
+    /// Lists a folder as a tree: the entries of folders have `entries`.
+    pub tree: Option<Spanned<String>>,
+    /// Describes a file or folder.
+    pub stat: Option<Spanned<String>>,
+    /// Finds files and folders beneath a folder that `glob` matches.
+    pub find: Option<Spanned<String>>,
+    /// Copies a file to `to`.
+    pub copy: Option<Spanned<String>>,
+    /// Moves a file or folder to `to`.
+    #[serde(rename = "move")]
+    pub rename: Option<Spanned<String>>,
+    /// Removes a file, an empty folder, or with `recursive` any folder.
+    pub remove: Option<Spanned<String>>,
+    /// Makes a folder and those around it. That it exists is no error.
+    pub make_dir: Option<Spanned<String>>,
+    /// The name of one of `folders`.
+    #[serde(rename = "in")]
+    #[schemars(with = "String", extend("x-required" = true))]
+    pub folder: Option<Spanned<String>>,
+    /// The path of the copy, or the new path, a template.
+    pub to: Option<Spanned<String>>,
+    /// The text to write, a template.
+    pub text: Option<Spanned<TextOrFile>>,
+    /// For `write` and `append`, the bytes as base64, a template. For `read`, `true` for base64 even of text.
+    pub base64: Option<Spanned<Scalar>>,
+    /// Texts to replace, in their order: `[{ old: "{{old}}", new: "{{new}}" }]`, or exactly one `{{…}}` with such a list,
+    /// whose keys may also be `oldText` and `newText`. Each `old` must be in the file exactly once. The outcome has a `diff`.
+    pub edits: Option<Spanned<Json>>,
+    /// Whether `edits` only make a `diff`: `true`, or exactly one `{{…}}`.
+    pub dry_run: Option<Spanned<Scalar>>,
+    /// `only` to fail where a file exists already, instead of replacing it.
+    pub create: Option<Create>,
+    /// How many lines to read from the beginning: a number, or exactly one `{{…}}`.
+    pub head: Option<Spanned<Scalar>>,
+    /// How many lines to read from the end: a number, or exactly one `{{…}}`.
+    pub tail: Option<Spanned<Scalar>>,
+    /// Whether folders within are listed, or removed: `true`, or exactly one `{{…}}`.
+    pub recursive: Option<Spanned<Scalar>>,
+    /// The paths to include, relative to what is listed, as patterns: `"**/*.md"`, `[a/*, b/*]`. Templates.
+    pub glob: Option<OneOrMany>,
+    /// The paths to exclude, written like `glob`.
+    pub exclude: Option<OneOrMany>,
+    /// How many entries to list at most: a number, or exactly one `{{…}}`. The default is 1000.
+    pub limit: Option<Spanned<Scalar>>,
+}
+
+/// When a file may be created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Create {
+    /// Only where there is none.
+    Only,
+}
+
+/// What is done to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read,
+    Write,
+    Append,
+    List,
+    Tree,
+    Stat,
+    Find,
+    Copy,
+    Move,
+    Remove,
+    MakeDir,
+}
+
+impl Operation {
+    /// Its key.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Append => "append",
+            Operation::List => "list",
+            Operation::Tree => "tree",
+            Operation::Stat => "stat",
+            Operation::Find => "find",
+            Operation::Copy => "copy",
+            Operation::Move => "move",
+            Operation::Remove => "remove",
+            Operation::MakeDir => "makeDir",
+        }
+    }
+
+    /// Whether it changes files.
+    pub(super) fn changes(self) -> bool {
+        !matches!(self, Operation::Read | Operation::List | Operation::Tree | Operation::Stat | Operation::Find)
+    }
+
+    /// The keys that may stand beside it.
+    pub(super) fn options(self) -> &'static [&'static str] {
+        match self {
+            Operation::Read => &["head", "tail", "base64"],
+            Operation::Write => &["text", "base64", "edits", "dryRun", "create"],
+            Operation::Append => &["text", "base64"],
+            Operation::List => &["recursive", "glob", "exclude", "limit"],
+            Operation::Tree | Operation::Find => &["glob", "exclude", "limit"],
+            Operation::Copy | Operation::Move => &["to", "create"],
+            Operation::Remove => &["recursive"],
+            Operation::Stat | Operation::MakeDir => &[],
+        }
+    }
+}
+
+impl FileSpec {
+    /// The operations that are written, with their paths.
+    pub(super) fn operations(&self) -> Vec<(Operation, &Spanned<String>)> {
+        let written = [
+            (Operation::Read, &self.read),
+            (Operation::Write, &self.write),
+            (Operation::Append, &self.append),
+            (Operation::List, &self.list),
+            (Operation::Tree, &self.tree),
+            (Operation::Stat, &self.stat),
+            (Operation::Find, &self.find),
+            (Operation::Copy, &self.copy),
+            (Operation::Move, &self.rename),
+            (Operation::Remove, &self.remove),
+            (Operation::MakeDir, &self.make_dir),
+        ];
+        written.into_iter().filter_map(|(operation, path)| Some((operation, path.as_ref()?))).collect()
+    }
+
+    /// The options that are written.
+    pub(super) fn options(&self) -> Vec<&'static str> {
+        let written = [
+            ("to", self.to.is_some()),
+            ("text", self.text.is_some()),
+            ("base64", self.base64.is_some()),
+            ("edits", self.edits.is_some()),
+            ("dryRun", self.dry_run.is_some()),
+            ("create", self.create.is_some()),
+            ("head", self.head.is_some()),
+            ("tail", self.tail.is_some()),
+            ("recursive", self.recursive.is_some()),
+            ("glob", self.glob.is_some()),
+            ("exclude", self.exclude.is_some()),
+            ("limit", self.limit.is_some()),
+        ];
+        written.into_iter().filter_map(|(key, is_written)| is_written.then_some(key)).collect()
+    }
+}

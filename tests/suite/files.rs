@@ -1,0 +1,370 @@
+//! `file`: what it reads, lists and changes, and what it refuses at load.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+/// A tool for each operation, in the folder `notes`, which may be written.
+const MANIFEST: &str = r#"
+folio: 1
+server: { name: files, limits: { callsPerSecond: 1000000 } }
+folders:
+  notes: { path: notes, write: true }
+  open: { path: notes, write: true, hidden: true }
+x-path: &path { path: {}, to: {}, text: {}, n: { type: integer }, yes: { type: boolean }, list: { type: array } }
+tools:
+  read: { description: D, arguments: *path, run: { file: { read: "{{path}}", in: notes } } }
+  readOpen: { description: D, arguments: *path, run: { file: { read: "{{path}}", in: open } } }
+  readPart: { description: D, arguments: *path, run: { file: { read: "sub/{{path}}.md", in: notes } } }
+  head: { description: D, arguments: *path, run: { file: { read: "{{path}}", in: notes, head: "{{n}}" } } }
+  tail: { description: D, arguments: *path, run: { file: { read: "{{path}}", in: notes, tail: "{{n}}" } } }
+  write: { description: D, arguments: *path, run: { file: { write: "{{path}}", in: notes, text: "{{text}}" } } }
+  create: { description: D, arguments: *path, run: { file: { write: "{{path}}", in: notes, text: "{{text}}", create: only } } }
+  writeBytes: { description: D, arguments: *path, run: { file: { write: "{{path}}", in: notes, base64: "{{text}}" } } }
+  append: { description: D, arguments: *path, run: { file: { append: "{{path}}", in: notes, text: "{{text}}" } } }
+  edit: { description: D, arguments: *path, run: { file: { write: "{{path}}", in: notes, edits: "{{list}}", dryRun: "{{yes}}" } } }
+  replace: { description: D, arguments: *path, run: { file: { write: "{{path}}", in: notes, edits: [{ old: "{{text}}", new: "{{to}}" }] } } }
+  list: { description: D, arguments: *path, run: { file: { list: "{{path}}", in: notes, recursive: "{{yes}}", limit: "{{n}}" } } }
+  tree: { description: D, arguments: *path, run: { file: { tree: "{{path}}", in: notes } } }
+  find: { description: D, arguments: *path, run: { file: { find: "{{path}}", in: notes, glob: "{{text}}", exclude: "{{list}}" } } }
+  findOpen: { description: D, arguments: *path, run: { file: { find: "{{path}}", in: open } } }
+  stat: { description: D, arguments: *path, run: { file: { stat: "{{path}}", in: notes } } }
+  copy: { description: D, arguments: *path, run: { file: { copy: "{{path}}", to: "{{to}}", in: notes } } }
+  move: { description: D, arguments: *path, run: { file: { move: "{{path}}", to: "{{to}}", in: notes, create: only } } }
+  moveOver: { description: D, arguments: *path, run: { file: { move: "{{path}}", to: "{{to}}", in: notes } } }
+  remove: { description: D, arguments: *path, run: { file: { remove: "{{path}}", in: notes, recursive: "{{yes}}" } } }
+  makeDir: { description: D, arguments: *path, run: { file: { makeDir: "{{path}}", in: notes } } }
+"#;
+
+fn notes() -> TestFolder {
+    TestFolder::new(&[
+        ("folio.yaml", MANIFEST),
+        ("notes/a.md", "one\ntwo\nthree\n"),
+        ("notes/sub/b.md", "b"),
+        ("notes/sub/deep/c.txt", "c"),
+        ("notes/.hidden", "h"),
+        ("outside.txt", "theirs"),
+    ])
+}
+
+/// The text of a result, or the error.
+fn called(client: &TestClient, tool: &str, arguments: Value) -> Result<Value, String> {
+    let result = client.call(tool, arguments);
+    match result["isError"] == true {
+        true => Err(text_of(&result["content"][0])),
+        false => Ok(result),
+    }
+}
+
+fn text(client: &TestClient, tool: &str, arguments: Value) -> Result<String, String> {
+    let text = |result: Value| result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    called(client, tool, arguments).map(text)
+}
+
+fn entries(client: &TestClient, tool: &str, arguments: Value) -> Vec<String> {
+    let result = called(client, tool, arguments).unwrap();
+    let entries: Vec<Value> = serde_json::from_str(&text_of(&result["content"][0])).unwrap();
+    entries.iter().map(|entry| entry["path"].as_str().unwrap().to_owned()).collect()
+}
+
+fn read(folder: &TestFolder, path: &str) -> String {
+    fs::read_to_string(folder.join(path)).unwrap()
+}
+
+#[test]
+fn read_gives_text_lines_and_bytes() {
+    let folder = notes();
+    folder.write("notes/bytes.png", [0x89, b'P', b'N', b'G', 0xff, 0]);
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let all = "one\ntwo\nthree\n";
+    let absolute = folder.join("notes/a.md");
+    for path in ["a.md", "./a.md", "a.md/", "//a.md".trim_start_matches('/'), absolute.to_str().unwrap()] {
+        assert_eq!(text(&client, "read", json!({ "path": path })).as_deref(), Ok(all), "{path}");
+    }
+    let uri = format!("file://{}", absolute.display());
+    assert_eq!(text(&client, "read", json!({ "path": uri })).as_deref(), Ok(all));
+    assert_eq!(text(&client, "readPart", json!({ "path": "b" })).as_deref(), Ok("b"));
+    for (tool, n, expected) in
+        [("head", 0, ""), ("head", 2, "one\ntwo\n"), ("head", 9, all), ("tail", 1, "three\n"), ("tail", 9, all)]
+    {
+        assert_eq!(text(&client, tool, json!({ "path": "a.md", "n": n })).unwrap_or_default(), expected, "{tool} {n}");
+    }
+    let image = called(&client, "read", json!({ "path": "bytes.png" })).unwrap();
+    assert_eq!(image["content"][0]["type"], "image", "{image}");
+    assert_eq!(image["content"][0]["mimeType"], "image/png");
+    assert_eq!(text(&client, "readOpen", json!({ "path": ".hidden" })).as_deref(), Ok("h"));
+    let refused = text(&client, "read", json!({ "path": ".hidden" })).unwrap_err();
+    assert!(refused.contains("hidden file"), "{refused}");
+}
+
+#[test]
+fn writes_replace_whole_files_and_keep_permissions() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    fs::set_permissions(folder.join("notes/a.md"), fs::Permissions::from_mode(0o640)).unwrap();
+    called(&client, "write", json!({ "path": "a.md", "text": "new" })).unwrap();
+    assert_eq!(read(&folder, "notes/a.md"), "new");
+    assert_eq!(fs::metadata(folder.join("notes/a.md")).unwrap().permissions().mode() & 0o777, 0o640);
+    called(&client, "append", json!({ "path": "a.md", "text": " end" })).unwrap();
+    called(&client, "append", json!({ "path": "log.md", "text": "first" })).unwrap();
+    assert_eq!((read(&folder, "notes/a.md").as_str(), read(&folder, "notes/log.md").as_str()), ("new end", "first"));
+    called(&client, "writeBytes", json!({ "path": "bytes", "text": "AP8=" })).unwrap();
+    assert_eq!(fs::read(folder.join("notes/bytes")).unwrap(), [0, 255]);
+    assert!(text(&client, "writeBytes", json!({ "path": "bytes", "text": "?" })).unwrap_err().contains("base64"));
+    assert_eq!(text(&client, "create", json!({ "path": "a.md", "text": "x" })).unwrap_err(), "`a.md` already exists");
+    called(&client, "create", json!({ "path": "c.md", "text": "c" })).unwrap();
+    assert_eq!((read(&folder, "notes/a.md").as_str(), read(&folder, "notes/c.md").as_str()), ("new end", "c"));
+    let missing = text(&client, "write", json!({ "path": "no/a.md", "text": "x" })).unwrap_err();
+    assert_eq!(missing, "no such file or folder: `no`");
+    assert!(text(&client, "write", json!({ "path": "sub", "text": "x" })).unwrap_err().contains("is a folder"));
+}
+
+#[test]
+fn edits_give_a_diff_and_change_all_or_nothing() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let edits = json!([{ "old": "two", "new": "2" }, { "oldText": "three", "newText": "3" }]);
+    let diff = "--- a.md\n+++ a.md\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+3\n";
+    let dry = text(&client, "edit", json!({ "path": "a.md", "list": edits, "yes": true }));
+    assert_eq!((dry.as_deref(), read(&folder, "notes/a.md").as_str()), (Ok(diff), "one\ntwo\nthree\n"));
+    assert_eq!(text(&client, "edit", json!({ "path": "a.md", "list": edits })).as_deref(), Ok(diff));
+    assert_eq!(read(&folder, "notes/a.md"), "one\n2\n3\n");
+    let twice = json!([{ "old": "one", "new": "1" }, { "old": "gone", "new": "" }]);
+    let refused = text(&client, "edit", json!({ "path": "a.md", "list": twice })).unwrap_err();
+    assert_eq!(
+        (refused.as_str(), read(&folder, "notes/a.md").as_str()),
+        ("edit 2: `old` is not in the file", "one\n2\n3\n")
+    );
+    called(&client, "replace", json!({ "path": "a.md", "text": "2\n3", "to": "{{text}}" })).unwrap();
+    assert_eq!(read(&folder, "notes/a.md"), "one\n{{text}}\n");
+    let missing = text(&client, "edit", json!({ "path": "gone.md", "list": edits })).unwrap_err();
+    assert_eq!((missing.as_str(), folder.join("notes/gone.md").exists()), ("no such file or folder: `gone.md`", false));
+}
+
+#[test]
+fn appends_at_once_lose_nothing() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let calls: Vec<_> =
+        (0..100).map(|n| client.start_call("append", json!({ "path": "log", "text": format!("{n}\n") }))).collect();
+    let results: Vec<Value> = calls.into_iter().map(|call| client.wait_for_answer(call)).collect();
+    let mut lines: Vec<usize> = read(&folder, "notes/log").lines().map(|line| line.parse().unwrap()).collect();
+    lines.sort_unstable();
+    let failed: Vec<_> = results.iter().filter(|result| result["result"]["isError"] != false).collect();
+    assert_eq!((lines, failed.len()), ((0..100).collect(), 0), "{failed:?}");
+}
+
+#[test]
+fn lists_trees_and_finds_are_sorted_and_bounded() {
+    let folder = notes();
+    std::os::unix::fs::symlink("../outside.txt", folder.join("notes/leads-out")).unwrap();
+    std::os::unix::fs::symlink("sub", folder.join("notes/to-sub")).unwrap();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    assert_eq!(entries(&client, "list", json!({})), ["a.md", "leads-out", "sub", "to-sub"]);
+    assert_eq!(entries(&client, "list", json!({ "path": "sub/" })), ["sub/b.md", "sub/deep"]);
+    let all = ["a.md", "leads-out", "sub", "sub/b.md", "sub/deep", "sub/deep/c.txt", "to-sub"];
+    assert_eq!(entries(&client, "list", json!({ "yes": true })), all);
+    let cut = called(&client, "list", json!({ "yes": true, "n": 2 })).unwrap();
+    assert_eq!(text_of(&cut["content"][1]), "[cut: there are more than 2 entries]", "{cut}");
+    assert_eq!(entries(&client, "find", json!({ "text": "**/*.md" })), ["a.md", "sub/b.md"]);
+    assert_eq!(entries(&client, "find", json!({ "text": "*.md" })), ["a.md"]);
+    assert_eq!(entries(&client, "find", json!({ "list": ["sub/**", "*-*"] })), ["a.md", "sub"]);
+    assert!(entries(&client, "findOpen", json!({})).contains(&".hidden".to_owned()));
+    let absolute = folder.join("notes/sub");
+    let found = entries(&client, "find", json!({ "path": absolute, "text": "*.md" }));
+    assert_eq!(found, [fs::canonicalize(absolute.join("b.md")).unwrap().to_str().unwrap()]);
+    let tree = text(&client, "tree", json!({})).unwrap();
+    let tree: Value = serde_json::from_str(&tree).unwrap();
+    assert_eq!(tree[2]["entries"][1]["entries"][0]["name"], "c.txt", "{tree}");
+    assert_eq!((&tree[1]["type"], &tree[3]["type"]), (&json!("link"), &json!("directory")), "{tree}");
+    let invalid = text(&client, "find", json!({ "text": "[" })).unwrap_err();
+    assert!(invalid.starts_with("invalid `glob`"), "{invalid}");
+}
+
+#[test]
+fn stat_copy_move_remove_and_make_dir() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let stat = called(&client, "stat", json!({ "path": "a.md" })).unwrap()["structuredContent"].clone();
+    assert_eq!((&stat["type"], &stat["size"], &stat["path"]), (&json!("file"), &json!(14), &json!("a.md")), "{stat}");
+    assert_eq!(stat["folders"], json!([fs::canonicalize(folder.join("notes")).unwrap()]));
+    let call = |tool: &str, path: &str, to: &str| text(&client, tool, json!({ "path": path, "to": to })).err();
+    assert_eq!(call("makeDir", "x/y/z", ""), None);
+    assert_eq!(call("makeDir", "x/y", ""), None);
+    assert_eq!(call("copy", "a.md", "x/y/a.md"), None);
+    assert_eq!(read(&folder, "notes/x/y/a.md"), read(&folder, "notes/a.md"));
+    assert_eq!(call("move", "a.md", "sub/b.md"), Some("`sub/b.md` already exists".to_owned()));
+    assert_eq!(call("moveOver", "a.md", "sub/b.md"), None);
+    assert_eq!(
+        (read(&folder, "notes/sub/b.md").as_str(), folder.join("notes/a.md").exists()),
+        ("one\ntwo\nthree\n", false)
+    );
+    assert_eq!(call("move", "sub", "moved"), None);
+    assert_eq!(call("remove", "moved/b.md", ""), None);
+    assert!(call("remove", "moved", "").unwrap().contains("not empty"));
+    assert!(call("move", "x", "x/y/z/x").is_some());
+    called(&client, "remove", json!({ "path": "moved", "yes": true })).unwrap();
+    assert!(!folder.join("notes/moved").exists());
+    for path in ["", ".", folder.join("notes").to_str().unwrap()] {
+        assert!(text(&client, "remove", json!({ "path": path, "yes": true })).is_err(), "{path}");
+    }
+    assert_eq!(read(&folder, "outside.txt"), "theirs");
+}
+
+/// The diagnostics of a manifest, as lines.
+fn check(files: &[(&str, &str)]) -> String {
+    let folder = TestFolder::new(files);
+    folder.write("notes/a.md", "a");
+    run_folio(Path::new("/"), &["check", folder.path().to_str().unwrap(), "--format", "lines"]).out
+}
+
+fn checked(folders: &str, file: &str) -> String {
+    check(&[(
+        "folio.yaml",
+        &format!(
+            "folio: 1\nserver: {{ name: s }}\nenv: {{ D: {{}} }}\nfolders: {{ {folders} }}\ntools:\n  t: {{ description: D, arguments: {{ p: {{}} }}, run: {{ file: {{ {file} }} }} }}\n"
+        ),
+    )])
+}
+
+#[test]
+fn faults_of_files_are_reported_at_load() {
+    let notes = "n: { path: notes, write: true }";
+    for (folders, file, message) in [
+        (notes, "read: a.md", "missing key `in` in `file`"),
+        (notes, "in: n", "missing operation in `file`"),
+        (notes, "read: a, write: b, in: n", "multiple operations `read` and `write`"),
+        (notes, "read: a, in: m", "unknown folder `m`"),
+        (notes, "read: a, in: n, text: x", "unexpected key `text` beside `read`"),
+        (notes, "read: ../a, in: n", "path `../a` contains `..`"),
+        (notes, "read: a, in: n, head: x", "invalid `head`, expected a number"),
+        (notes, "read: a, in: n, head: 1, tail: 1", "`tail` cannot be used with `head`"),
+        (notes, "write: a, in: n", "expected exactly one of `text`, `base64`, `edits`"),
+        (notes, "write: a, in: n, text: a, base64: b", "expected exactly one of `text`, `base64`, `edits`"),
+        (notes, "write: a, in: n, edits: x", "invalid `edits`"),
+        (notes, "write: a, in: n, edits: [{ old: x }]", "invalid `edits`"),
+        (notes, "write: a, in: n, edits: [{ old: x, new: y }], create: only", "`create` cannot be used with `edits`"),
+        (notes, "write: a, in: n, text: x, dryRun: true", "`dryRun` cannot be used with `text`"),
+        (notes, "write: a, in: n, text: x, create: always", "invalid value `always`, expected one of `only`"),
+        (notes, "copy: a, in: n", "missing key `to` beside `copy`"),
+        (notes, "remove: a, in: n, recursive: maybe", "invalid `recursive`, expected true or false"),
+        (notes, "find: a, in: n, glob: '['", "glob"),
+        (notes, "read: '{{q}}', in: n", "`q`"),
+        (notes, "read: '.x{{p}}', in: n", "must not start with `.`"),
+        ("n: notes", "write: a, in: n, text: x", "folder `n` is only read: `write` changes it"),
+        ("n: gone", "read: a, in: n", "no such file or folder: `gone`"),
+        ("n: notes/a.md", "read: a, in: n", "`notes/a.md` is not a folder"),
+        ("n: ../x", "read: a, in: n", "escapes the pack folder"),
+        ("n: '{{p}}'", "read: a, in: n", "`p`"),
+        ("n: '{{env.D}}/x'", "read: a, in: n", "invalid folder"),
+        ("n: { write: true }", "read: a, in: n", "expected exactly one of `path` and `roots` in folder `n`"),
+        ("n: { path: notes, roots: client }", "read: a, in: n", "expected exactly one of `path` and `roots`"),
+        ("n: { path: notes, else: notes }", "read: a, in: n", "expected exactly one of `path` and `roots`"),
+        ("n: { roots: server }", "read: a, in: n", "invalid value `server`"),
+        ("n: notes, m: notes", "read: a, in: n", "folder `m` is never used"),
+        ("n: '{{env.D}}'", "read: a, in: n", "variable `D` is not set, so there is no folder `n`"),
+    ] {
+        let report = checked(folders, file);
+        assert!(report.contains(message), "{folders} / {file}: {report}");
+    }
+    assert_eq!(checked(notes, "write: '{{p}}', in: n, edits: '{{p}}', dryRun: true"), "");
+}
+
+#[test]
+fn pack_needs_grant_to_write_and_to_read_outside() {
+    let pack = r#"
+folio: 1
+server: { name: p }
+env: { D: {} }
+folders: { n: { path: notes, write: true }, o: "{{env.D}}", c: { roots: client } }
+tools:
+  read: { description: D, run: { file: { read: a.md, in: n } } }
+  write: { description: D, run: { file: { write: a.md, in: n, text: x } } }
+  out: { description: D, run: { file: { read: a.md, in: o } } }
+  roots: { description: D, run: { file: { read: a.md, in: c } } }
+"#;
+    for (allow, expected) in [("", vec!["p-read"]), (", allow: [files]", vec!["p-read", "p-write", "p-out", "p-roots"])]
+    {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: s }}\nenv: {{ D: {{}} }}\npacks: {{ p: {{ path: p{allow}, env: {{ D: \"{{{{env.D}}}}\" }} }} }}\n"
+        );
+        let folder = TestFolder::new(&[("folio.yaml", &manifest), ("p/folio.yaml", pack), ("p/notes/a.md", "a")]);
+        folder.write("elsewhere/a.md", "elsewhere");
+        let server = folder.serve_command().env("D", folder.join("elsewhere").to_str().unwrap()).stdio();
+        let client = server.client(SESSION_VERSIONS[3]);
+        let names: Vec<String> =
+            client.list("tools").iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(names, expected);
+        assert_eq!(text(&client, "p-read", json!({})).as_deref(), Ok("a"));
+        if expected.len() > 1 {
+            assert_eq!(text(&client, "p-out", json!({})).as_deref(), Ok("elsewhere"));
+        }
+    }
+}
+
+#[test]
+fn roots_of_the_client_are_folders() {
+    let manifest = r#"
+folio: 1
+server: { name: s }
+env: { DIRS: {} }
+folders: { allowed: { roots: client, else: "{{env.DIRS}}", write: true } }
+tools:
+  read: { description: D, arguments: { path: {} }, run: { file: { read: "{{path}}", in: allowed } } }
+  copy:
+    description: D
+    arguments: { path: {}, to: {} }
+    run:
+      - { id: old, file: { read: "{{path}}", in: allowed } }
+      - { file: { write: "{{to}}", in: allowed, text: "{{steps.old.text}}!" } }
+      - { id: new, file: { stat: "{{to}}", in: allowed } }
+    result: { text: "{{steps.new.path}} {{steps.new.size}} {{len steps.new.folders}}" }
+"#;
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("one/a", "one"), ("two/a", "two"), ("three/a", "three")]);
+    let real = fs::canonicalize(folder.path()).unwrap();
+    let at = |path: &str| real.join(path).to_str().unwrap().to_owned();
+    let roots =
+        json!({ "roots": [{ "uri": format!("file://{}", at("one")) }, { "uri": format!("file://{}", at("two")) }] });
+    on_every_version_and_wire(&folder, &json!({ "roots": {} }), |client| {
+        let answer = |_: &str, _: &Value| roots.clone();
+        let call = |tool: &str, arguments: Value| {
+            let result = client.call_with_answers(tool, arguments, answer);
+            (result["isError"] == true, text_of(&result["content"][0]))
+        };
+        assert_eq!(call("read", json!({ "path": "a" })), (false, "one".to_owned()));
+        assert_eq!(call("read", json!({ "path": at("two/a") })), (false, "two".to_owned()));
+        assert!(call("read", json!({ "path": at("three/a") })).0);
+        assert!(call("read", json!({ "path": at("folio.yaml") })).0);
+        assert_eq!(call("copy", json!({ "path": "a", "to": at("two/b") })), (false, format!("{} 4 2", at("two/b"))));
+    });
+    let dirs = format!("{}:{}", at("three"), at("gone"));
+    let server = folder.serve_command().env("DIRS", &dirs).stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    assert_eq!(text(&client, "read", json!({ "path": "a" })).as_deref(), Ok("three"));
+    assert!(text(&client, "read", json!({ "path": at("one/a") })).is_err());
+    let server = folder.stdio();
+    let none = text(&server.client(SESSION_VERSIONS[3]), "read", json!({ "path": "a" })).unwrap_err();
+    assert!(none.contains("roots"), "{none}");
+}
+
+#[test]
+fn dry_run_changes_no_file() {
+    let folder = notes();
+    let at = folder.path().to_str().unwrap();
+    let ran = run_folio(Path::new("/"), &["call", "write", "path=a.md", "text=x", "--dry-run", "-f", at]);
+    assert_eq!(
+        (ran.out.as_str(), read(&folder, "notes/a.md").as_str()),
+        ("write \"a.md\"\n", "one\ntwo\nthree\n"),
+        "{ran:?}"
+    );
+}
