@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
+use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, parse_body};
 use super::{Step, unsupported};
 use crate::compile::{Compiler, Exposure};
@@ -17,7 +18,7 @@ use crate::world::{ProgramCommand, ProgramOutput, WorldError, strip_escapes, tai
 use crate::yaml::Spanned;
 
 /// The keys beside the action.
-pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox"];
+pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "onExit", "sandbox"];
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
@@ -25,6 +26,7 @@ pub(super) struct ProgramOptions {
     env: Vec<(String, Template<EnvValue>)>,
     stdin: Option<Template<Text>>,
     ok_exit: Vec<i32>,
+    exit_messages: ExitMessages,
     wants_json: bool,
 }
 
@@ -96,7 +98,8 @@ impl ProgramOptions {
             None => Some(None),
         };
         let ok_exit = step.ok_exit.clone().unwrap_or_else(|| vec![0]);
-        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, wants_json })
+        let exit_messages = ExitMessages::compile(step, &ok_exit, compiler);
+        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, ok_exit, exit_messages: exit_messages?, wants_json })
     }
 
     /// The command without arguments.
@@ -143,7 +146,20 @@ impl ProgramOptions {
     ) -> Result<ActionOutcome, ActionError> {
         let finished = prepared.run(context).await?;
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))?
+        let outcome =
+            context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
+        self.with_message(outcome, context)
+    }
+
+    /// Words a failure as `onExit` does.
+    fn with_message(&self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let Some(failure) = &outcome.failure else { return Ok(outcome) };
+        let exit = outcome.value.get("exit").and_then(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
+        let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };
+        let scope = context.scope.clone().with_response(outcome.value.clone());
+        let text = message.render(&scope)?.0;
+        let failure = if text.trim().is_empty() { failure.clone() } else { text };
+        Ok(ActionOutcome { failure: Some(failure), ..outcome })
     }
 
     fn to_outcome(&self, program: &str, finished: ProgramOutput, limit: u64) -> Result<ActionOutcome, ActionError> {

@@ -36,6 +36,7 @@ pub use render::{RenderError, is_truthy, value_to_text};
 pub use scope::{Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
-    Argv, Base64, Base64Text, Condition, EnvValue, FilePath, HeaderSlot, HeaderText, JsonLeaf, JsonValue, PathText,
-    PlainText, QueryValue, QueryValues, RenderedText, Slot, Text, Uri, UriText, Url, UrlBase, UrlText,
+    Argv, Base64, Base64Text, Condition, EnvValue, FilePath, HeaderSlot, HeaderText, JsonLeaf, JsonValue, List,
+    ListItems, PathText, PlainText, QueryValue, QueryValues, RenderedText, Slot, Text, Uri, UriText, Url, UrlBase,
+    UrlText,
 };

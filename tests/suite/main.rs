@@ -43,6 +43,7 @@ mod readme;
 mod redirects;
 mod reference;
 mod reload;
+mod repeated_steps;
 mod results;
 mod wire_parity;
 mod safety;
