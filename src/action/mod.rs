@@ -244,6 +244,7 @@ mod progress;
 mod prompt;
 mod read;
 mod script;
+mod set;
 mod sleep;
 mod tool;
 
@@ -268,6 +269,8 @@ actions! {
     progress Progress(progress::ProgressAction),
     /// Waits for a duration, such as `2s`, or a template that renders to one.
     sleep Sleep(sleep::SleepAction),
+    /// Names values for later steps, which use them as `{{steps.ID.NAME}}`: `{ total: "{{len steps.list.json}}" }`.
+    set Set(set::SetAction),
     /// Notifies clients of a change.
     notify Notify(notify::NotifyAction),
     /// Ends the run with an error message.

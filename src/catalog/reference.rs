@@ -92,6 +92,12 @@ impl References {
         &self.calls
     }
 
+    /// The tools that steps call.
+    pub(super) fn called_tools(&self) -> impl Iterator<Item = &str> {
+        let called = self.calls.iter().filter(|call| call.has_templates && call.node.is_tool());
+        called.map(|call| call.node.name())
+    }
+
     /// Notes what the run of an entry names.
     pub(super) fn note_run(&mut self, from: EntryRef, run: Option<&Spanned<Run>>) {
         if run.is_some_and(|run| run.asks()) {

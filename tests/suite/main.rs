@@ -58,6 +58,7 @@ mod observability;
 mod openapi;
 mod specification;
 mod stdio;
+mod step_values;
 mod steps;
 mod streams;
 mod supervisor;
