@@ -885,10 +885,11 @@ fn values_of_repeated_steps_arrive_or_are_refused() {
             "id": "worded", "each": "{{vs}}", "parallel": 4, "onFail": "continue",
             "exec": ["sh", "-c", "exit 3"], "onExit": { "3": "[{{this}}]" },
         },
+        { "id": "named", "set": { "same": "{{vs}}", "picked": { "select": "[*]", "from": "{{vs}}" } } },
     ]);
     let tool = json!({
         "description": "T", "arguments": { "vs": { "type": "array" } }, "run": steps, "maxOutput": "4MiB",
-        "result": { "structuredContent": { "all": "{{steps.all}}", "worded": "{{steps.worded}}" } },
+        "result": { "structuredContent": { "all": "{{steps.all}}", "worded": "{{steps.worded}}", "named": "{{steps.named}}" } },
     });
     let folder = TestFolder::with_manifest(&yaml(&manifest(json!({ "tools": { "t": tool } }))));
     let script = "{ printf '%s|%s|' \"$1\" \"$OWN\"; cat; } | od -v -An -tx1 | tr -d ' \\n'\n";
@@ -896,6 +897,7 @@ fn values_of_repeated_steps_arrive_or_are_refused() {
     let server = folder.serve_command().flag("--log-level=debug").stdio();
     let client = server.client(SESSION_VERSIONS[3]);
     let result = client.call("t", json!({ "vs": values }))["structuredContent"].clone();
+    assert_eq!(result["named"], json!({ "same": values, "picked": values }));
     for (number, value) in values.iter().enumerate() {
         let arrived = &result["all"][number];
         let digits: String = format!("[{value}]|{value}|{value}").bytes().map(|byte| format!("{byte:02x}")).collect();
