@@ -6,12 +6,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::condition::{ConditionSpec, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
+use super::repeat::compile_list;
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
-use crate::notation::{Scalar, kind_enum};
-use crate::template::{Argv, Scope, Shape, Template, is_truthy};
+use crate::notation::{Scalar, is_identifier, kind_enum};
+use crate::template::{Argv, List, Scope, Shape, Template};
 use crate::world::find_program;
 use crate::yaml::{Location, Spanned};
 
@@ -28,10 +30,12 @@ kind_enum! {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choice {
-    /// The name of an argument: `then` is used if it is true, `else` otherwise.
+    /// The name of an argument, or exactly one `{{…}}` such as `"{{eq mode \"all\"}}"`: `then` is used if it is true, `else`
+    /// otherwise.
     #[serde(rename = "if")]
     pub condition: Option<Spanned<String>>,
-    /// The name of a list argument: `then` is used once for each item, which is `{{this}}`.
+    /// The name of a list argument, or exactly one `{{…}}` such as `"{{steps.list.json}}"`: `then` is used once for each
+    /// item, which is `{{this}}`.
     pub each: Option<Spanned<String>>,
     /// The elements.
     pub then: Option<Vec<Spanned<Scalar>>>,
@@ -56,8 +60,36 @@ enum ProgramTemplate {
 
 enum ArgvPart {
     Always(Template<Argv>),
-    If { name: String, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
-    Each { name: String, then: Vec<Template<Argv>> },
+    If { condition: ConditionSpec, then: Vec<Template<Argv>>, otherwise: Vec<Template<Argv>> },
+    Each { list: ListSource, then: Vec<Template<Argv>> },
+}
+
+/// The list of repeated elements.
+enum ListSource {
+    /// The name of an argument.
+    Argument(String),
+    /// Exactly one `{{…}}`.
+    Template(Template<List>),
+}
+
+impl ListSource {
+    /// Its name in messages.
+    fn label(&self) -> &str {
+        match self {
+            ListSource::Argument(name) => name,
+            ListSource::Template(template) => template.source().trim_matches(['{', '}', ' ']),
+        }
+    }
+
+    fn items(&self, scope: &Scope) -> Result<Vec<Value>, ActionError> {
+        match self {
+            ListSource::Argument(name) => {
+                let items = scope.get(&["arguments", name]).and_then(Value::as_array);
+                Ok(items.cloned().unwrap_or_default())
+            }
+            ListSource::Template(template) => Ok(template.render(scope)?.0),
+        }
+    }
 }
 
 impl ProgramTemplate {
@@ -124,13 +156,12 @@ impl ExecAction {
         for part in &self.parts {
             match part {
                 ArgvPart::Always(template) => argv.push(template, scope)?,
-                ArgvPart::If { name, then, otherwise } => {
-                    let holds = scope.get(&["arguments", name]).is_some_and(is_truthy);
-                    for template in if holds { then } else { otherwise } {
+                ArgvPart::If { condition, then, otherwise } => {
+                    for template in if condition.holds(scope)? { then } else { otherwise } {
                         argv.push(template, scope)?;
                     }
                 }
-                ArgvPart::Each { name, then } => argv.push_each(name, then, scope)?,
+                ArgvPart::Each { list, then } => argv.push_each(list, then, scope)?,
             }
         }
         Ok(())
@@ -149,12 +180,11 @@ impl ArgvBuilder<'_> {
         self.push_item(template, scope, None)
     }
 
-    fn push_each(&mut self, name: &str, then: &[Template<Argv>], scope: &Scope) -> Result<(), ActionError> {
-        let items = scope.get(&["arguments", name]).and_then(Value::as_array);
-        for item in items.into_iter().flatten() {
-            let inner = scope.clone().with_this(item.clone());
+    fn push_each(&mut self, list: &ListSource, then: &[Template<Argv>], scope: &Scope) -> Result<(), ActionError> {
+        for item in list.items(scope)? {
+            let inner = scope.clone().with_this(item);
             for template in then {
-                self.push_item(template, &inner, Some(name))?;
+                self.push_item(template, &inner, Some(list.label()))?;
             }
         }
         Ok(())
@@ -252,31 +282,18 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
         Element::Choice(choice) => choice,
     };
     match (&choice.condition, &choice.each, &choice.then) {
-        (Some(name), None, Some(then)) => {
-            let known = argument_shape(name, compiler);
+        (Some(condition), None, Some(then)) => {
+            let condition = ConditionSpec::compile(condition, Exposure::CommandLine, compiler);
             let then = compile_templates(then, compiler);
             let otherwise =
                 choice.otherwise.as_deref().map_or(Some(Vec::new()), |list| compile_templates(list, compiler));
-            known?;
-            Some(ArgvPart::If { name: name.value.clone(), then: then?, otherwise: otherwise? })
+            Some(ArgvPart::If { condition: condition?, then: then?, otherwise: otherwise? })
         }
-        (None, Some(name), Some(then)) if choice.otherwise.is_none() => {
-            let shape = argument_shape(name, compiler)?;
-            let item = match shape {
-                Shape::List(item) => *item,
-                Shape::Any => Shape::Any,
-                other => {
-                    compiler.error(
-                        Code::WrongType,
-                        name.location,
-                        format!("invalid `each`: expected a list, and `{}` is {}", name.value, other.describe()),
-                    );
-                    return None;
-                }
-            };
+        (None, Some(list), Some(then)) if choice.otherwise.is_none() => {
+            let (list, item) = compile_list_source(list, compiler)?;
             let names = compiler.scope_shape.clone().with_this(item);
             let then = compiler.with_scope_shape(names, |compiler| compile_templates(then, compiler));
-            Some(ArgvPart::Each { name: name.value.clone(), then: then? })
+            Some(ArgvPart::Each { list, then: then? })
         }
         _ => {
             compiler
@@ -287,24 +304,24 @@ fn compile_part(element: &Spanned<Element>, compiler: &mut Compiler<'_>) -> Opti
     }
 }
 
+/// Compiles the list of repeated elements, and returns the shape of its items.
+fn compile_list_source(list: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(ListSource, Shape)> {
+    if !is_identifier(list) {
+        return compile_list(list, compiler).map(|(template, item)| (ListSource::Template(template), item));
+    }
+    let item = match argument_shape(list, compiler)? {
+        Shape::List(item) => *item,
+        Shape::Any => Shape::Any,
+        other => {
+            let message = format!("invalid `each`: expected a list, and `{}` is {}", list.value, other.describe());
+            compiler.error(Code::WrongType, list.location, message);
+            return None;
+        }
+    };
+    Some((ListSource::Argument(list.value.clone()), item))
+}
+
 fn compile_templates(list: &[Spanned<Scalar>], compiler: &mut Compiler<'_>) -> Option<Vec<Template<Argv>>> {
     let compiled: Vec<_> = list.iter().map(|item| compiler.template(&item.to_text(), Exposure::CommandLine)).collect();
     compiled.into_iter().collect()
-}
-
-/// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
-fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
-    let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else {
-        return Some(Shape::Any);
-    };
-    let found = arguments.get(&name.value).cloned();
-    if found.is_none() {
-        let diagnostic =
-            compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
-        diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
-        if diagnostic.help.is_none() {
-            diagnostic.help("write the bare name of an argument, such as `verbose`");
-        }
-    }
-    found
 }

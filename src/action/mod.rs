@@ -7,12 +7,16 @@ mod arg_max;
 mod checkpoint;
 mod client;
 mod code_injection;
+mod condition;
 mod entries;
+mod exit_messages;
 mod invocation;
 mod keys;
+mod on_fail;
 mod outcome;
 mod parse;
 mod program;
+mod repeat;
 mod run;
 mod run_plan;
 mod sandbox;
@@ -126,15 +130,31 @@ pub struct ActionInfo {
 
 macro_rules! actions {
     ($($(#[doc = $doc:literal])+ $key:ident $variant:ident($type:ty),)+) => {
-        /// A step: exactly one action, with the keys that belong to it. Only the steps of a list have an `id` and a `when`.
+        /// A step: exactly one action, with the keys that belong to it. Only the steps of a list have `id`, `when`, `each` and
+        /// `onFail`.
         #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
         #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
         pub struct Step {
             $($(#[doc = $doc])+ pub $key: Option<Spanned<<$type as ActionKind>::Spec>>,)+
             /// The id of the step. Later steps use its outcome as `{{steps.ID.…}}`.
             pub id: Option<Spanned<String>>,
-            /// A condition: the step is skipped unless it is true. Exactly one `{{…}}`, such as `"{{eq mode \"fast\"}}"`.
+            /// A condition: the step is skipped unless it is true. The name of an argument, or exactly one `{{…}}`, such as
+            /// `"{{eq mode \"fast\"}}"`.
             pub when: Option<Spanned<String>>,
+            /// A list: the step runs once for each item, which is `{{this}}`, and its number from 0 is `{{index}}`:
+            /// `each: "{{steps.list.json}}"`. The outcome is the list of the outcomes. `when` is tested for each item.
+            pub each: Option<Spanned<String>>,
+            /// How many items of `each` run at the same time. The default is 1.
+            #[schemars(with = "Option<u32>", range(min = 1, max = 16))]
+            pub parallel: Option<Spanned<u32>>,
+            /// What a failure does: `continue` goes on with the next step or item, and `{{steps.ID.error.text}}` says why. The
+            /// default is `stop`.
+            #[schemars(with = "Option<on_fail::OnFail>")]
+            pub on_fail: Option<Spanned<on_fail::OnFail>>,
+            /// The error messages of exit codes, templates with the names `stdout stderr exit`: `{ 1: "no branch {{name}}" }`;
+            /// `default` is for every other failure.
+            #[schemars(with = "indexmap::IndexMap<String, String>")]
+            pub on_exit: crate::notation::NamedMap<Spanned<String>>,
             /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
             /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
@@ -167,8 +187,14 @@ macro_rules! actions {
                 None
             }
 
-            /// The shape of the outcome of its action.
+            /// The shape of its outcome.
             pub fn outcome_shape(&self) -> Shape {
+                let one = on_fail::shape_with_error(self.action_shape(), self.on_fail.as_deref().copied());
+                if self.each.is_some() { Shape::list(one) } else { one }
+            }
+
+            /// The shape of the outcome of its action.
+            fn action_shape(&self) -> Shape {
                 $(if let Some(spec) = &self.$key { return <$type>::outcome_shape_of(&spec.value); })+
                 Shape::Any
             }
@@ -234,6 +260,7 @@ mod progress;
 mod prompt;
 mod read;
 mod script;
+mod set;
 mod sleep;
 mod tool;
 
@@ -260,6 +287,8 @@ actions! {
     progress Progress(progress::ProgressAction),
     /// Waits for a duration, such as `2s`, or a template that renders to one.
     sleep Sleep(sleep::SleepAction),
+    /// Names values for later steps, which use them as `{{steps.ID.NAME}}`: `{ total: "{{len steps.list.json}}" }`.
+    set Set(set::SetAction),
     /// Notifies clients of a change.
     notify Notify(notify::NotifyAction),
     /// Ends the run with an error message.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
+use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
 use super::parse::OutputFormat;
 use super::{Step, code_injection, sandbox};
@@ -19,7 +20,7 @@ use crate::world::{ProgramCommand, ProgramOutput, WorldError, excerpt, strip_esc
 use crate::yaml::{Location, Spanned};
 
 /// The keys beside the action.
-pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "sandbox", "parse"];
+pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "onExit", "sandbox", "parse"];
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
@@ -28,6 +29,7 @@ pub(super) struct ProgramOptions {
     stdin: Option<Template<Text>>,
     sandboxes: Vec<Arc<SandboxRules>>,
     ok_exit: Vec<i32>,
+    exit_messages: ExitMessages,
     format: OutputFormat,
 }
 
@@ -99,7 +101,16 @@ impl ProgramOptions {
         };
         let format = OutputFormat::new(step.parse.as_ref(), wants_json);
         let ok_exit = step.ok_exit.clone().unwrap_or_else(|| vec![0]);
-        Some(ProgramOptions { cwd: cwd?, env: env?, stdin: stdin?, sandboxes: sandboxes?, ok_exit, format })
+        let exit_messages = ExitMessages::compile(step, &ok_exit, compiler);
+        Some(ProgramOptions {
+            cwd: cwd?,
+            env: env?,
+            stdin: stdin?,
+            sandboxes: sandboxes?,
+            ok_exit,
+            exit_messages: exit_messages?,
+            format,
+        })
     }
 
     /// Lists the program with its sandbox, if it has one; `name` is known unless it is a template.
@@ -155,7 +166,20 @@ impl ProgramOptions {
     ) -> Result<ActionOutcome, ActionError> {
         let finished = prepared.run(context).await?;
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
-        context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))?
+        let outcome =
+            context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
+        self.with_message(outcome, context)
+    }
+
+    /// Words a failure as `onExit` does.
+    fn with_message(&self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let Some(failure) = &outcome.failure else { return Ok(outcome) };
+        let exit = outcome.value.get("exit").and_then(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
+        let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };
+        let scope = context.scope.clone().with_response(outcome.value.clone());
+        let text = message.render(&scope)?.0;
+        let failure = if text.trim().is_empty() { failure.clone() } else { text };
+        Ok(ActionOutcome { failure: Some(failure), ..outcome })
     }
 
     fn to_outcome(&self, program: &str, finished: ProgramOutput, limit: u64) -> Result<ActionOutcome, ActionError> {

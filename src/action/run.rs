@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::condition::ConditionSpec;
 use super::keys::check_siblings;
+use super::repeat::StepEach;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
-use super::{Action, EntryReference, Step};
+use super::{Action, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{is_identifier, kind_enum};
-use crate::template::{Condition, ScopeShape, Shape, Template, reserved_name_meaning};
+use crate::template::{ScopeShape, Shape, reserved_name_meaning};
 use crate::yaml::{Location, Spanned};
 
 kind_enum! {
@@ -68,6 +70,16 @@ impl Run {
         self.steps().iter().filter_map(|step| step.reference()).collect()
     }
 
+    /// Whether a step asks the client.
+    pub fn asks(&self) -> bool {
+        self.steps().iter().any(|step| step.ask.is_some())
+    }
+
+    /// The entries of this server that repeated steps name.
+    pub fn repeated_references(&self) -> Vec<EntryReference> {
+        self.steps().iter().filter(|step| step.each.is_some()).filter_map(|step| step.reference()).collect()
+    }
+
     /// The actions of the run, with the places of their steps.
     pub fn actions(&self) -> Vec<(&'static str, Location)> {
         let placed = |step: &Spanned<Step>| step.actions().into_iter().zip(std::iter::repeat(step.location));
@@ -99,10 +111,16 @@ fn compile_single(
     limits: RunLimits,
     compiler: &mut Compiler<'_>,
 ) -> CompiledRun {
-    for (name, value) in [("id", &step.id), ("when", &step.when)] {
-        if let Some(value) = value {
+    for (name, at) in [
+        ("id", step.id.as_ref().map(|id| id.location)),
+        ("when", step.when.as_ref().map(|when| when.location)),
+        ("each", step.each.as_ref().map(|each| each.location)),
+        ("parallel", step.parallel.as_ref().map(|parallel| parallel.location)),
+        ("onFail", step.on_fail.as_ref().map(|on_fail| on_fail.location)),
+    ] {
+        if let Some(at) = at {
             compiler
-                .error(Code::Conflict, value.location, format!("`{name}` is only allowed in a list of steps"))
+                .error(Code::Conflict, at, format!("`{name}` is only allowed in a list of steps"))
                 .help("remove it, or write a list of steps");
         }
     }
@@ -150,7 +168,7 @@ fn compile_steps(
         check_reachable(step, ended_at, compiler);
         let names = outer.clone().with_name("steps", Shape::Object(Arc::clone(&shapes)));
         planned.push(compiler.with_scope_shape(names, |compiler| compile_planned_step(step, wants_json, compiler)));
-        if step.when.is_none() && step.actions().iter().any(|action| action.ends_run) {
+        if step.when.is_none() && step.each.is_none() && step.actions().iter().any(|action| action.ends_run) {
             ended_at = ended_at.or(Some(step.location));
         }
         let Some(id) = &step.id else { continue };
@@ -165,11 +183,25 @@ fn compile_steps(
 /// Compiles a step of a list, with its condition.
 fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
     let reads_from = compiler.steps_read.len();
-    let when: Option<Template<Condition>> = compiler.optional_template(step.when.as_ref(), Exposure::Private);
-    let action = compile_step(step, wants_json, compiler);
-    let sound = step.when.is_none() || when.is_some();
-    let id = step.id.as_ref().map(|id| id.value.clone());
-    action.filter(|_| sound).map(|action| PlannedStep { id, when, action, reads_from })
+    on_fail::check(step, compiler);
+    let repetition = StepEach::compile(step, compiler);
+    let names = repetition.as_ref().map_or_else(
+        // After an error in `each`, its names are still known.
+        || compiler.scope_shape.clone().with_item(Shape::Any),
+        |(_, names)| names.clone(),
+    );
+    compiler.with_scope_shape(names, |compiler| {
+        let when = step.when.as_ref().map(|when| ConditionSpec::compile(when, Exposure::Private, compiler));
+        let action = compile_step(step, wants_json, compiler)?;
+        let when = match when {
+            Some(when) => Some(when?),
+            None => None,
+        };
+        let (each, _) = repetition?;
+        let id = step.id.as_ref().map(|id| id.value.clone());
+        let continues = on_fail::continues(step.on_fail.as_ref());
+        Some(PlannedStep { id, when, each, continues, action, reads_from })
+    })
 }
 
 /// Reports a step after one that always ends the run.

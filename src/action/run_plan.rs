@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use super::checkpoint::MAX_CARRIED_OUTCOME_BYTES;
+use super::condition::ConditionSpec;
+use super::repeat::StepEach;
 use super::{
     Action, ActionContext, ActionError, ActionOutcome, Checkpoint, ClientUse, ListKind, OutcomeBody, PendingQuestions,
+    on_fail,
 };
 use crate::budget::memory_size;
-use crate::template::{Condition, Scope, Template, Uri};
+use crate::template::{Scope, Template, Uri};
 use crate::world::WorldError;
 
 /// The limits of a run.
@@ -47,7 +50,11 @@ enum PlanSteps {
 /// One step of several.
 pub(super) struct PlannedStep {
     pub(super) id: Option<String>,
-    pub(super) when: Option<Template<Condition>>,
+    pub(super) when: Option<ConditionSpec>,
+    /// The list that it is repeated for.
+    pub(super) each: Option<StepEach>,
+    /// Whether the run goes on after a failure.
+    pub(super) continues: bool,
     pub(super) action: Action,
     /// Where the reads of this step begin in the entry's reads of outcomes.
     pub(super) reads_from: usize,
@@ -262,7 +269,7 @@ impl StepRun<'_> {
         for (at, step) in self.steps.iter().enumerate().skip(first) {
             let resumed = resume.filter(|checkpoint| at == first && !checkpoint.is_step_start);
             // The condition of a step that waited was true when the step began.
-            if resumed.is_none() && !step.is_enabled(&state.scope)? {
+            if resumed.is_none() && step.each.is_none() && !step.is_enabled(&state.scope)? {
                 state.record_outcome(step, Value::Null);
                 continue;
             }
@@ -304,7 +311,7 @@ impl StepRun<'_> {
         let resume = resumed.and_then(|checkpoint| checkpoint.inner.as_deref());
         let context = ActionContext { run, scope, timeout: *time_left, resume };
         let mark = scope.budget().memory_mark();
-        let outcome = step.action.execute(&context).await;
+        let outcome = step.execute(&context).await;
         // The rendered templates of the step are no longer held.
         scope.budget().release_to(mark, 0);
         let waited = run.client_wait.total().saturating_sub(waited);
@@ -339,10 +346,21 @@ impl StepRun<'_> {
 }
 
 impl PlannedStep {
-    fn is_enabled(&self, scope: &Scope) -> Result<bool, ActionError> {
-        match &self.when {
-            Some(when) => Ok(when.render(scope)?),
-            None => Ok(true),
+    pub(super) fn is_enabled(&self, scope: &Scope) -> Result<bool, ActionError> {
+        self.when.as_ref().map_or(Ok(true), |when| when.holds(scope))
+    }
+
+    /// Runs it, once or for each item.
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        match &self.each {
+            Some(each) => each.run(self, context).await,
+            None => self.attempt(context).await,
         }
+    }
+
+    /// Runs its action once.
+    pub(super) async fn attempt(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let ended = self.action.execute(context).await;
+        if self.continues { on_fail::tolerate(ended) } else { ended }
     }
 }

@@ -232,6 +232,7 @@ impl CatalogBuilder {
         let lists = self.build_lists(skills, &routes);
         self.check_references(&lists, &routes, findings);
         self.check_calls(findings);
+        self.warn_of_unused_tools(findings);
         self.check_completions(&routes, findings);
         warn_of_overlaps(&self.declared_uris, findings);
         let answered = |uri: &str| match routes.find(uri)? {
@@ -273,7 +274,7 @@ impl CatalogBuilder {
         });
         let files = files.into_iter().map(|listing| ListedResource { listing, resource: None, in_root_pack: false });
         Lists {
-            tools: self.tools.values().map(|tool| tool.listing.clone()).collect(),
+            tools: self.tools.values().filter(|tool| !tool.is_hidden).map(|tool| tool.listing.clone()).collect(),
             prompts: self.prompts.values().map(|prompt| prompt.listing.clone()).collect(),
             resources: routes.retain_answered(own.chain(files).collect()),
             skills,
@@ -356,6 +357,22 @@ impl CatalogBuilder {
                     None => {}
                 }
             }
+        }
+    }
+
+    /// Warns of hidden tools of the served manifest that no step calls.
+    fn warn_of_unused_tools(&self, findings: &mut Findings) {
+        let hidden = || self.tools.values().filter(|tool| tool.is_hidden && tool.pack_context.is_root_pack());
+        if hidden().next().is_none() {
+            return;
+        }
+        let called: HashSet<&str> = self.references.first().into_iter().flat_map(References::called_tools).collect();
+        for name in hidden().map(|tool| &tool.listing.name).filter(|name| !called.contains(name.as_str())) {
+            let Some(at) = self.tool_places.get(name) else { continue };
+            findings
+                .report
+                .warning(Code::Unused, at.span(), format!("unused hidden tool `{name}`: no step calls it"))
+                .help(format!("call it in a step, as `tool: {name}`, or remove `hidden`"));
         }
     }
 

@@ -138,14 +138,14 @@ impl Catalog {
     /// # Errors
     /// The client lacks capabilities, which are the data of the refusal.
     pub fn check_tool_requirements(&self, tool: &str, client: &dyn McpClient) -> Result<(), Refusal> {
-        let tool = self.tools.get(tool);
+        let tool = self.listed_tool(tool);
         let required = tool.and_then(|tool| Some((tool, tool.requires.as_ref()?)));
         required.map_or(Ok(()), |(tool, requires)| requires.check_client(&tool.listing.name, client))
     }
 
     /// Whether a call of a tool runs actions.
     pub fn tool_runs_actions(&self, name: &str) -> bool {
-        let tool = self.tools.get(name);
+        let tool = self.listed_tool(name);
         tool.is_some_and(|tool| tool.plan.is_some() || self.any_resource_runs_actions(tool.resource_uris()))
     }
 
@@ -163,7 +163,7 @@ impl Catalog {
     /// How many steps a call runs, by its method and the name or URI that is called.
     pub fn step_count(&self, method: &str, name: &str) -> usize {
         let plan = match method {
-            "tools/call" => self.tools.get(name).and_then(|tool| tool.plan.as_ref()),
+            "tools/call" => self.listed_tool(name).and_then(|tool| tool.plan.as_ref()),
             "prompts/get" => self.prompts.get(name).and_then(|prompt| prompt.plan.as_ref()),
             _ => self.find_resource(name).and_then(|(resource, _)| resource.plan()),
         };
@@ -190,12 +190,17 @@ impl Catalog {
 
     /// The JSON Schema of a tool's arguments.
     pub fn input_schema(&self, tool: &str) -> Option<&Object> {
-        self.tools.get(tool).map(|tool| &*tool.listing.input_schema)
+        self.listed_tool(tool).map(|tool| &*tool.listing.input_schema)
     }
 
     /// How a tool runs as a task, where it may.
     pub fn task_policy(&self, tool: &str) -> Option<TaskPolicy> {
-        self.tools.get(tool).and_then(|tool| tool.task)
+        self.listed_tool(tool).and_then(|tool| tool.task)
+    }
+
+    /// A tool that clients may call.
+    fn listed_tool(&self, name: &str) -> Option<&tool::CompiledTool> {
+        self.tools.get(name).filter(|tool| !tool.is_hidden)
     }
 
     /// Whether a tool may run as a task.
@@ -213,6 +218,9 @@ impl Catalog {
         arguments: Option<Object>,
         call: &CallContext,
     ) -> Result<ToolAnswer, Refusal> {
+        if self.listed_tool(name).is_none() {
+            return Err(unknown_tool(name));
+        }
         let budget = call.budget();
         self.run_tool(name, arguments, &EntryContext::new(call, self, &budget)).await
     }
@@ -225,10 +233,7 @@ impl Catalog {
         entry_context: &EntryContext<'_>,
     ) -> Result<ToolAnswer, Refusal> {
         let Some(tool) = self.tools.get(name) else {
-            return Err(Refusal::new(
-                RefusalKind::UnknownTool,
-                format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS)),
-            ));
+            return Err(unknown_tool(name));
         };
         let result = match tool.call(arguments, entry_context).await? {
             Err(failure) => return Ok(failure),
@@ -330,6 +335,11 @@ impl Catalog {
         let prompts = self.prompts.values().filter_map(|prompt| prompt.plan.as_ref());
         tools.chain(prompts).chain(self.resources.iter().filter_map(resource::CompiledResource::plan))
     }
+}
+
+fn unknown_tool(name: &str) -> Refusal {
+    let message = format!("Unknown tool: {}", truncate(name, MAX_SHOWN_NAME_CHARS));
+    Refusal::new(RefusalKind::UnknownTool, message)
 }
 
 /// Turns a missing or compiled value inside out: `None` if it is present with errors.

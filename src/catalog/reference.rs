@@ -9,7 +9,7 @@ use crate::manifest::{Arguments, Complete};
 use crate::yaml::{Location, Spanned};
 
 /// An entry that can run, and that runs can name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct EntryRef {
     kind: &'static str,
     name: String,
@@ -65,6 +65,10 @@ pub(super) struct References {
     calls: Vec<DeclaredCall>,
     /// What the run of each entry names, and where.
     runs: BTreeMap<EntryRef, Vec<(EntryRef, Location)>>,
+    /// The entries whose runs ask the client.
+    asking: HashSet<EntryRef>,
+    /// What repeated steps call, and where.
+    repeated: Vec<(EntryRef, Location)>,
 }
 
 impl References {
@@ -93,8 +97,24 @@ impl References {
         &self.calls
     }
 
+    /// The tools that steps call.
+    pub(super) fn called_tools(&self) -> impl Iterator<Item = &str> {
+        let called = self.calls.iter().filter(|call| call.has_templates && call.node.is_tool());
+        called.map(|call| call.node.name())
+    }
+
     /// Notes what the run of an entry names.
     pub(super) fn note_run(&mut self, from: EntryRef, run: Option<&Spanned<Run>>) {
+        if run.is_some_and(|run| run.asks()) {
+            self.asking.insert(from.clone());
+        }
+        for mention in run.iter().flat_map(|run| run.repeated_references()) {
+            match mention {
+                EntryReference::Tool(name, _) => self.repeated.push((EntryRef::tool(&name), name.location)),
+                EntryReference::Prompt(name, _) => self.repeated.push((EntryRef::prompt(&name), name.location)),
+                EntryReference::Resource(_) => {}
+            }
+        }
         for mention in run.iter().flat_map(|run| run.references()) {
             let (node, at, given) = match mention {
                 EntryReference::Tool(name, given) => (EntryRef::tool(&name), name.location, given),
@@ -136,6 +156,29 @@ impl References {
             }
         }
         self.check_cycles(findings);
+        self.check_repeated_questions(findings);
+    }
+
+    /// Reports repeated steps whose entries ask the client, directly or by what they call.
+    fn check_repeated_questions(&self, findings: &mut Findings) {
+        for (node, at) in &self.repeated {
+            let mut seen: HashSet<&EntryRef> = HashSet::new();
+            let mut open = vec![node];
+            while let Some(next) = open.pop() {
+                if !seen.insert(next) {
+                    continue;
+                }
+                if self.asking.contains(next) {
+                    let message = format!("`{}` asks the client, and cannot be repeated by `each`", next.name);
+                    findings
+                        .report
+                        .error(Code::Conflict, at.span(), message)
+                        .help("ask for everything in one step, before the step with `each`");
+                    break;
+                }
+                open.extend(self.mentioned_by(next).iter().map(|(node, _)| node));
+            }
+        }
     }
 
     /// Warns of missing files, which may yet appear, and of unknown links, which may belong to another server.

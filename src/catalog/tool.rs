@@ -46,6 +46,8 @@ pub(super) struct CompiledTool {
     result: ResultPlan,
     pub(super) pack_context: Arc<PackContext>,
     pub(super) task: Option<TaskPolicy>,
+    /// Whether it is for steps alone.
+    pub(super) is_hidden: bool,
     /// A digest of its source.
     pub(super) digest: u64,
 }
@@ -99,6 +101,7 @@ impl CompiledTool {
             result: result?,
             pack_context: pack_context.clone(),
             task,
+            is_hidden: is_hidden(written),
             digest,
         })
     }
@@ -346,11 +349,20 @@ fn check_keys(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) {
             );
         }
     }
-    if written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
+    if let (true, Some(task)) = (is_hidden(written), &written.task) {
+        compiler
+            .error(Code::Conflict, task.location, "`task` cannot be used with `hidden`")
+            .help("remove it: steps call a hidden tool, and no client");
+    }
+    if !is_hidden(written) && written.description.as_ref().is_none_or(|text| text.trim().is_empty()) {
         compiler
             .warning(Code::ClientCompatibility, written.location, "missing `description`: models choose tools by it")
             .help("describe what it does in a sentence");
     }
+}
+
+fn is_hidden(written: &manifest::Tool) -> bool {
+    written.hidden.as_ref().is_some_and(|hidden| hidden.value)
 }
 
 /// Whether what the action puts out has to be JSON: where an `outputSchema` is to be met by it, and not by a value that

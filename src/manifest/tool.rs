@@ -45,6 +45,9 @@ pub struct Tool {
     pub requires: Option<Spanned<Map<String, Value>>>,
     /// Whether it runs as a task: `optional`, `required` or `{ support: required, after: STEP }`.
     pub task: Option<Spanned<Task>>,
+    /// Whether it is only for steps of this server, as a function with parameters: `hidden: true`. Clients neither see nor
+    /// call it.
+    pub hidden: Option<Spanned<bool>>,
     /// Icons for clients to show.
     pub icons: Option<Vec<Icon>>,
     /// Metadata for the client, passed through unchanged.

@@ -45,6 +45,8 @@ pub struct Scope {
     result: Option<Arc<Value>>,
     response: Option<Arc<Value>>,
     this: Option<Arc<Value>>,
+    /// `index`, the number of the item in the loop around the template.
+    index: Option<Value>,
     now: Option<Timestamp>,
     budget: Budget,
 }
@@ -65,6 +67,7 @@ impl Scope {
             result: None,
             response: None,
             this: None,
+            index: None,
             now: None,
             budget: budget.clone(),
         }
@@ -104,6 +107,13 @@ impl Scope {
     pub fn with_this(mut self, this: Value) -> Scope {
         self.this = Some(Arc::new(this));
         self
+    }
+
+    /// Sets `this` and `index`, the item of a repeated step and its number. They hide arguments of the same names.
+    #[must_use]
+    pub fn with_item(mut self, this: Value, index: usize) -> Scope {
+        self.index = Some(index.into());
+        self.with_this(this)
     }
 
     /// The budget of the call.
@@ -152,7 +162,8 @@ impl Scope {
             "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
             _ => {
                 let of_response = self.response.as_deref().and_then(|response| response.get(name));
-                of_response.or_else(|| self.arguments.get(name))
+                let of_loop = || self.index.as_ref().filter(|_| name == "index");
+                of_response.or_else(of_loop).or_else(|| self.arguments.get(name))
             }
         }
     }

@@ -159,6 +159,19 @@ impl ScopeShape {
         self.fields()?.get(name)
     }
 
+    /// The shape of the value at a path, where it is known.
+    pub fn shape_at(&self, path: &[String]) -> Option<Shape> {
+        let (head, rest) = path.split_first()?;
+        let first = if head == "this" { self.this.as_ref() } else { self.get(head) };
+        rest.iter().try_fold(first?, |shape, name| field_of(shape, name)).cloned()
+    }
+
+    /// The names within a loop over items of this shape: `this` and `index`.
+    #[must_use]
+    pub fn with_item(self, item: Shape) -> ScopeShape {
+        self.with_this(item).with_name("index", Shape::Number)
+    }
+
     fn fields(&self) -> Option<&BTreeMap<String, Shape>> {
         match &self.root {
             Shape::Object(fields) => Some(fields),

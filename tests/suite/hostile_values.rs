@@ -873,6 +873,44 @@ fn values_of_programs_arrive_or_are_refused() {
     assert_own_lines(&server);
 }
 
+#[test]
+fn values_of_repeated_steps_arrive_or_are_refused() {
+    let values = values();
+    let steps = json!([
+        {
+            "id": "all", "each": "{{vs}}", "parallel": 4, "onFail": "continue",
+            "exec": ["sh", "all.sh", "[{{this}}]"], "env": { "OWN": "{{this}}" }, "stdin": "{{this}}",
+        },
+        {
+            "id": "worded", "each": "{{vs}}", "parallel": 4, "onFail": "continue",
+            "exec": ["sh", "-c", "exit 3"], "onExit": { "3": "[{{this}}]" },
+        },
+        { "id": "named", "set": { "same": "{{vs}}", "picked": { "select": "[*]", "from": "{{vs}}" } } },
+    ]);
+    let tool = json!({
+        "description": "T", "arguments": { "vs": { "type": "array" } }, "run": steps, "maxOutput": "4MiB",
+        "result": { "structuredContent": { "all": "{{steps.all}}", "worded": "{{steps.worded}}", "named": "{{steps.named}}" } },
+    });
+    let folder = TestFolder::with_manifest(&yaml(&manifest(json!({ "tools": { "t": tool } }))));
+    let script = "{ printf '%s|%s|' \"$1\" \"$OWN\"; cat; } | od -v -An -tx1 | tr -d ' \\n'\n";
+    folder.write("all.sh", script);
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let result = client.call("t", json!({ "vs": values }))["structuredContent"].clone();
+    assert_eq!(result["named"], json!({ "same": values, "picked": values }));
+    for (number, value) in values.iter().enumerate() {
+        let arrived = &result["all"][number];
+        let digits: String = format!("[{value}]|{value}|{value}").bytes().map(|byte| format!("{byte:02x}")).collect();
+        match value.contains('\0') {
+            true => assert!(arrived["error"]["text"].as_str().unwrap().contains("NUL"), "{value:?}: {arrived}"),
+            false => assert_eq!(arrived["stdout"], digits, "{value:?}: {arrived}"),
+        }
+        assert_eq!(result["worded"][number]["error"]["text"], format!("[{value}]"));
+    }
+    assert!(!folder.join("injected").exists());
+    assert_own_lines(&server);
+}
+
 /// The keys of a definition of the schema.
 fn schema_keys(schema: &Value, definition: &str) -> Vec<String> {
     let keys = schema["$defs"][definition]["properties"].as_object().unwrap_or_else(|| panic!("{definition}"));
@@ -994,6 +1032,7 @@ const TEMPLATE_SLOTS: &[(&str, &str)] = &[
     ("FolderPath", "hostile_values::values_of_files_arrive_or_are_refused"),
     ("HeaderSlot", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("JsonLeaf", "hostile_values::values_of_requests_arrive_or_are_refused"),
+    ("List", "hostile_values::values_of_repeated_steps_arrive_or_are_refused"),
     ("QueryValue", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("Text", "hostile_values::values_of_errors_arrive_in_one_text"),
     ("Uri", "template::tests::slots::uri_encodes_values_or_is_one_value"),

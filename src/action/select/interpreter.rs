@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use jmespath::ast::{Ast, Comparator, KeyValuePair};
+use serde_json::Number;
+
 use jmespath::{Context, DEFAULT_RUNTIME, ErrorReason, Rcvar, RuntimeError, Variable};
 
 use super::SelectError;
@@ -182,7 +184,9 @@ impl Interpreter<'_> {
         let failed = |error: jmespath::JmespathError| SelectError::from_reason(&error.reason);
         let mut context = Context::new(self.expression, &DEFAULT_RUNTIME);
         match DEFAULT_RUNTIME.get_function(name) {
-            Some(function) => function.evaluate(given, &mut context).map_err(failed),
+            Some(function) => {
+                function.evaluate(given, &mut context).map(|found| integral(name, given, found)).map_err(failed)
+            }
             None => Err(SelectError::mismatch(format!("unknown JMESPath function `{name}`"))),
         }
     }
@@ -218,6 +222,37 @@ impl Interpreter<'_> {
         }
         Ok(())
     }
+}
+
+/// The value of a function of numbers: an integer where its arguments are, or where it rounds.
+fn integral(name: &str, given: &[Rcvar], found: Rcvar) -> Rcvar {
+    let integer = match (name, given) {
+        ("abs", [number]) => as_integer(number).map(i128::abs),
+        ("ceil" | "floor", _) => rounded(&found),
+        ("sum", [items]) => items
+            .as_array()
+            .and_then(|items| items.iter().map(as_integer).try_fold(0_i128, |sum, next| sum.checked_add(next?))),
+        _ => None,
+    };
+    let number = integer.and_then(|integer| {
+        let signed = i64::try_from(integer).ok().map(Number::from);
+        signed.or_else(|| u64::try_from(integer).ok().map(Number::from))
+    });
+    number.map_or(found, |number| Rcvar::new(Variable::Number(number)))
+}
+
+fn as_integer(value: &Rcvar) -> Option<i128> {
+    match &**value {
+        Variable::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
+        _ => None,
+    }
+}
+
+/// A float without a fraction, if it is exact.
+fn rounded(value: &Rcvar) -> Option<i128> {
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = value.as_number()?;
+    (float.abs() <= MAX_EXACT && float.fract() == 0.0).then_some(float as i128)
 }
 
 pub(super) fn null() -> Rcvar {

@@ -100,6 +100,24 @@ const UNARY_FUNCTIONS: &[&str] = &[
 ];
 const BINARY_FUNCTIONS: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
 
+/// The functions whose results are integers where their arguments are.
+const INTEGRAL_FUNCTIONS: &[&str] = &["abs(", "ceil(", "floor(", "sum("];
+
+#[test]
+fn integers_stay_integers() {
+    for (text, value, found) in [
+        ("sum(@)", json!([9_007_199_254_740_993_i64, 1]), json!(9_007_199_254_740_994_i64)),
+        ("sum(@)", json!([1, 0.5]), json!(1.5)),
+        ("sum(@)", json!([]), json!(0)),
+        ("abs(@)", json!(-4), json!(4)),
+        ("abs(@)", json!(-4.5), json!(4.5)),
+        ("ceil(@)", json!(1.2), json!(2)),
+        ("floor(@)", json!(-1.2), json!(-2)),
+    ] {
+        assert_eq!(folio_search(text, &value), Ok(found), "{text} of {value}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -107,6 +125,10 @@ proptest! {
     fn results_equal_those_of_jmespath(text in expression(), value in value()) {
         // What a slice of zero steps or an expression as an outcome comes to is an error in both.
         prop_assume!(jmespath::compile(&text).is_ok());
+        // These make floats of integers there.
+        if INTEGRAL_FUNCTIONS.iter().any(|name| text.contains(name)) {
+            return Ok(());
+        }
         prop_assert_eq!(folio_search(&text, &value), jmespath_search(&text, &value), "{} of {}", text, value);
     }
 }

@@ -7,9 +7,12 @@ use serde_json::Value;
 
 use super::Checker;
 use super::frame::TypedValue;
-use crate::diagnostic::Code;
-use crate::template::error::{Altered, Compared};
-use crate::template::helper::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, is_valid_format, signature};
+use crate::diagnostic::{Code, quote_names};
+use crate::template::error::{Altered, Compared, TemplateError};
+use crate::template::helper::{
+    HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, compile_pattern, is_time_zone, is_uuid_version,
+    is_valid_format, signature,
+};
 use crate::template::shape::{Shape, element_shape, field_shape};
 use crate::template::syntax::{CallNode, Expression, Ident};
 
@@ -64,6 +67,7 @@ impl<'a> Checker<'a> {
         }
         self.check_options(call, row);
         self.check_time_format(call);
+        self.check_literals(call);
         self.returned_value(row, &given)
     }
 
@@ -73,7 +77,7 @@ impl<'a> Checker<'a> {
         let error = if form == HelperForm::Block && self.is_variable(name) {
             error.help(format!("use `{{{{#each {name}}}}}` to loop over it, `{{{{#if {name}}}}}` to test it"))
         } else {
-            error.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name))
+            suggest_helper(error, name)
         };
         self.report(error);
     }
@@ -180,6 +184,37 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Checks a literal regular expression, time zone or version.
+    fn check_literals(&mut self, call: &'a CallNode) {
+        let literal = |value: &'a Expression| match value {
+            Expression::Literal(value, span) => Some((value, span)),
+            _ => None,
+        };
+        let param = |place: usize| call.arguments.params.get(place).and_then(literal);
+        let zone =
+            call.arguments.options.iter().find(|(name, _)| name.text == "tz").and_then(|(_, zone)| literal(zone));
+        let (wrong, message, help) = match (call.helper.text.as_str(), zone) {
+            ("matches", _) => {
+                let is_wrong = |value: &Value| value.as_str().is_some_and(|text| compile_pattern(text).is_none());
+                let wrong = param(1).filter(|(value, _)| is_wrong(value));
+                (wrong, "invalid or too large regular expression", "write an expression such as `^v[0-9]+$`")
+            }
+            ("uuid", _) => {
+                let wrong = param(0).filter(|(value, _)| !is_uuid_version(value));
+                (wrong, "unknown version of UUID", "write `{{uuid 4}}` or `{{uuid 7}}`")
+            }
+            ("now" | "date", zone) => {
+                let wrong = zone.filter(|(value, _)| !value.as_str().is_some_and(is_time_zone));
+                (wrong, "unknown time zone", "write a name of the IANA database, such as `Europe/Berlin`")
+            }
+            _ => return,
+        };
+        if let Some((_, span)) = wrong {
+            let error = self.error(span, Code::HelperArgument, message);
+            self.report(error.help(help));
+        }
+    }
+
     /// A literal name reads one field; any other reads the whole object.
     fn lookup(&mut self, call: &'a CallNode) -> TypedValue<'a> {
         let [object, key] = call.arguments.params.as_slice() else { return TypedValue::computed(Shape::Any) };
@@ -222,7 +257,9 @@ impl<'a> Checker<'a> {
     fn returned_value(&self, row: &Signature, given: &[TypedValue<'a>]) -> TypedValue<'a> {
         let shape = match (row.doc.name, given) {
             ("first" | "last", [list]) => element_shape(&list.shape),
-            ("first" | "last", [list, _]) => list.shape.clone(),
+            ("first" | "last", [list, _]) | ("slice", [list, ..]) | ("sort" | "unique" | "reverse", [list, ..]) => {
+                list.shape.clone()
+            }
             ("default", [first, rest @ ..]) if rest.iter().all(|other| other.shape == first.shape) => {
                 first.shape.clone()
             }
@@ -233,5 +270,71 @@ impl<'a> Checker<'a> {
         let paths = given.iter().flat_map(TypedValue::paths).filter(|_| holds);
         let made_of = paths.collect::<BTreeSet<_>>().into_iter().cloned().collect();
         TypedValue { made_of, ..TypedValue::of(shape, None) }
+    }
+}
+
+/// What other languages call helpers.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("length", "len"),
+    ("size", "len"),
+    ("count", "len"),
+    ("uppercase", "upper"),
+    ("toUpperCase", "upper"),
+    ("upcase", "upper"),
+    ("lowercase", "lower"),
+    ("toLowerCase", "lower"),
+    ("downcase", "lower"),
+    ("strip", "trim"),
+    ("includes", "contains"),
+    ("has", "contains"),
+    ("test", "matches"),
+    ("match", "matches"),
+    ("substring", "slice"),
+    ("substr", "slice"),
+    ("plus", "add"),
+    ("minus", "sub"),
+    ("subtract", "sub"),
+    ("multiply", "mul"),
+    ("times", "mul"),
+    ("divide", "div"),
+    ("modulo", "mod"),
+    ("uniq", "unique"),
+    ("distinct", "unique"),
+    ("append", "concat"),
+    ("encodeURIComponent", "urlencode"),
+    ("uriEncode", "urlencode"),
+    ("sha256", "hash"),
+    ("b64enc", "base64"),
+    ("toJSON", "json"),
+    ("stringify", "json"),
+    ("formatDate", "date"),
+    ("strftime", "date"),
+    ("today", "now"),
+    ("toFixed", "number"),
+    ("format", "number"),
+    ("get", "lookup"),
+];
+
+/// How many helpers an error lists.
+const MAX_LISTED_HELPERS: usize = 4;
+
+fn suggest_helper(error: TemplateError, name: &str) -> TemplateError {
+    let known = OTHER_NAMES.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+    if let Some((_, helper)) = known {
+        return error.help(format!("did you mean `{helper}`?")).replacement(*helper);
+    }
+    let error = error.did_you_mean(name, SIGNATURES.iter().map(|row| row.doc.name));
+    if error.help.is_some() {
+        return error;
+    }
+    let lower = name.to_lowercase();
+    let is_near = |helper: &&str| {
+        let helper = helper.to_lowercase();
+        helper.len() > 2 && lower.contains(&helper) || lower.len() > 2 && helper.contains(&lower)
+    };
+    let near: Vec<&str> = SIGNATURES.iter().map(|row| row.doc.name).filter(is_near).take(MAX_LISTED_HELPERS).collect();
+    match near.is_empty() {
+        true => error,
+        false => error.help(format!("there are {}", quote_names(&near))),
     }
 }

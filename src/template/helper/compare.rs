@@ -96,7 +96,7 @@ fn compare_params(given: &dyn HelperParams) -> Option<Ordering> {
 }
 
 /// Compares two numbers exactly.
-fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
+pub(super) fn compare_numbers(one: &Number, other: &Number) -> Option<Ordering> {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => Some(one.cmp(&other)),
         (Some(one), None) => compare_integer_with_float(one, other.as_f64()?),

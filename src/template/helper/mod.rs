@@ -7,17 +7,22 @@ mod block;
 mod compare;
 mod text;
 mod list;
+mod collection;
+mod encoding;
+mod number;
 mod time;
 mod print;
 
 use handlebars::Handlebars;
 
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
+pub(super) use collection::compile_pattern;
+pub(super) use encoding::is_uuid_version;
 pub(super) use print::{GET, PRINT, empty_guard_block};
 pub use table::{HelperDoc, helpers};
 pub(super) use table::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, signature};
 pub(super) use time::NOW_FALLBACK;
-pub(super) use time::is_valid_format;
+pub(super) use time::{is_time_zone, is_valid_format};
 
 /// Whether a name is that of a helper without required parameters, which is ambiguous as the name of an argument.
 pub fn is_helper_without_arguments(name: &str) -> bool {
@@ -49,5 +54,8 @@ pub(super) fn helper_fn(name: &str) -> Option<HelperFn> {
 }
 
 fn helper_fns() -> impl Iterator<Item = (&'static str, HelperFn)> {
-    [text::HELPERS, list::HELPERS, time::HELPERS].into_iter().flatten().copied()
+    [text::HELPERS, list::HELPERS, collection::HELPERS, number::HELPERS, encoding::HELPERS, time::HELPERS]
+        .into_iter()
+        .flatten()
+        .copied()
 }

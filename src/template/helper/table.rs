@@ -159,6 +159,15 @@ const fn altering(signature: Signature) -> Signature {
     Signature { alters: &[0], ..signature }
 }
 
+const fn numeric(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
+    Signature {
+        required: &[ParamKind::Number, ParamKind::Number],
+        variadic: Some(ParamKind::Number),
+        returns: ReturnShape::Number,
+        ..row(name, usage, description)
+    }
+}
+
 const fn block(name: &'static str, usage: &'static str, description: &'static str) -> Signature {
     Signature { form: HelperForm::Block, required: &[ParamKind::Any], ..row(name, usage, description) }
 }
@@ -291,12 +300,131 @@ pub(in crate::template) static SIGNATURES: &[Signature] = &[
     Signature {
         alters: &[0],
         optional: &[ParamKind::Text],
-        ..row("now", "{{now}} {{now \"%Y-%m-%d\"}}", "The time, in UTC, as RFC 3339 or in a format of strftime")
+        options: &[("tz", ParamKind::Text)],
+        ..row(
+            "now",
+            "{{now}} {{now \"%Y-%m-%d\" tz=\"Europe/Berlin\"}}",
+            "The time, in UTC or a time zone, as RFC 3339 or in a format of strftime",
+        )
     },
     Signature {
         alters: &[0, 1],
         required: &[ParamKind::Text, ParamKind::Text],
-        ..row("date", "{{date x \"%d.%m.%Y\"}}", "A date (RFC 3339, or seconds since 1970) in a format of strftime")
+        options: &[("tz", ParamKind::Text)],
+        ..row(
+            "date",
+            "{{date x \"%d.%m.%Y\" tz=\"Europe/Berlin\"}}",
+            "A date (RFC 3339, or seconds since 1970) in a format of strftime, and in a time zone",
+        )
+    },
+    Signature {
+        required: &[ParamKind::Measurable, ParamKind::Any],
+        returns: ReturnShape::Boolean,
+        ..row(
+            "contains",
+            "{{#if (contains xs x)}}",
+            "Whether a text has a part, a list an element, or an object a field",
+        )
+    },
+    Signature {
+        required: &[ParamKind::Text, ParamKind::Text],
+        returns: ReturnShape::Boolean,
+        ..row("startsWith", "{{#if (startsWith x \"v\")}}", "Whether a text begins with another")
+    },
+    Signature {
+        required: &[ParamKind::Text, ParamKind::Text],
+        returns: ReturnShape::Boolean,
+        ..row("endsWith", "{{#if (endsWith x \".md\")}}", "Whether a text ends with another")
+    },
+    Signature {
+        required: &[ParamKind::Text, ParamKind::Text],
+        returns: ReturnShape::Boolean,
+        ..row("matches", "{{#if (matches x \"^v[0-9]+$\")}}", "Whether a regular expression is found in a text")
+    },
+    Signature {
+        alters: &[0],
+        required: &[ParamKind::Measurable, ParamKind::Number],
+        optional: &[ParamKind::Number],
+        returns: ReturnShape::Any,
+        ..row(
+            "slice",
+            "{{slice xs 1 3}}",
+            "The elements of a list, or the characters of a text, from one position to before another; negative ones count from the end",
+        )
+    },
+    numeric("add", "{{add a b …}}", "The sum; integers stay integers"),
+    numeric("sub", "{{sub a b}}", "The difference"),
+    numeric("mul", "{{mul a b …}}", "The product"),
+    Signature {
+        variadic: None,
+        ..numeric("div", "{{div a b}}", "The quotient: an integer where nothing is left over")
+    },
+    Signature { variadic: None, ..numeric("mod", "{{mod a b}}", "What a division leaves over, with the sign of `a`") },
+    Signature {
+        required: &[ParamKind::Number],
+        optional: &[ParamKind::Number],
+        returns: ReturnShape::Number,
+        ..row("round", "{{round x}} {{round x 2}}", "The nearest integer, or the number with so many decimals at most")
+    },
+    Signature {
+        alters: &[0],
+        required: &[ParamKind::Number],
+        options: &[("decimals", ParamKind::Number), ("group", ParamKind::Text)],
+        ..row(
+            "number",
+            "{{number x decimals=2 group=\",\"}}",
+            "The number as text, with so many decimals and a separator between thousands",
+        )
+    },
+    Signature {
+        required: &[ParamKind::List],
+        optional: &[ParamKind::Text],
+        returns: ReturnShape::Any,
+        ..row("sort", "{{sort xs}} {{sort xs \"name\"}}", "The list, sorted by its elements or by a field of them")
+    },
+    Signature {
+        required: &[ParamKind::List],
+        returns: ReturnShape::Any,
+        ..row("unique", "{{unique xs}}", "The list without elements that came before")
+    },
+    Signature {
+        required: &[ParamKind::List],
+        returns: ReturnShape::Any,
+        ..row("reverse", "{{reverse xs}}", "The list from its end")
+    },
+    Signature {
+        required: &[ParamKind::Collection],
+        returns: ReturnShape::Any,
+        ..row("keys", "{{join (keys x)}}", "The names of the fields of an object, or the positions of a list")
+    },
+    Signature {
+        required: &[ParamKind::Collection],
+        returns: ReturnShape::Any,
+        ..row("values", "{{join (values x)}}", "The values of the fields of an object, as a list")
+    },
+    Signature {
+        required: &[ParamKind::Any],
+        variadic: Some(ParamKind::Any),
+        returns: ReturnShape::Any,
+        ..row("concat", "{{concat a b …}}", "One list of several, or one text of several")
+    },
+    Signature {
+        alters: &[0],
+        required: &[ParamKind::Text],
+        optional: &[ParamKind::Text],
+        ..row(
+            "basename",
+            "{{basename x}} {{basename x \".md\"}}",
+            "The last segment of a path, without that ending where one is given",
+        )
+    },
+    altering(text("dirname", "{{dirname x}}", "A path without its last segment, `.` where it has one alone")),
+    altering(text("base64", "{{base64 x}}", "The text in base64")),
+    altering(text("urlencode", "{{urlencode x}}", "The text percent-encoded for a part of a URL, `/` included")),
+    altering(text("hash", "{{hash x}}", "The SHA-256 of the text, in hexadecimal digits")),
+    Signature {
+        required: &[ParamKind::Number],
+        ..row("uuid", "{{uuid 4}} {{uuid 7}}", "A new UUID: version 4 is random, version 7 sorts by time")
     },
     text("path", "{{path x}}", "A path for a URL, in which each segment is percent-encoded and `/` stays"),
 ];

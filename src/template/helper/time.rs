@@ -29,11 +29,15 @@ fn format_time(time: &Zoned, format: &str) -> Option<String> {
 
 fn now(given: &dyn HelperParams) -> HelperValue {
     let now = time_of_rendering();
+    let zone = zone_option("now", given)?;
     if given.param(0).is_none() {
         let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        return text_value(whole.to_string());
+        return match zone {
+            None => text_value(whole.to_string()),
+            Some(zone) => text_value(whole.to_zoned(zone).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()),
+        };
     }
-    let shown = format_time(&now.to_zoned(TimeZone::UTC), &param_text(given, 0)?);
+    let shown = format_time(&now.to_zoned(zone.unwrap_or(TimeZone::UTC)), &param_text(given, 0)?);
     shown.map_or_else(|| Err(helper_error("now", "invalid strftime format")), text_value)
 }
 
@@ -65,8 +69,24 @@ fn date(given: &dyn HelperParams) -> HelperValue {
     let Some(time) = time_of(source) else {
         return Err(helper_error("date", "invalid date, expected RFC 3339 or Unix seconds"));
     };
+    let time = match zone_option("date", given)? {
+        Some(zone) => time.with_time_zone(zone),
+        None => time,
+    };
     let shown = format_time(&time, &param_text(given, 1)?);
     shown.map_or_else(|| Err(helper_error("date", "invalid strftime format")), text_value)
+}
+
+/// The time zone of `tz=`, by its IANA name. jiff has the database in the program, so that it is the same everywhere.
+fn zone_option(helper: &'static str, given: &dyn HelperParams) -> Result<Option<TimeZone>, RenderError> {
+    let Some(name) = given.option("tz").filter(|name| !name.is_null()) else { return Ok(None) };
+    let zone = name.as_str().and_then(|name| TimeZone::get(name).ok());
+    zone.map(Some).ok_or_else(|| helper_error(helper, "unknown time zone"))
+}
+
+/// Whether a name is that of a time zone.
+pub(in crate::template) fn is_time_zone(name: &str) -> bool {
+    TimeZone::get(name).is_ok()
 }
 
 fn helper_error(helper: &'static str, reason: &'static str) -> RenderError {

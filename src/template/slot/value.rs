@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{ParsedTemplate, RenderedText, Slot};
+use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
 use crate::template::error::TemplateError;
 use crate::template::render::{PrintMode, RenderError, is_truthy, value_to_text};
@@ -60,6 +60,45 @@ impl Slot for QueryValue {
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<QueryValues, RenderError> {
         Ok(QueryValues(vec![rendered.text]))
+    }
+}
+
+/// The list of a loop around templates: exactly one `{{…}}`.
+#[derive(Debug)]
+pub enum List {}
+
+/// The items of a list; none where it is absent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListItems(pub Vec<Value>);
+
+impl Slot for List {
+    type Output = ListItems;
+    type Analysis = ();
+    const MODE: PrintMode = PrintMode::Plain;
+    const TYPED: bool = true;
+
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+        if template.single_interpolation().is_none() && errors.is_empty() {
+            let error = TemplateError::at_range(
+                0..template.text.len(),
+                Code::BadValue,
+                "invalid list: expected exactly one `{{…}}`",
+            );
+            errors.push(error.help("write the value of a list, such as `{{steps.ID.json}}`"));
+        }
+        ((), None)
+    }
+
+    fn output_from_value(value: &Value, label: &str, (): &()) -> Option<Result<ListItems, RenderError>> {
+        Some(match value {
+            Value::Null => Ok(ListItems(Vec::new())),
+            Value::Array(items) => Ok(ListItems(items.clone())),
+            _ => Err(refused_value(label, "is not a list")),
+        })
+    }
+
+    fn output_from_text(_: RenderedText, (): &()) -> Result<ListItems, RenderError> {
+        Err(refused_value("the text", "is not a list"))
     }
 }
 

@@ -88,8 +88,14 @@ impl<'s> Cursor<'s> {
             Some('{') if self.starts_with("{{") => self.unclosed_tag(),
             Some(found) => {
                 let span = self.at..self.at + found.len_utf8();
-                let found = found.escape_debug();
-                TemplateError::syntax(span, format!("unexpected `{found}`, expected {wanted}"))
+                let shown = found.escape_debug();
+                let error = TemplateError::syntax(span, format!("unexpected `{shown}`, expected {wanted}"));
+                match found {
+                    '|' => {
+                        error.help("there are no pipes: write `{{upper x}}`, and `{{upper (trim x)}}` for two helpers")
+                    }
+                    _ => error,
+                }
             }
         };
         self.fail(error)

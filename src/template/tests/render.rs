@@ -69,6 +69,39 @@ fn helpers_match_their_description() {
         ("{{date \"2024-02-03T04:05:06+02:00\" \"%d.%m.%Y %H:%M %z\"}}", "03.02.2024 04:05 +0200"),
         ("{{date 0 \"%Y-%m-%d\"}} {{date \"2024-02-03\" \"%H\"}}", "1970-01-01 00"),
         ("{{path \"a b/ü\"}}", "a%20b/%C3%BC"),
+        (
+            "{{contains mixed \"B\"}}{{contains tags \"c\"}}{{contains repo \"name\"}}{{contains gone 1}}",
+            "truefalsetruefalse",
+        ),
+        ("{{startsWith mixed \"ä\"}}{{endsWith mixed \"B\"}}{{matches mixed \"^.B C$\"}}", "truefalsetrue"),
+        (
+            "{{slice \"äöüß\" 1 3}}|{{slice \"abc\" -2}}|{{slice \"abc\" 2 1}}|{{slice tags 1}}|{{slice \"a\" 9}}",
+            "öü|bc||[\"a\"]|",
+        ),
+        (
+            "{{add 1 2 3}} {{sub 1 2.5}} {{mul 3 4}} {{div 6 3}} {{div 1 4}} {{mod 7 3}} {{mod -7 3}}",
+            "6 -1.5 12 2 0.25 1 -1",
+        ),
+        ("{{add 9007199254740993 1}} {{mul 9223372036854775807 2}}", "9007199254740994 18446744073709551614"),
+        ("{{round 2.5}} {{round -1.2}} {{round 2.345 2}} {{round 7}} {{json (round 2)}}", "3 -1 2.35 7 2"),
+        (
+            "{{number 1234567.891 decimals=2 group=\",\"}} {{number -1234 group=\".\"}} {{number 5 decimals=1}}",
+            "1,234,567.89 -1.234 5.0",
+        ),
+        ("{{sort tags}} {{reverse tags}} {{unique (concat tags tags)}}", "[\"a\",\"b\"] [\"a\",\"b\"] [\"b\",\"a\"]"),
+        (
+            "{{keys repo}} {{values repo}} {{keys tags}} {{concat \"a\" 1 gone \"c\"}}",
+            "[\"name\",\"stars\"] [\"n\",1] [0,1] a1c",
+        ),
+        (
+            "{{basename \"/a/b.md\"}} {{basename \"/a/b.md/\" \".md\"}} {{dirname \"/a/b.md\"}} {{dirname \"b\"}} {{dirname \"/b\"}}",
+            "b.md b /a . /",
+        ),
+        ("{{base64 \"aé\"}} {{urlencode \"a/b é\"}}", "YcOp a%2Fb%20%C3%A9"),
+        ("{{hash \"abc\"}}", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("{{len (uuid 4)}}{{slice (uuid 4) 14 15}}{{slice (uuid 7) 14 15}}{{eq (uuid 4) (uuid 4)}}", "3647false"),
+        ("{{date \"2024-07-01T10:00:00Z\" \"%H:%M %Z\" tz=\"Europe/Berlin\"}}", "12:00 CEST"),
+        ("{{date 0 \"%H\" tz=\"Asia/Tokyo\"}}", "09"),
         ("{{lookup tags 1}}{{lookup repo \"name\"}}{{lookup repo \"gone\"}}", "an"),
         ("{{and 1 0}}{{or 1 0}}{{not 1}}{{gt 2 1}}{{lte 2 1}}{{ne 1 1}}", "falsetruefalsetruefalsefalse"),
         ("{{#if (and flag (gt (len tags) 1))}}yes{{/if}}", ""),
@@ -108,6 +141,49 @@ fn now_is_injectable() {
     let shown =
         compile_with::<Text>(&[("p", "{{now}}")], "{{now}} {{now \"%Y\"}} {{date (now) \"%d\"}} {{> p}} {{> p now=1}}");
     assert_eq!(shown.render(&scope).unwrap().0, "2020-01-02T03:04:05Z 2020 02 2020-01-02T03:04:05Z 1");
+}
+
+#[test]
+fn now_has_a_time_zone() {
+    let scope = scope(json!({})).with_now("2020-07-02T03:04:05.6Z".parse().unwrap());
+    let shown = compile_with::<Text>(&[], "{{now tz=\"America/New_York\"}} {{now \"%H\" tz=\"Asia/Tokyo\"}}");
+    assert_eq!(shown.render(&scope).unwrap().0, "2020-07-01T23:04:05-04:00 12");
+}
+
+#[test]
+fn helpers_refuse_what_they_cannot_take() {
+    for (text, wanted) in [
+        ("{{add mixed 1}}", "`add`: expected numbers"),
+        ("{{div 1 mixed}}", "`div`: division by zero"),
+        ("{{mod 1 mixed}}", "`mod`: division by zero"),
+        ("{{matches \"x\" mixed}}", "`matches`: invalid or too large regular expression"),
+        ("{{uuid mixed}}", "`uuid`: expected the version 4 or 7"),
+        ("{{now tz=mixed}}", "`now`: unknown time zone"),
+    ] {
+        let names = ScopeShape::new().with_arguments([("mixed", Shape::Any)]);
+        let template = Template::<Text>::compile(&engine(&[]), text, &names).unwrap();
+        let value = if wanted.contains("zero") { json!(0) } else { json!("((") };
+        let error = template.render(&scope(json!({ "mixed": value }))).unwrap_err().to_string();
+        assert_eq!(error, wanted, "{text}");
+    }
+}
+
+#[test]
+fn new_values_of_secrets_are_known_as_altered() {
+    for text in [
+        "{{slice diff 1}}",
+        "{{basename diff}}",
+        "{{dirname diff}}",
+        "{{base64 diff}}",
+        "{{urlencode diff}}",
+        "{{hash diff}}",
+        "{{concat \"a\" (slice diff 1)}}",
+        "{{now \"%Y\" tz=diff}}",
+    ] {
+        let template = compile_with::<Text>(&[], text);
+        assert!(template.altered().iter().any(|altered| altered.path == ["diff"]), "{text}");
+    }
+    assert!(compile_with::<Text>(&[], "{{concat \"a\" diff}}{{contains diff \"x\"}}").altered().is_empty());
 }
 
 #[test]

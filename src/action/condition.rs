@@ -1,0 +1,53 @@
+//! Conditions of steps and argv elements: the name of an argument, or exactly one `{{…}}`.
+
+use crate::action::ActionError;
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::notation::is_identifier;
+use crate::template::{Condition, Scope, Shape, Template, is_truthy};
+use crate::yaml::Spanned;
+
+/// A compiled condition.
+pub(super) enum ConditionSpec {
+    /// The name of an argument.
+    Argument(String),
+    /// Exactly one `{{…}}`.
+    Template(Template<Condition>),
+}
+
+impl ConditionSpec {
+    /// Compiles a condition.
+    pub(super) fn compile(text: &Spanned<String>, exposure: Exposure, compiler: &mut Compiler<'_>) -> Option<Self> {
+        if is_identifier(text) {
+            return argument_shape(text, compiler).map(|_| ConditionSpec::Argument(text.value.clone()));
+        }
+        compiler.template(text, exposure).map(ConditionSpec::Template)
+    }
+
+    /// Whether it holds.
+    pub(super) fn holds(&self, scope: &Scope) -> Result<bool, ActionError> {
+        match self {
+            ConditionSpec::Argument(name) => Ok(scope.get(&["arguments", name]).is_some_and(is_truthy)),
+            ConditionSpec::Template(template) => Ok(template.render(scope)?),
+        }
+    }
+}
+
+/// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
+pub(super) fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
+    let arguments = match compiler.scope_shape.get("arguments").cloned() {
+        Some(Shape::Object(arguments)) => arguments,
+        Some(_) => return Some(Shape::Any),
+        None => std::sync::Arc::default(),
+    };
+    let found = arguments.get(&name.value).cloned();
+    if found.is_none() {
+        let diagnostic =
+            compiler.error(Code::UnknownVariable, name.location, format!("unknown argument `{}`", name.value));
+        diagnostic.did_you_mean(name, name.location.span(), arguments.keys().map(String::as_str));
+        if diagnostic.help.is_none() {
+            diagnostic.help("write the name of an argument, such as `verbose`, or exactly one `{{…}}`");
+        }
+    }
+    found
+}

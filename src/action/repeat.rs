@@ -1,0 +1,203 @@
+//! `each`: runs a step once for each item of a list.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::Value;
+
+use super::run_plan::PlannedStep;
+use super::{ActionContext, ActionError, ActionOutcome, OutcomeBody, Step};
+use crate::budget::{Exhausted, MAX_MEMORY, memory_size};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::template::{List, ListItems, ScopeShape, Shape, Template};
+use crate::world::{CapturedBytes, WorldError};
+use crate::yaml::{Location, Spanned};
+
+/// How many items a repeated step may have.
+const MAX_ITEMS: usize = 1000;
+/// How many items may run at the same time.
+const MAX_PARALLEL: u32 = 16;
+
+/// The list of a repeated step.
+pub(super) struct StepEach {
+    list: Template<List>,
+    parallel: usize,
+}
+
+/// Compiles a list, and returns the shape of its items.
+pub(super) fn compile_list(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<(Template<List>, Shape)> {
+    let template: Template<List> = compiler.template(text, Exposure::Private)?;
+    let shape = template.single_path().and_then(|path| compiler.scope_shape.shape_at(path));
+    match shape {
+        Some(Shape::List(item)) => Some((template, *item)),
+        None | Some(Shape::Any) => Some((template, Shape::Any)),
+        Some(other) => {
+            let message = format!("invalid `each`: expected a list, and `{}` is {}", text.value, other.describe());
+            let help = match other {
+                Shape::Text => "use `lines` or `split` to turn text into a list",
+                _ => "write the value of a list, such as `{{steps.ID.json}}`",
+            };
+            compiler.error(Code::WrongType, text.location, message).help(help);
+            None
+        }
+    }
+}
+
+impl StepEach {
+    /// Compiles `each` and `parallel`, and returns them with the names in scope of the repeated step. `None` if there is
+    /// an error.
+    pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<(Option<StepEach>, ScopeShape)> {
+        let names = compiler.scope_shape.clone();
+        let parallel = compile_parallel(step, compiler);
+        let Some(list) = &step.each else { return parallel.map(|_| (None, names)) };
+        check_question(step, list.location, compiler);
+        let (list, item) = compile_list(list, compiler)?;
+        Some((Some(StepEach { list, parallel: parallel? }), names.with_item(item)))
+    }
+
+    /// Runs a step for each item; the first failure ends it.
+    pub(super) async fn run(
+        &self,
+        step: &PlannedStep,
+        context: &ActionContext<'_>,
+    ) -> Result<ActionOutcome, ActionError> {
+        let ListItems(items) = self.list.render(context.scope)?;
+        if items.len() > MAX_ITEMS {
+            return Err(ActionError::message(format!(
+                "too many items in `each`: {}, and the limit is {MAX_ITEMS}",
+                items.len()
+            )));
+        }
+        let repetition = Repetition { step, context, began: Instant::now(), waited: context.run.client_wait.total() };
+        let runs = items.into_iter().enumerate();
+        let runs = runs.map(|(index, item)| -> BoxFuture<'_, _> { repetition.run_item(index, item).boxed() });
+        let mut ended = stream::iter(runs).buffered(self.parallel);
+        let mut all = ItemOutcomes::default();
+        while let Some(outcome) = ended.next().await {
+            let outcome = outcome?;
+            if outcome.failure.is_some() {
+                return Ok(outcome);
+            }
+            all.push(outcome, context)?;
+        }
+        Ok(all.into_outcome())
+    }
+}
+
+/// A step that is being repeated.
+struct Repetition<'a> {
+    step: &'a PlannedStep,
+    context: &'a ActionContext<'a>,
+    began: Instant,
+    /// How long the call had waited for its client before.
+    waited: Duration,
+}
+
+impl Repetition<'_> {
+    async fn run_item(&self, index: usize, item: Value) -> Result<ActionOutcome, ActionError> {
+        let run = self.context.run;
+        if run.cancel.is_cancelled() {
+            return Err(WorldError::Cancelled.into());
+        }
+        let waited = run.client_wait.total().saturating_sub(self.waited);
+        let timeout = self.context.timeout.saturating_sub(self.began.elapsed().saturating_sub(waited));
+        if timeout.is_zero() {
+            return Err(WorldError::timed_out(self.context.timeout).into());
+        }
+        let scope = self.context.scope.clone().with_item(item, index);
+        if !self.step.is_enabled(&scope)? {
+            return Ok(ActionOutcome::empty());
+        }
+        let context = ActionContext { run, scope: &scope, timeout, resume: None };
+        self.step.attempt(&context).await.map_err(|error| match error {
+            ActionError::Asks(_) => ActionError::message("a step with `each` cannot ask the client".to_owned()),
+            other => other,
+        })
+    }
+}
+
+/// The outcomes of the items so far.
+#[derive(Default)]
+struct ItemOutcomes {
+    values: Vec<Value>,
+    bodies: Vec<OutcomeBody>,
+    /// Their size. Items that run at the same time release more of the budget than their own.
+    held: usize,
+}
+
+impl ItemOutcomes {
+    fn push(&mut self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
+        let size = memory_size(&outcome.value).saturating_add(outcome.body.size());
+        self.held = self.held.saturating_add(size);
+        if self.held as u64 > MAX_MEMORY {
+            return Err(Exhausted::Memory.into());
+        }
+        context.scope.budget().charge_memory(size)?;
+        self.values.push(outcome.value);
+        if outcome.body != OutcomeBody::None {
+            self.bodies.push(outcome.body);
+        }
+        Ok(())
+    }
+
+    fn into_outcome(self) -> ActionOutcome {
+        ActionOutcome::success(Value::Array(self.values), join_bodies(self.bodies))
+    }
+}
+
+/// The bodies as one: a list where all are JSON, else their texts, one after the other.
+fn join_bodies(bodies: Vec<OutcomeBody>) -> OutcomeBody {
+    if bodies.is_empty() {
+        return OutcomeBody::None;
+    }
+    if bodies.iter().all(|body| matches!(body, OutcomeBody::Json(..))) {
+        let value: Value = bodies.into_iter().filter_map(json_of).collect();
+        let text = value.to_string();
+        return OutcomeBody::Json(value, text);
+    }
+    let texts: Vec<String> = bodies.into_iter().map(text_of).collect();
+    OutcomeBody::Text(texts.iter().map(|text| text.trim_end_matches('\n')).collect::<Vec<_>>().join("\n"))
+}
+
+fn json_of(body: OutcomeBody) -> Option<Value> {
+    match body {
+        OutcomeBody::Json(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+fn text_of(body: OutcomeBody) -> String {
+    match body {
+        OutcomeBody::None => String::new(),
+        OutcomeBody::Text(text) | OutcomeBody::Json(_, text) => text,
+        OutcomeBody::Bytes(bytes, _) => CapturedBytes::new(bytes, 0).to_display_text(),
+    }
+}
+
+fn compile_parallel(step: &Step, compiler: &mut Compiler<'_>) -> Option<usize> {
+    let Some(parallel) = &step.parallel else { return Some(1) };
+    if step.each.is_none() {
+        compiler
+            .error(Code::Conflict, parallel.location, "`parallel` without `each`")
+            .help("remove it, or repeat the step with `each: \"{{…}}\"`");
+        return None;
+    }
+    let count = usize::try_from(parallel.value).ok().filter(|_| (1..=MAX_PARALLEL).contains(&parallel.value));
+    if count.is_none() {
+        compiler
+            .error(Code::BadValue, parallel.location, format!("invalid `parallel`, expected 1 to {MAX_PARALLEL}"))
+            .help(format!("write a number from 1 to {MAX_PARALLEL}"));
+    }
+    count
+}
+
+/// Reports a question in a repeated step, whose answers could not be told apart.
+fn check_question(step: &Step, at: Location, compiler: &mut Compiler<'_>) {
+    if step.ask.is_some() {
+        compiler
+            .error(Code::Conflict, at, "`ask` cannot be repeated by `each`")
+            .help("ask for everything in one step, before the step with `each`");
+    }
+}

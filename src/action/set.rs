@@ -1,0 +1,122 @@
+//! `set`: names values for later steps, as they are or reshaped by JMESPath.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, OutcomeBody, Selection};
+use crate::budget::memory_size;
+use crate::compile::{Compiler, Exposure, JsonTemplate};
+use crate::diagnostic::Code;
+use crate::notation::{Json, NamedMap, is_identifier};
+use crate::template::{Scope, Shape};
+use crate::yaml::{Location, Spanned};
+
+/// Values by name: JSON whose strings are templates, such as `{ limit: 20, who: "{{trim name}}" }`. A string that is
+/// exactly one `{{…}}` keeps the type of its value. `{ select: "[].name", from: "{{steps.list.json}}" }` is what a
+/// JMESPath finds in a value.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(rename = "Set")]
+pub struct SetSpec(#[schemars(with = "IndexMap<String, Json>")] pub NamedMap<Spanned<Json>>);
+
+pub struct SetAction {
+    values: Vec<(String, NamedValue)>,
+}
+
+/// A value, and what is selected from it.
+struct NamedValue {
+    template: JsonTemplate,
+    select: Option<Selection>,
+}
+
+impl ActionKind for SetAction {
+    type Spec = SetSpec;
+
+    fn outcome_shape_of(spec: &SetSpec) -> Shape {
+        Shape::object(spec.0.keys().map(|name| (name.value.clone(), Shape::Any)))
+    }
+
+    fn compile(node: ActionNode<'_, SetSpec>, compiler: &mut Compiler<'_>) -> Option<SetAction> {
+        if node.spec.0.is_empty() {
+            compiler
+                .error(Code::MissingKey, node.spec.location, "missing name in `set`")
+                .help("write `set: { NAME: value }`");
+            return None;
+        }
+        let mut values = Vec::with_capacity(node.spec.0.len());
+        for (name, value) in &node.spec.0 {
+            check_name(name, compiler);
+            values.push(NamedValue::compile(value, compiler).map(|value| (name.value.clone(), value)));
+        }
+        values.into_iter().collect::<Option<_>>().map(|values| SetAction { values })
+    }
+
+    async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {
+        let mut all = Map::new();
+        for (name, value) in &self.values {
+            all.insert(name.clone(), value.evaluate(context.scope)?);
+        }
+        let all = Value::Object(all);
+        context.scope.budget().charge_memory(memory_size(&all).saturating_mul(2))?;
+        let text = all.to_string();
+        Ok(ActionOutcome::success(all.clone(), OutcomeBody::Json(all, text)))
+    }
+}
+
+impl NamedValue {
+    fn compile(value: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<NamedValue> {
+        let located = compiler.json_value(value)?;
+        let (value, at) = (&located.value, located.location);
+        let Some((select, from)) = selection_keys(value) else {
+            let template = compiler.json_template(value, at, Exposure::Client);
+            return Some(NamedValue { template, select: None });
+        };
+        let place = |key: &str, compiler: &Compiler<'_>| compiler.findings.documents.value_at(at, key);
+        let Some(from) = from else {
+            compiler
+                .error(Code::MissingKey, at, "missing key `from` beside `select`")
+                .help("write `{ select: JMESPath, from: \"{{…}}\" }`");
+            return None;
+        };
+        let select = Spanned::new(select.to_owned(), place("/select", compiler));
+        let selection = Selection::compile(&select, compiler);
+        let from_at = place("/from", compiler);
+        warn_of_text(from, from_at, compiler);
+        let template = compiler.json_template(from, from_at, Exposure::Client);
+        Some(NamedValue { template, select: Some(selection?) })
+    }
+
+    fn evaluate(&self, scope: &Scope) -> Result<Value, ActionError> {
+        let value = self.template.render(scope)?;
+        match &self.select {
+            Some(select) => Ok(select.apply(&value, scope.budget())?),
+            None => Ok(value),
+        }
+    }
+}
+
+/// The keys of `{ select: …, from: … }`; `None` for any other value.
+fn selection_keys(value: &Value) -> Option<(&str, Option<&Value>)> {
+    let fields = value.as_object()?;
+    let select = fields.get("select")?.as_str()?;
+    fields.keys().all(|key| key == "select" || key == "from").then(|| (select, fields.get("from")))
+}
+
+/// Reports a `from` that is fixed text, in which there is nothing to select.
+fn warn_of_text(from: &Value, at: Location, compiler: &mut Compiler<'_>) {
+    if from.as_str().is_some_and(|text| !text.contains("{{")) {
+        compiler
+            .warning(Code::BadValue, at, "`from` is a text, in which nothing can be selected")
+            .help("write exactly one `{{…}}`, such as `{{steps.ID.json}}`");
+    }
+}
+
+fn check_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
+    if !is_identifier(name) {
+        compiler
+            .error(Code::BadName, name.location, format!("invalid name `{}` in `set`", name.value))
+            .help("use letters, digits and `_`");
+    }
+}
