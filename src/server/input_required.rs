@@ -3,8 +3,9 @@
 //! In a session the question is sent and awaited within the call. In 2026-07-28 the call ends with an `input_required`
 //! result, and a later request brings the answers and the sealed state (basic/patterns/mrtr).
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
     model::{ErrorCode, ErrorData, InputRequests, InputRequiredResult, InputResponses},
@@ -65,66 +66,73 @@ impl<T> CallOutcome<T> {
 
 impl ConnectionHandler {
     /// Makes a call for a client, which may be asked on the way.
-    pub(crate) async fn run_call<T: CallAnswer, F: Future<Output = Result<T, Refusal>> + Send>(
-        &self,
-        (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
-        admitted: &AdmittedRequest,
-        call: impl Fn(Option<Object>, CallContext) -> F,
-        refuse: impl Fn(Refusal) -> ErrorData,
+    ///
+    /// The future of a call is large and moved several times, so it comes in a box.
+    pub(crate) async fn run_call<'a, T: CallAnswer + Send + 'a>(
+        &'a self,
+        (request, context): (CallRequest<'a>, &'a RequestContext<RoleServer>),
+        admitted: &'a AdmittedRequest,
+        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
+        refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> Result<CallOutcome<T>, ErrorData> {
         let mut fresh_call = self.call_context(context, &admitted.snapshot);
         fresh_call.detach = request.detach;
         // A waiting call is resumed or refused, even if no entry asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
             let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
-            let outcome = self.run(context, Box::pin(call(request.arguments, fresh_call))).await;
+            let outcome = self.run(context, call(request.arguments, fresh_call)).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(refuse);
         }
-        Box::pin(self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse)).await
+        self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse).await
     }
 
     /// The same for a call that may ask, or whose question is answered.
-    async fn run_interactive_call<T: CallAnswer, F: Future<Output = Result<T, Refusal>> + Send>(
-        &self,
-        (request, context): (CallRequest<'_>, &RequestContext<RoleServer>),
-        admitted: &AdmittedRequest,
-        (fresh_call, call): (CallContext, impl Fn(Option<Object>, CallContext) -> F),
-        refuse: impl Fn(Refusal) -> ErrorData,
-    ) -> Result<CallOutcome<T>, ErrorData> {
-        let CallRequest { target, arguments, responses, state, .. } = request;
-        let server = &admitted.snapshot.catalog.server().name;
-        let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
-        let checkpoint = match &state {
-            Some(state) => Some(self.open_state(state, &binding())?),
-            None => None,
-        };
-        let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
-        let answers = responses.map(|answers| answers.into_iter().collect());
-        let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
-        let fresh_call = fresh_call.with_client(client.clone());
-        let resumed = match &checkpoint {
-            Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
-            None => fresh_call.clone(),
-        };
-        let mut outcome = self.run(context, Box::pin(call(arguments.clone(), resumed))).await;
-        // Nothing was done that must not be done twice, so the call begins again.
-        if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
-            client.forget_answers();
-            outcome = self.run(context, Box::pin(call(arguments.clone(), fresh_call))).await;
-        }
-        client.flush_held().await;
-        log.finish(&outcome);
-        match outcome {
-            Ok(answer) => Ok(CallOutcome::Done(answer)),
-            Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {
-                self.input_required(*pending, &binding(), admitted).map(CallOutcome::InputRequired)
+    fn run_interactive_call<'a, T: CallAnswer + Send + 'a>(
+        &'a self,
+        (request, context): (CallRequest<'a>, &'a RequestContext<RoleServer>),
+        admitted: &'a AdmittedRequest,
+        (fresh_call, call): (
+            CallContext,
+            impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
+        ),
+        refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
+        Box::pin(async move {
+            let CallRequest { target, arguments, responses, state, .. } = request;
+            let server = &admitted.snapshot.catalog.server().name;
+            let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
+            let checkpoint = match &state {
+                Some(state) => Some(self.open_state(state, &binding())?),
+                None => None,
+            };
+            let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
+            let answers = responses.map(|answers| answers.into_iter().collect());
+            let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
+            let fresh_call = fresh_call.with_client(client.clone());
+            let resumed = match &checkpoint {
+                Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
+                None => fresh_call.clone(),
+            };
+            let mut outcome = self.run(context, call(arguments.clone(), resumed)).await;
+            // Nothing was done that must not be done twice, so the call begins again.
+            if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
+                client.forget_answers();
+                outcome = self.run(context, call(arguments.clone(), fresh_call)).await;
             }
-            Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(pending), .. }) => {
-                Ok(CallOutcome::Detached(Box::new(pending.checkpoint), arguments))
+            client.flush_held().await;
+            log.finish(&outcome);
+            match outcome {
+                Ok(answer) => Ok(CallOutcome::Done(answer)),
+                Err(Refusal { kind: RefusalKind::InputRequired, pending_questions: Some(pending), .. }) => {
+                    self.input_required(*pending, &binding(), admitted).map(CallOutcome::InputRequired)
+                }
+                Err(Refusal { kind: RefusalKind::Detached, pending_questions: Some(pending), .. }) => {
+                    Ok(CallOutcome::Detached(Box::new(pending.checkpoint), arguments))
+                }
+                Err(refusal) => Err(refuse(refusal)),
             }
-            Err(refusal) => Err(refuse(refusal)),
-        }
+        })
     }
 
     /// Where the call stood, from the state that came with the request.

@@ -1,5 +1,6 @@
 //! `prompts/list` and `prompts/get`.
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
     model::{
@@ -45,7 +46,9 @@ pub(crate) async fn get(
         state: request.request_state,
         detach: false,
     };
-    let call = |arguments, call: CallContext| async move { served.catalog.get_prompt(name, arguments, &call).await };
+    let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
+        Box::pin(async move { served.catalog.get_prompt(name, arguments, &call).await })
+    };
     let refuse = |refusal| error::refusal_error_for(spec_version, refusal);
     let complete = |answer: PromptAnswer| {
         let mut result = GetPromptResult::new(content::messages(answer.messages, spec_version));

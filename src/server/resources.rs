@@ -1,5 +1,6 @@
 //! `resources/list`, `resources/templates/list` and `resources/read`.
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
     model::{
@@ -58,7 +59,9 @@ pub(crate) async fn read(
         state: request.request_state,
         detach: false,
     };
-    let call = |_, call: CallContext| async move { served.catalog.read_resource(uri, &call).await };
+    let call = |_, call: CallContext| -> BoxFuture<'_, _> {
+        Box::pin(async move { served.catalog.read_resource(uri, &call).await })
+    };
     let refuse = |refusal| error::resource_error(spec_version, refusal, uri);
     let complete = |answer: ResourceAnswer| {
         let mut result = ReadResourceResult::new(content::resource_contents(answer.contents, spec_version));

@@ -1,5 +1,6 @@
 //! `tools/list` and `tools/call`.
 
+use futures_util::future::BoxFuture;
 use rmcp::{
     RoleServer,
     model::{
@@ -67,7 +68,9 @@ pub(crate) async fn call(
         detach: policy.is_some(),
     };
     let (catalog, tool) = (&admitted.snapshot.catalog, &*name);
-    let call = |arguments, call: CallContext| async move { catalog.call_tool(tool, arguments, &call).await };
+    let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
+        Box::pin(async move { catalog.call_tool(tool, arguments, &call).await })
+    };
     match (server.run_call((call_request, context), &admitted, call, error::refusal_error).await, policy) {
         (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
             tasks::start_task(server, (name.into_owned(), arguments), Some(*checkpoint), policy, (admitted, context))
