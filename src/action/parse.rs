@@ -242,7 +242,7 @@ mod tests {
         let error = parse_json_lines("1\n\n{\n").unwrap_err().to_string();
         assert!(error.starts_with("invalid JSON in line 3 of the output: EOF while parsing"), "{error}");
         let wide = format!("{}\n{}", "n".repeat(1 << 20), "x\n".repeat(40));
-        assert!(csv(&wide).unwrap_err().contains("line 35"), "the names of columns are bounded");
+        assert!(csv(&wide).unwrap_err().contains("line 34"), "the names of columns are bounded");
     }
 
     proptest! {

@@ -185,7 +185,8 @@ impl CompiledTool {
             entry_context.ensure_not_resumed()?;
             return self.tool_content(self.result.render(None, scope)?, entry_context.budget);
         };
-        let ended = self.pack_context.run((&self.listing.name, plan), &scope, &entry_context).await;
+        // In a box, for calls without actions.
+        let ended = Box::pin(self.pack_context.run((&self.listing.name, plan), &scope, &entry_context)).await;
         let mut ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));

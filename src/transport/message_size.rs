@@ -27,9 +27,9 @@ struct PartCosts {
 }
 
 const FOLIO_COSTS: PartCosts =
-    PartCosts { byte: 3, escaped_byte: 3, array: 320, object: 384, element: 208, member: 224 };
+    PartCosts { byte: 3, escaped_byte: 3, array: 320, object: 384, element: 240, member: 256 };
 const RMCP_COSTS: PartCosts =
-    PartCosts { byte: 3, escaped_byte: 7, array: 640, object: 720, element: 400, member: 400 };
+    PartCosts { byte: 3, escaped_byte: 7, array: 640, object: 720, element: 440, member: 440 };
 
 /// What a message takes beside its parts: the types of its method.
 const MESSAGE_BYTES: u64 = 2048;

@@ -79,7 +79,7 @@ fn oversized_argv_value_names_its_argument() {
             ("one", json!({ "diff": long }), "diff"),
             ("many", json!({ "parts": ["a", long] }), "parts"),
             ("many", json!({ "parts": vec!["y".repeat(100_000); 70] }), "parts"),
-            ("many", json!({ "parts": vec!["y"; 700_000] }), "parts"),
+            ("many", json!({ "parts": vec!["y"; 500_000] }), "parts"),
             ("variable", json!({ "diff": long }), "diff"),
             ("script", json!({ "diff": long }), "diff"),
             ("script", json!({ "diff": "x", "more": { "deep": [long] } }), "more"),

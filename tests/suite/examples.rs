@@ -761,6 +761,7 @@ fn sandboxed_programs_reach_what_is_listed() {
     assert_eq!(client.call_text("sales", json!({ "product": "tea" })), "January: 12\nFebruary: 9\n");
     assert_eq!(client.call_text("sales", json!({ "product": "x\\" })), "No sales of x\\.\n");
     assert_eq!(client.call_text("note", json!({ "text": "one\ntwo" })), "Noted.");
+    assert_eq!(client.call_text("total", json!({})), "51 sold.");
     assert_eq!(fs::read_to_string(folder.join("out/note.txt")).unwrap(), "one\ntwo");
     assert!(client.call_text("show", json!({ "path": "sales.csv" })).starts_with("product,"));
     let outside = client.call("show", json!({ "path": "../folio.yaml" }));

@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn diff_of_long_unlike_texts_ends() {
-        let old: String = (0..100_000).map(|n| format!("{}\n", n * 7919 % 100_003)).collect();
-        let new: String = (0..100_000).map(|n| format!("{}\n", n * 104_729 % 100_003)).collect();
+        let old: String = (0..100_000_u64).map(|n| format!("{}\n", n * 7919 % 100_003)).collect();
+        let new: String = (0..100_000_u64).map(|n| format!("{}\n", n * 104_729 % 100_003)).collect();
         let diff = unified_diff("f", (&old, &new), &Budget::default()).unwrap();
         assert!(diff.starts_with("--- f\n+++ f\n@@"), "{}", &diff[..80]);
         assert_eq!(unified_diff("f", ("a\n", "a\n"), &Budget::default()).unwrap(), "");

@@ -289,7 +289,7 @@ impl CompiledResource {
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
         let (plan, result) = made;
-        let outcome = self.pack_context.run((&self.info.name, plan), &scope, entry_context).await?;
+        let outcome = Box::pin(self.pack_context.run((&self.info.name, plan), &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
