@@ -95,7 +95,7 @@ pub(super) fn charge_output(given: &dyn HelperParams, size: Option<usize>) -> Re
     }
 }
 
-/// Our error inside of one of Handlebars, from which [`render`](crate::template::render) extracts it.
+/// Our error inside of one of Handlebars, from which `template::render` extracts it.
 impl From<RenderError> for handlebars::RenderError {
     fn from(error: RenderError) -> handlebars::RenderError {
         RenderErrorReason::NestedError(Box::new(error)).into()
