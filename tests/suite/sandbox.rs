@@ -8,12 +8,14 @@ use std::net::{TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use folio::world::SandboxSupport;
 use serde_json::{Value, json};
 
-use crate::harness::{ServeCommand, TestClient, TestFolder, run_folio, text_of};
+use crate::harness::{FOLIO_BIN, ServeCommand, TestClient, TestFolder, run_folio, text_of};
 
 /// What a test says before each attempt of its program, to tell them from what the test runner prints.
 const ATTEMPT: &str = "attempt ";
@@ -313,4 +315,47 @@ fn verbose_check_lists_what_is_given() {
     assert!(ran.out.contains("sandboxes are enforced by "), "{}", ran.out);
     let plain = run_folio(folder.path(), &["check"]);
     assert!(!plain.out.contains("also run"), "{}", plain.out);
+}
+
+/// Has a command, and all that it starts, run as on a kernel without Landlock.
+#[expect(unsafe_code, reason = "only a filter of system calls takes Landlock away")]
+fn without_landlock(command: &mut Command) {
+    let load = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let is_landlock = libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_landlock_create_ruleset as u32 };
+    let returns = |k| libc::sock_filter { code: 0x06, jt: 0, jf: 0, k };
+    let absent = returns(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
+    let mut filter = [load, is_landlock, absent, returns(libc::SECCOMP_RET_ALLOW)];
+    let install = move || {
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: `program` and what it points to outlive both calls.
+        let outcome = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+                | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+        };
+        if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    // SAFETY: `install` calls the system alone.
+    unsafe { command.pre_exec(install) };
+}
+
+#[test]
+fn missing_landlock_is_said_and_refuses_what_requires_it() {
+    let tool = |name: &str, sandbox: &str| {
+        format!("  {name}: {{ description: D, run: {{ exec: [echo, ran], sandbox: {sandbox} }} }}\n")
+    };
+    let tools = tool("wanted", "{}") + &tool("required", "{ required: true }");
+    let folder = TestFolder::with_manifest(&format!("folio: 1\nserver: {{ name: s }}\ntools:\n{tools}"));
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(FOLIO_BIN);
+        command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
+        without_landlock(&mut command);
+        let ran = command.output().unwrap();
+        (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let warning = "sandboxes are not fully enforced by this system, which lacks: files";
+    assert!(run(&["serve"]).1.contains(warning), "{:?}", run(&["serve"]));
+    assert!(run(&["call", "wanted"]).0.contains("ran"));
+    let (out, log) = run(&["call", "required"]);
+    assert!((out.clone() + &log).contains("sandbox required for `echo`"), "{out} {log}");
+    assert!(!out.contains("ran"), "{out}");
 }
