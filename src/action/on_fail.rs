@@ -88,6 +88,7 @@ fn is_failure_of_step(error: &ActionError) -> bool {
         | ActionError::Asks(_) => false,
         ActionError::Render(_)
         | ActionError::World(_)
+        | ActionError::Request(_)
         | ActionError::Select(_)
         | ActionError::LeadingDash { .. }
         | ActionError::NulByte { .. }

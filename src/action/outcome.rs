@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::http::RequestError;
 use super::{Checkpoint, ClientCapability, McpClient, PackEntries, PendingQuestions};
 use crate::budget::{ClientWait, Exhausted};
 use crate::files::mime_of;
@@ -90,6 +91,9 @@ pub enum ActionError {
     /// A program or a request failed.
     #[error(transparent)]
     World(#[from] WorldError),
+    /// A request got no response.
+    #[error(transparent)]
+    Request(#[from] Box<RequestError>),
     /// A part of a response could not be selected.
     #[error(transparent)]
     Select(#[from] super::SelectError),

@@ -45,6 +45,9 @@ impl From<ActionError> for Refusal {
         let kind = match &failure {
             ActionError::World(WorldError::Cancelled) => RefusalKind::Cancelled,
             ActionError::World(WorldError::TimedOut { .. } | WorldError::ProgramLimit { .. }) => RefusalKind::TimedOut,
+            ActionError::Request(error) if matches!(error.world_error(), WorldError::TimedOut { .. }) => {
+                RefusalKind::TimedOut
+            }
             ActionError::Render(_)
             | ActionError::LeadingDash { .. }
             | ActionError::NulByte { .. }

@@ -32,7 +32,7 @@ pub enum ArgumentPairError {
         name: String,
     },
     /// The file of a value cannot be read.
-    #[error("cannot read argument `{name}` from `{}`: {source}", path.display())]
+    #[error("cannot read argument `{name}` from `{}`", path.display())]
     Unreadable {
         /// The name.
         name: String,

@@ -85,13 +85,15 @@ pub enum ClientAuthentication {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retry {
-    /// How often the request is sent at most. The default is 3.
+    /// How often the request is sent at most. The default is 3. What a kept connection or an access token has outlived is
+    /// replaced once in each attempt.
     #[schemars(with = "Option<u32>", range(min = 1, max = 10))]
     pub attempts: Option<Spanned<u32>>,
-    /// The statuses after which it is sent again, such as `[429, 5xx]`. The default is `[429, 502, 503, 504]`.
+    /// The statuses after which it is sent again, such as `[429, 5xx]`; `[]` for none. The default is `[429, 502, 503, 504]`.
     #[schemars(with = "Option<Vec<Scalar>>")]
     pub on: Option<Vec<Spanned<Scalar>>>,
-    /// How long to wait before the second attempt; twice as long before each further one. The default is 500ms.
+    /// How long to wait before the second attempt; twice as long before each further one, and never
+    /// longer than a minute: `backoff: 1s`. The default is 500ms.
     pub backoff: Option<Duration>,
     /// Repeats POST and PATCH as well, which the API may then process twice.
     #[serde(rename = "unsafe")]

@@ -6,18 +6,16 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use super::http::is_credential_name;
 use super::shell_quote::shell_quote;
-use super::{HttpHeader, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RequestBody};
+use super::{BodyPart, HttpHeader, HttpRequest, HttpResponse, PartContent, ProgramCommand, ProgramOutput, RequestBody};
 use crate::diagnostic::{sanitize, truncate};
 use crate::redact::{InputEnd, Redactor, SECRET_PLACEHOLDER};
 
 /// How much of a body is shown.
 const MAX_BODY_CHARS: usize = 2000;
-
-/// What parameters are called that may be credentials.
-const CREDENTIAL_WORDS: [&str; 7] = ["key", "token", "secret", "password", "signature", "sig", "auth"];
-/// Headers whose values are credentials.
-const CREDENTIAL_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+/// How much of a text in a multipart body is shown.
+const MAX_PART_CHARS: usize = 100;
 
 /// The arguments of a program, as a line for a shell.
 pub(super) fn program_line(command: &ProgramCommand, redactor: &Redactor) -> String {
@@ -62,8 +60,21 @@ pub(super) fn program_end(output: &ProgramOutput) -> String {
 
 /// The method and the URL of a request.
 pub(super) fn request_line(request: &HttpRequest, redactor: &Redactor) -> String {
-    let url = url_text(&request.url, request, redactor);
-    format!("{} {url}", line(&request.method, redactor))
+    line(&request.describe(), redactor)
+}
+
+impl HttpRequest {
+    /// Its method and URL, without what is a credential by its place or name. Secret values are up to a redactor.
+    pub fn describe(&self) -> String {
+        format!("{} {}", self.method, masked_url(&self.url, self))
+    }
+
+    /// The same without the query.
+    pub fn describe_without_query(&self) -> String {
+        let mut url = self.url.clone();
+        url.set_query(None);
+        format!("{} {}", self.method, masked_url(&url, self))
+    }
 }
 
 /// The headers and the body of a request.
@@ -79,11 +90,22 @@ pub(super) fn request_details(request: &HttpRequest, redactor: &Redactor) -> Str
                 details.push_str(&body_text(bytes, redactor));
             }
             RequestBody::Multipart(parts) => {
-                let names = parts.iter().map(|part| line(&part.name, redactor)).collect::<Vec<_>>();
-                details.push_str(&format!("  body: multipart, parts {}\n", names.join(", ")));
+                details.push_str("  body: multipart\n");
+                parts.iter().for_each(|part| details.push_str(&part_text(part, redactor)));
             }
         }
     }
+    details
+}
+
+/// The headers of a response, and the beginning of its body.
+pub(super) fn response_details(response: &HttpResponse, redactor: &Redactor) -> String {
+    let mut details = String::new();
+    for (name, value) in &response.headers {
+        let header = HttpHeader::new(name, value);
+        details.push_str(&format!("     {}: {}\n", line(name, redactor), header_value(&header, redactor)));
+    }
+    details.push_str(&body_text(&response.body.bytes, redactor));
     details
 }
 
@@ -94,6 +116,10 @@ pub(super) fn response_end(response: &HttpResponse) -> String {
 
 /// A URL of a request, without its credentials.
 pub(super) fn url_text(url: &Url, request: &HttpRequest, redactor: &Redactor) -> String {
+    line(&masked_url(url, request), redactor)
+}
+
+fn masked_url(url: &Url, request: &HttpRequest) -> String {
     if url.host_str().is_some_and(|host| Some(host) == request.secret_host.as_deref()) {
         return SECRET_PLACEHOLDER.to_owned();
     }
@@ -103,7 +129,7 @@ pub(super) fn url_text(url: &Url, request: &HttpRequest, redactor: &Redactor) ->
     shown.set_fragment(None);
     let query =
         url.query().map(|query| format!("?{}", query_text(query, &request.secret_parameters))).unwrap_or_default();
-    line(&format!("{shown}{query}"), redactor)
+    format!("{shown}{query}")
 }
 
 fn query_text(query: &str, secret_parameters: &[String]) -> String {
@@ -118,20 +144,30 @@ fn query_text(query: &str, secret_parameters: &[String]) -> String {
     masked.collect::<Vec<_>>().join("&")
 }
 
-fn is_credential_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    CREDENTIAL_WORDS.iter().any(|word| name.ends_with(word))
-}
-
 fn header_value(header: &HttpHeader, redactor: &Redactor) -> String {
-    let name = header.name.to_ascii_lowercase();
-    if !header.secret && !CREDENTIAL_HEADERS.contains(&name.as_str()) {
+    if !header.is_credential() {
         return line(&header.value, redactor);
     }
     match header.value.split_once(' ') {
-        Some((scheme @ ("Bearer" | "Basic"), _)) if name == "authorization" => format!("{scheme} {SECRET_PLACEHOLDER}"),
+        Some((scheme @ ("Bearer" | "Basic"), _)) if header.name.eq_ignore_ascii_case("authorization") => {
+            format!("{scheme} {SECRET_PLACEHOLDER}")
+        }
         _ => SECRET_PLACEHOLDER.to_owned(),
     }
+}
+
+/// A part of a multipart body in one line: `    report: file report.pdf (application/pdf)`.
+fn part_text(part: &BodyPart, redactor: &Redactor) -> String {
+    let text = match (&part.content, &part.filename) {
+        (PartContent::Bytes(bytes), None) => {
+            truncate(&redactor.redact_text(&String::from_utf8_lossy(bytes)), MAX_PART_CHARS).into_owned()
+        }
+        (_, filename) => {
+            let mime_type = part.mime_type.as_deref().unwrap_or("application/octet-stream");
+            format!("file {} ({mime_type})", filename.as_deref().unwrap_or_default())
+        }
+    };
+    format!("    {}: {}\n", line(&part.name, redactor), line(&text, redactor))
 }
 
 /// The beginning of a body, indented.

@@ -137,10 +137,12 @@ pub enum WorldError {
         host: String,
     },
     /// The connection failed.
-    #[error("could not connect to `{host}`: {kind}")]
+    #[error("could not connect to {}`{host}`: {kind}", if *is_proxy { "the proxy " } else { "" })]
     Connect {
-        /// The host.
+        /// The host, or that of the proxy.
         host: String,
+        /// Whether it is the proxy.
+        is_proxy: bool,
         /// The error of the system.
         kind: io::ErrorKind,
     },

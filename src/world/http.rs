@@ -30,8 +30,18 @@ pub struct HttpHeader {
     pub name: String,
     /// The value.
     pub value: String,
-    /// Whether it is a credential, which redirects do not send to another origin. `Authorization` and `Cookie` always are.
+    /// Whether it is a credential, which redirects do not send to another origin, apart from those that are by their name.
     pub secret: bool,
+}
+
+/// What headers and parameters are called that are credentials: `X-Api-Key`, `access_token`.
+const CREDENTIAL_WORDS: [&str; 9] =
+    ["key", "token", "secret", "password", "signature", "sig", "auth", "authorization", "cookie"];
+
+/// Whether a header or a parameter is a credential by its name.
+pub(super) fn is_credential_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    CREDENTIAL_WORDS.iter().any(|word| name.ends_with(word)) && name != "idempotency-key"
 }
 
 impl HttpHeader {
@@ -43,6 +53,11 @@ impl HttpHeader {
     /// Creates a header whose value is a credential.
     pub fn new_secret(name: impl Into<String>, value: impl Into<String>) -> HttpHeader {
         HttpHeader { secret: true, ..HttpHeader::new(name, value) }
+    }
+
+    /// Whether it is a credential, by its mark or its name.
+    pub(super) fn is_credential(&self) -> bool {
+        self.secret || is_credential_name(&self.name)
     }
 }
 

@@ -146,7 +146,7 @@ pub(super) struct Peer<'a> {
 
 impl Peer<'_> {
     /// The host that is connected to.
-    fn dialled(&self) -> String {
+    fn connected_host(&self) -> String {
         self.proxy.unwrap_or(self.host).to_owned()
     }
 }
@@ -156,8 +156,8 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
     let mut kind = None;
     for cause in error_chain(error) {
         match cause.downcast_ref() {
-            Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host: peer.dialled() },
-            Some(DnsError::NoAddress) => return WorldError::Dns { host: peer.dialled() },
+            Some(DnsError::PrivateOnly) => return WorldError::PrivateAddress { host: peer.connected_host() },
+            Some(DnsError::NoAddress) => return WorldError::Dns { host: peer.connected_host() },
             None => {}
         }
         if let Some(file) = cause.downcast_ref::<UnreadableFile>() {
@@ -171,7 +171,11 @@ pub(super) fn classify_error(error: &reqwest::Error, peer: &Peer<'_>) -> WorldEr
     match (kind, peer.proxy) {
         _ if !error.is_connect() => WorldError::InvalidResponse { host: peer.host.to_owned() },
         (None, Some(proxy)) => WorldError::ProxyRefused { host: peer.host.to_owned(), proxy: proxy.to_owned() },
-        (kind, _) => WorldError::Connect { host: peer.dialled(), kind: kind.unwrap_or(io::ErrorKind::Other) },
+        (kind, proxy) => WorldError::Connect {
+            host: peer.connected_host(),
+            is_proxy: proxy.is_some(),
+            kind: kind.unwrap_or(io::ErrorKind::Other),
+        },
     }
 }
 
@@ -214,6 +218,7 @@ fn tls_reason(error: &rustls::Error) -> String {
             | Alert::CertificateUnknown
             | Alert::DecryptError,
         ) => "it refused the client certificate; check `tls.clientCert` of the connection",
+        Error::InvalidMessage(_) => "it does not speak TLS; check whether its URL begins with `http://`",
         other => return other.to_string(),
     };
     words.to_owned()

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::error::WorldError;
-use super::http::{HttpHeader, HttpRequest};
+use super::http::{HttpHeader, HttpRequest, is_credential_name};
 use super::http_client::Peer;
 use super::proxy::Proxy;
 use super::request_body::RequestBody;
@@ -97,13 +97,12 @@ impl HttpRequest {
     pub fn move_to(&mut self, mut next: Url) -> Result<(), WorldError> {
         check_url(&next)?;
         if next.origin() != self.url.origin() {
-            let is_secret = |header: &HttpHeader| header.secret || is_credential_name(&header.name.to_lowercase());
             let secrets = RequestSecrets {
-                in_headers: self.headers.iter().any(is_secret),
+                in_headers: self.headers.iter().any(HttpHeader::is_credential),
                 in_body: self.secret_body && self.body.is_some(),
             };
             secrets.leave_origin(&self.url, &mut next)?;
-            self.headers.retain(|header| !is_secret(header));
+            self.headers.retain(|header| !header.is_credential());
             self.is_authorized = false;
             self.tls.drop_identity();
         }
@@ -136,10 +135,6 @@ impl RequestSecrets {
     }
 }
 
-fn is_credential_name(name: &str) -> bool {
-    matches!(name, "authorization" | "cookie" | "proxy-authorization")
-}
-
 fn check_url(url: &Url) -> Result<(), WorldError> {
     match url.scheme() {
         "http" | "https" if url.as_str().len() > MAX_URL_BYTES => {
@@ -162,7 +157,7 @@ fn header_map(headers: &[HttpHeader]) -> Result<HeaderMap, WorldError> {
     Ok(map)
 }
 
-/// Whether a header is marked as a credential, or always is one.
+/// Whether a header is a credential, by its mark or its name.
 fn is_credential_header((name, value): &(&HeaderName, &HeaderValue)) -> bool {
     value.is_sensitive() || is_credential_name(name.as_str())
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 
 use super::describe::{
-    program_details, program_end, program_line, request_details, request_line, response_end, url_text,
+    program_details, program_end, program_line, request_details, request_line, response_details, response_end, url_text,
 };
 use super::{
     AccessToken, HttpRequest, HttpResponse, ProgramCommand, ProgramOutput, RedactingWorld, TokenRequest, World,
@@ -30,6 +30,8 @@ pub enum ActionReport<'a> {
         action: &'a str,
         /// Its status and sizes, or its error.
         end: &'a str,
+        /// The response of a request, indented, in whole lines.
+        details: &'a str,
         /// How long it took.
         elapsed: Duration,
     },
@@ -40,7 +42,9 @@ impl ActionReport<'_> {
     pub fn to_line(self) -> Option<String> {
         match self {
             ActionReport::Start { .. } => None,
-            ActionReport::End { action, end, elapsed } => Some(format!("{action}: {end}, {} ms", elapsed.as_millis())),
+            ActionReport::End { action, end, elapsed, .. } => {
+                Some(format!("{action}: {end}, {} ms", elapsed.as_millis()))
+            }
         }
     }
 
@@ -48,7 +52,9 @@ impl ActionReport<'_> {
     pub fn to_text(self) -> String {
         match self {
             ActionReport::Start { action, details } => format!("{action}\n{details}"),
-            ActionReport::End { end, elapsed, .. } => format!("  -> {end}, {} ms\n", elapsed.as_millis()),
+            ActionReport::End { end, details, elapsed, .. } => {
+                format!("  -> {end}, {} ms\n{details}", elapsed.as_millis())
+            }
         }
     }
 }
@@ -73,25 +79,43 @@ impl ReportingWorld {
 
     async fn report<T>(
         &self,
-        (action, details): (String, String),
+        started: ActionText,
         work: impl Future<Output = Result<T, WorldError>>,
-        describe: impl FnOnce(&T) -> String,
+        describe: impl FnOnce(&T) -> ActionText,
     ) -> Result<T, WorldError> {
-        (self.sink)(ActionReport::Start { action: &action, details: &details });
-        let started = Instant::now();
+        let action = &started.line;
+        (self.sink)(ActionReport::Start { action, details: &started.details });
+        let start = Instant::now();
         let outcome = work.await;
-        let end =
-            outcome.as_ref().map_or_else(|error| super::describe::line(&error.to_string(), &self.redactor), describe);
-        (self.sink)(ActionReport::End { action: &action, end: &end, elapsed: started.elapsed() });
+        let ended = match &outcome {
+            Ok(outcome) => describe(outcome),
+            Err(error) => super::describe::line(&error.to_string(), &self.redactor).into(),
+        };
+        (self.sink)(ActionReport::End { action, end: &ended.line, details: &ended.details, elapsed: start.elapsed() });
         outcome
+    }
+}
+
+/// An action, or its end, in words.
+struct ActionText {
+    line: String,
+    /// The rest, indented, in whole lines.
+    details: String,
+}
+
+impl From<String> for ActionText {
+    fn from(line: String) -> ActionText {
+        ActionText { line, details: String::new() }
     }
 }
 
 impl World for ReportingWorld {
     fn run_program(&self, command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
-        let action = format!("run {}", program_line(&command, &self.redactor));
-        let details = program_details(&command, &self.redactor);
-        Box::pin(self.report((action, details), self.world.run_program(command), program_end))
+        let started = ActionText {
+            line: format!("run {}", program_line(&command, &self.redactor)),
+            details: program_details(&command, &self.redactor),
+        };
+        Box::pin(self.report(started, self.world.run_program(command), |output| program_end(output).into()))
     }
 
     fn change_file(&self, change: &str) -> Result<(), WorldError> {
@@ -105,9 +129,15 @@ impl World for ReportingWorld {
     }
 
     fn send_request(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, WorldError>> {
-        let action = format!("send {}", request_line(&request, &self.redactor));
-        let details = request_details(&request, &self.redactor);
-        Box::pin(self.report((action, details), self.world.send_request(request), response_end))
+        let started = ActionText {
+            line: format!("send {}", request_line(&request, &self.redactor)),
+            details: request_details(&request, &self.redactor),
+        };
+        let describe = |response: &HttpResponse| ActionText {
+            line: response_end(response),
+            details: response_details(response, &self.redactor),
+        };
+        Box::pin(self.report(started, self.world.send_request(request), describe))
     }
 
     fn access_token<'a>(
@@ -117,7 +147,7 @@ impl World for ReportingWorld {
     ) -> BoxFuture<'a, Result<AccessToken, WorldError>> {
         let action = format!("get access token from {}", url_text(&request.url, &request.limits, &self.redactor));
         let work = self.world.access_token(request, rejected);
-        Box::pin(self.report((action, String::new()), work, |_| "ok".to_owned()))
+        Box::pin(self.report(action.into(), work, |_| "ok".to_owned().into()))
     }
 
     fn set_program_limit(&self, limit: usize) {

@@ -196,7 +196,7 @@ fn cache_key(request: &HttpRequest) -> Option<Key> {
         .headers
         .iter()
         .map(|header| (header.name.to_ascii_lowercase(), header.value.as_str()))
-        .filter(|(name, _)| name != "traceparent" && name != "tracestate")
+        .filter(|(name, _)| !matches!(name.as_str(), "traceparent" | "tracestate" | "baggage"))
         .collect();
     let proxy = request.proxy.as_ref().map(|proxy| proxy.url().as_str());
     let limits = (request.max_output, request.follows_redirects, &request.host_policy, (request.tls.key(), proxy));

@@ -349,7 +349,8 @@ fn idempotent_request_survives_a_connection_that_was_closed() {
         let (_folder, server) = api.folio(&format!(", method: {method}"));
         let client = server.client(SESSION_VERSIONS[3]);
         for expected in texts {
-            assert_eq!(text(&client.call("t", json!({ "id": "x" }))), expected, "{method}");
+            let result = client.call("t", json!({ "id": "x" }));
+            assert!(text(&result).contains(expected), "{method}: {result}");
         }
         assert_eq!(counted.load(Ordering::SeqCst), requests, "{method}");
     }

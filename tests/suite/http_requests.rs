@@ -65,7 +65,9 @@ fn values_do_not_leave_path_of_connection() {
     for id in ["..", ".", "%2e%2e", "//evil.example", "@evil.example", "\\evil.example", "?a", "#a"] {
         call(&manifest, json!({ "id": id }));
     }
-    for target in api.targets() {
+    let targets = api.targets();
+    assert!(targets.len() >= 6, "{targets:?}");
+    for target in targets {
         assert!(target.starts_with("GET /v1/") && !target.contains(['?', '#']), "{target}");
     }
 }
@@ -222,7 +224,10 @@ fn model_is_told_that_there_are_more() {
             let http = format!("{{ url: \"{}/bare\", paginate: {{ next: link, {limit} }} }}", api.url());
             let called = call(&(manifest("", "", &http) + result), json!({}));
             let count = items.split(',').count();
-            let note = format!("There are more: only {count} items of {pages} pages were read.");
+            let note = format!(
+                "Only the first {count} items and {pages} page{} were read; there are more.",
+                if pages == 1 { "" } else { "s" }
+            );
             assert_eq!((text(&called), &called["content"][1]["text"]), (items, &json!(note)), "{called}");
         }
         let http = format!("{{ url: \"{}/bare\", paginate: {{ next: link, maxItems: 7 }} }}", pages_of_two().url());
@@ -254,7 +259,7 @@ fn page_that_fails_is_an_error_unless_partial() {
     let partial = call(&http(", partial: true"), json!({}));
     assert_eq!((partial["isError"].as_bool(), text(&partial)), (Some(false), "[1]"));
     let note = partial["content"][1]["text"].as_str().unwrap();
-    assert!(note.starts_with("This is not all: page 2: GET http://127.0.0.1:"), "{partial}");
+    assert!(note.starts_with("Incomplete: page 2: GET http://127.0.0.1:"), "{partial}");
 }
 
 #[test]
@@ -458,19 +463,23 @@ fn errors_say_what_was_asked_and_whether_to_try_again() {
     assert_eq!(
         message("/problem"),
         format!(
-            "GET {url}/problem?q=a+b failed with HTTP status 422 Unprocessable Entity: Invalid: `name` is empty\n\
+            "GET {url}/problem?q=a+b&key=[secret] failed with HTTP status 422 Unprocessable Entity: Invalid: `name` is empty\n\
              Trying again without a change will not help."
         )
     );
     assert_eq!(
         message("/html"),
         format!(
-            "GET {url}/html?q=a+b failed with HTTP status 502 Bad Gateway: Bad Gateway\nTrying again later may help."
+            "GET {url}/html?q=a+b&key=[secret] failed with HTTP status 502 Bad Gateway: Bad Gateway\n\
+             Trying again later may help."
         )
     );
     assert_eq!(
         message("/"),
-        format!("GET {url}/?q=a+b failed with HTTP status 404 Not Found\nTrying again without a change will not help.")
+        format!(
+            "GET {url}/?q=a+b&key=[secret] failed with HTTP status 404 Not Found\n\
+             Trying again without a change will not help."
+        )
     );
 }
 
@@ -616,7 +625,7 @@ fn request_that_was_redirected_counts_as_sent() {
     let retry = "{ attempts: 3, backoff: 1ms }";
     let http = format!("{{ url: \"{}\", method: POST, retry: {retry}, allow: [127.0.0.1] }}", api.url());
     let result = call(&manifest("", "", &http), json!({}));
-    assert!(text(&result).starts_with("after a redirect: could not connect"), "{result}");
+    assert!(text(&result).contains(" failed: after a redirect: could not connect"), "{result}");
     assert_eq!(api.requests().len(), 1);
 }
 
@@ -787,7 +796,9 @@ fn too_long_url_is_named_as_such() {
     let api = Upstream::start(ok);
     let http = format!("{{ url: \"{}\", query: {{ q: \"{{{{q}}}}\" }} }}", api.url());
     let result = call(&manifest("", "q: {}", &http), json!({ "q": "x".repeat(70_000) }));
-    assert_eq!(text(&result), "invalid URL: longer than 65534 bytes; send long values in the body");
+    let said = text(&result);
+    assert!(said.ends_with("failed: invalid URL: longer than 65534 bytes; send long values in the body"), "{said}");
+    assert!(said.len() < 700, "{said}");
     assert!(api.requests().is_empty());
 }
 
@@ -799,4 +810,178 @@ fn dry_run_hides_query_credential_of_any_name() {
     );
     let ran = run_folio(folder.path(), &["call", "t", "--dry-run"]);
     assert_eq!(ran.out.lines().next(), Some("send GET https://api.example/?u=1&a+%C3%BC=[secret]"), "{}", ran.err);
+}
+
+/// The items of two pages of a list that is counted from 0.
+fn items_of_pages(paginate: &str, key: &str) -> (String, Vec<String>) {
+    let key = key.to_owned();
+    let api = Upstream::start(move |request, _| {
+        let number = request.target.split_once(&format!("{key}=")).map_or(0, |(_, number)| number.parse().unwrap());
+        let items: Vec<u64> = (number..5).take(if key == "page" { 1 } else { 2 }).collect();
+        Reply::json(200, &json!(items))
+    });
+    let http = format!("{{ url: \"{}\", paginate: {paginate} }}", api.url());
+    let items = text(&call(&manifest("", "", &http), json!({}))).to_owned();
+    (items, api.targets())
+}
+
+#[test]
+fn page_number_has_a_start_and_a_step() {
+    let (items, targets) = items_of_pages("{ page: page, start: 0 }", "page");
+    assert_eq!((items.as_str(), targets[0].as_str()), ("[0,1,2,3,4]", "GET /?page=0"));
+    let (items, targets) = items_of_pages("{ page: page }", "page");
+    assert_eq!((items.as_str(), targets[0].as_str()), ("[1,2,3,4]", "GET /?page=1"), "the first request says its page");
+    let (items, targets) = items_of_pages("{ page: offset, start: 0, step: 2 }", "offset");
+    assert_eq!(items, "[0,1,2,3,4]");
+    assert_eq!(targets, ["GET /?offset=0", "GET /?offset=2", "GET /?offset=4", "GET /?offset=6"]);
+}
+
+#[test]
+fn next_page_of_the_wrong_type_is_an_error() {
+    for (next, expected) in [
+        (json!({ "url": "/2" }), Some("`next` of `paginate` did not select a URL")),
+        (json!(2), Some("`next` of `paginate` did not select a URL")),
+        (json!(true), Some("`next` of `paginate` did not select a URL")),
+        (json!(null), None),
+        (json!(false), None),
+        (json!(""), None),
+    ] {
+        let said = next.clone();
+        let api = Upstream::start(move |_, _| Reply::json(200, &json!({ "items": [1], "next": said })));
+        let called = |paginate: &str| {
+            let http = format!("{{ url: \"{}\", paginate: {{ {paginate}, items: items }} }}", api.url());
+            call(&manifest("", "", &http), json!({}))
+        };
+        let by_url = called("next: next");
+        match expected {
+            Some(expected) => assert!(text(&by_url).contains(expected), "{next}: {by_url}"),
+            None => assert_eq!(text(&by_url), "[1]", "{next}"),
+        }
+        let is_refused = next.is_object() || next == true;
+        let by_cursor = called("cursor: next, parameter: after");
+        let said = text(&by_cursor).contains("`cursor` of `paginate` did not select a text or a number");
+        assert_eq!(said, is_refused, "{next}: {by_cursor}");
+    }
+}
+
+#[test]
+fn expected_status_is_no_page() {
+    let api = Upstream::start(|request, _| match request.target.as_str() {
+        "/none?page=1" | "/two?page=2" => Reply::json(404, &json!({ "message": "none" })),
+        _ => Reply::json(200, &json!([1])),
+    });
+    let called = |path: &str, expect: &str| {
+        let url = api.url();
+        let http = format!("{{ url: \"{url}{path}\", paginate: {{ page: page }}{expect} }}");
+        call(&manifest("", "", &http), json!({}))
+    };
+    let none = called("/none", ", expect: [404]");
+    assert_eq!((none["isError"].as_bool(), text(&none)), (Some(false), r#"{"message":"none"}"#));
+    assert_eq!(text(&called("/two", ", expect: [404]")), "[1]");
+    assert_eq!(called("/two", "")["isError"], true);
+}
+
+#[test]
+fn pages_before_a_failure_are_not_all() {
+    let api = Upstream::start(|request, _| match request.target.as_str() {
+        "/?page=1" => Reply::with_headers(203, &[("Content-Type", "application/json"), ("X-Page", "1")], "[1]"),
+        _ => Reply::json(500, &json!({})),
+    });
+    let http = format!("{{ url: \"{}\", paginate: {{ page: page, partial: true }} }}", api.url());
+    let result = "    result: { text: \"{{result.status}} {{result.headers.x-page}} {{result.more}}\" }\n";
+    assert_eq!(text(&call(&(manifest("", "", &http) + result), json!({}))), "203 1 true");
+}
+
+#[test]
+fn header_with_the_name_of_a_credential_stays_at_its_origin() {
+    let other = Upstream::start(|_, _| Reply::json(200, &json!([2])));
+    let to = other.url();
+    let api = Upstream::start(move |_, _| Reply::with_headers(302, &[("Location", &to)], ""));
+    let allow = other.url().replace("http://", "");
+    let headers = "{ X-Api-Key: \"k-{{k}}\", X-Auth-Token: t, Cookie: c=d, Idempotency-Key: i, X-Other: o }";
+    let http = format!("{{ url: \"{}\", headers: {headers}, allow: [\"{allow}\"] }}", api.url());
+    call(&manifest("", "k: {}", &http), json!({ "k": "v" }));
+    let named = |request: &RecordedRequest| {
+        let names = ["x-api-key", "x-auth-token", "cookie", "idempotency-key", "x-other"];
+        names.into_iter().filter(|name| request.header(name).is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&api.requests()[0]).len(), 5);
+    assert_eq!(named(&other.requests()[0]), ["idempotency-key", "x-other"]);
+}
+
+#[test]
+fn retry_of_a_request_takes_precedence_key_by_key() {
+    let requests = |own: &str| {
+        let api = failing(503, &[], usize::MAX);
+        let connection = "retry: { attempts: 3, on: [503], backoff: 1ms }";
+        let connections = format!("connections: {{ c: {{ url: \"{}\", {connection} }} }}\n", api.url());
+        call(&manifest(&connections, "", &format!("{{ use: c, url: \"/\"{own} }}")), json!({}));
+        api.requests().len()
+    };
+    assert_eq!(requests(""), 3);
+    assert_eq!(requests(", retry: { attempts: 2 }"), 2);
+    assert_eq!(requests(", retry: { on: [] }"), 1);
+    assert_eq!(requests(", retry: { on: [500] }"), 1);
+}
+
+#[test]
+fn error_without_response_names_the_request() {
+    let silent = Upstream::start(|_, _| {
+        thread::sleep(Duration::from_secs(3));
+        Reply::raw("")
+    });
+    let called = |http: &str| text(&call(&manifest("", "", http), json!({}))).to_owned();
+    let url = silent.url();
+    assert_eq!(
+        called(&format!("{{ method: POST, url: \"{url}/a?token=abc\", timeout: 200ms }}")),
+        format!(
+            "POST {url}/a?token=[secret] timed out after 200ms\n\
+             It may have been carried out: look before you try again."
+        )
+    );
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(
+        called(&format!("{{ url: \"http://{unused}/a\", retry: {{ attempts: 2, backoff: 1ms }} }}")),
+        format!(
+            "GET http://{unused}/a failed: could not connect to `127.0.0.1`: connection refused (2 attempts)\n\
+             Trying again later may help."
+        )
+    );
+}
+
+#[test]
+fn error_message_that_says_nothing_is_not_used() {
+    let api = Upstream::start(|_, _| Reply::with_headers(502, &[], "<html><title>Bad Gateway</title></html>"));
+    let http = format!("{{ url: \"{}\", onError: {{ 5xx: \"{{{{json.message}}}} \" }} }}", api.url());
+    let failed = call(&manifest("", "", &http), json!({}));
+    assert!(text(&failed).contains("502 Bad Gateway"), "{failed}");
+}
+
+#[test]
+fn what_can_never_work_is_reported_at_load() {
+    for (http, expected) in [
+        ("method: HEAD, paginate: { next: link }", "a HEAD request must not have `paginate`"),
+        ("paginate: { page: '' }", "empty name of a query parameter"),
+        ("paginate: { cursor: next, parameter: '' }", "empty name of a query parameter"),
+        ("paginate: { page: p, step: 0 }", "`step` must be greater than zero"),
+        ("paginate: { next: link, start: 0 }", "`start` requires `page`"),
+        ("paginate: { next: link, maxItems: 0 }", "`maxItems` must be greater than zero"),
+        ("timeout: 0s", "`timeout` must be greater than zero"),
+        ("onError: { 404: '' }", "empty error message"),
+        ("onError: { 2xx: a }", "unused message: status 2xx is no error"),
+        ("expect: [404], onError: { 404: a }", "unused message: status 404 is no error"),
+        ("redirect: manual, onError: { 302: a }", "unused message: status 302 is no error"),
+    ] {
+        let http = format!("{{ url: \"https://api.example/\", {http} }}");
+        let folder = TestFolder::with_manifest(&manifest("", "", &http));
+        let report = run_folio(folder.path(), &["check"]);
+        assert!(report.code == Some(1) && report.out.contains(expected), "{http}: {report:?}");
+    }
+    for connection in ["retry: { attempts: 99 }", "retry: { on: [700] }", "allow: ['a b']"] {
+        let keys = format!("connections: {{ c: {{ url: \"https://api.example\", {connection} }} }}\n");
+        let http = "{ use: c, url: /, retry: { attempts: 2, on: [503] }, allow: [] }";
+        let folder = TestFolder::with_manifest(&manifest(&keys, "", http));
+        let report = run_folio(folder.path(), &["check"]);
+        assert_eq!(report.out.matches("error[").count(), 1, "{connection}: {report:?}");
+    }
 }

@@ -63,6 +63,17 @@ fn texts_and_files_are_parts() {
 }
 
 #[test]
+fn list_is_a_part_for_each_item() {
+    let api = Upstream::start(|_, _| ok());
+    let http =
+        format!(r#"{{ url: "{}", multipart: {{ tag: "{{{{tags}}}}", all: "{{{{join tags ','}}}}" }} }}"#, api.url());
+    let folder = TestFolder::with_manifest(&manifest("tags: { type: array, items: { type: string } }", &http));
+    call(&folder, json!({ "tags": ["a", "b"] }));
+    let contents: Vec<String> = parts(&api.requests()[0]).into_iter().map(|(_, content)| content).collect();
+    assert_eq!(contents, ["a", "b", "a,b"]);
+}
+
+#[test]
 fn names_do_not_add_headers() {
     let api = Upstream::start(|_, _| ok());
     let http = format!(
@@ -113,8 +124,8 @@ fn file_that_has_gone_is_an_error() {
     client.call("t", json!({}));
     folder.remove("data/f.txt");
     let result = client.call("t", json!({}));
-    let message = "cannot send the request: no such file or folder: `data/f.txt`";
-    assert_eq!((result["isError"].as_bool(), text_of(&result["content"][0])), (Some(true), message.to_owned()));
+    let message = "failed: cannot send the request: no such file or folder: `data/f.txt`";
+    assert!(result["isError"] == true && text_of(&result["content"][0]).ends_with(message), "{result}");
     assert_eq!(api.requests().len(), 1);
 }
 

@@ -139,11 +139,10 @@ const PRESENTING: &str = "    tls: { ca: ca.pem, clientCert: client.pem, clientK
 fn unknown_authority_is_an_error_with_its_mend() {
     let authority = Authority::new();
     let server = start_server(authority.issue("127.0.0.1").server_config(None), presented());
-    assert_eq!(
-        call(&folder_with(server, "", &[])),
-        "TLS connection to `127.0.0.1` failed: its certificate is signed by no trusted authority; name the authority in \
-         `tls.ca` of the connection"
-    );
+    let message = call(&folder_with(server, "", &[]));
+    let expected = "TLS connection to `127.0.0.1` failed: its certificate is signed by no trusted authority; name the authority in \
+         `tls.ca` of the connection";
+    assert!(message.ends_with(expected), "{message}");
     let other = Authority::new();
     assert!(call(&folder_with(server, TRUSTING, &[("ca.pem", &other.pem)])).contains("signed by no trusted authority"));
 }
@@ -186,7 +185,7 @@ fn certificate_must_be_valid_for_host_and_date() {
     ] {
         let server = start_server(identity.server_config(None), presented());
         let message = call(&folder_with(server, TRUSTING, &[("ca.pem", &authority.pem)]));
-        assert_eq!(message, format!("TLS connection to `127.0.0.1` failed: {reason}"));
+        assert!(message.ends_with(&format!("TLS connection to `127.0.0.1` failed: {reason}")), "{message}");
     }
 }
 
@@ -196,11 +195,10 @@ fn client_certificate_is_presented_on_demand() {
     let client = authority.issue("client");
     let server = start_server(authority.issue("127.0.0.1").server_config(Some(&authority)), presented());
     let files = [("ca.pem", &*authority.pem), ("client.pem", &*client.certificate), ("client.key", &*client.key)];
-    assert_eq!(
-        call(&folder_with(server, TRUSTING, &files)),
-        "TLS connection to `127.0.0.1` failed: it requires a client certificate; set `tls.clientCert` and \
-         `tls.clientKey` of the connection"
-    );
+    let message = call(&folder_with(server, TRUSTING, &files));
+    let expected = "TLS connection to `127.0.0.1` failed: it requires a client certificate; set `tls.clientCert` and \
+         `tls.clientKey` of the connection";
+    assert!(message.ends_with(expected), "{message}");
     assert_eq!(call(&folder_with(server, PRESENTING, &files)), "1");
     let stranger = Authority::new().issue("client");
     let files = [files[0], ("client.pem", &*stranger.certificate), ("client.key", &*stranger.key)];

@@ -189,6 +189,22 @@ pub(super) fn http_method(spec: &HttpSpec, compiler: &mut Compiler<'_>) -> Optio
     Some(method.value.as_str())
 }
 
+/// Reports a method whose response has no pages.
+pub(super) fn check_paginate(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
+    if let Some(paginate) = spec.paginate.as_ref().filter(|_| method == "HEAD") {
+        compiler
+            .error(Code::Conflict, paginate.location, "a HEAD request must not have `paginate`")
+            .help("remove one of them: its response has no body");
+    }
+}
+
+/// Reports a time in which nothing can be done.
+pub(super) fn check_timeout(spec: &HttpSpec, compiler: &mut Compiler<'_>) {
+    if let Some(timeout) = spec.timeout.as_ref().filter(|timeout| timeout.to_std().is_zero()) {
+        compiler.error(Code::BadValue, timeout.location, "`timeout` must be greater than zero");
+    }
+}
+
 /// Reports `cache` of a request that is sent for what it does.
 pub(super) fn check_cache(spec: &HttpSpec, method: &str, compiler: &mut Compiler<'_>) {
     if let Some(cache) = spec.cache.as_ref().filter(|_| !matches!(method, "GET" | "HEAD")) {

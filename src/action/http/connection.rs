@@ -9,8 +9,9 @@ use crate::template::{ScopeShape, Template, Url};
 use crate::yaml::Spanned;
 
 use super::HttpSpec;
-use super::compile::{compile_headers, compile_url_text};
+use super::compile::{allow_hosts, compile_headers, compile_url_text};
 use super::credentials::HttpCredentials;
+use super::retry::RetryPolicy;
 use super::transport::Transport;
 
 /// The connection that a request names in `use`; the outer `None` if there is no such connection, which is reported.
@@ -84,6 +85,8 @@ pub fn check_connection(name: &Spanned<String>, connection: &Spanned<Connection>
         connection.auth.as_ref().map(|auth| HttpCredentials::compile(auth, compiler))
     });
     Transport::compile(Some(connection), compiler);
+    RetryPolicy::compile(None, connection.retry.as_ref(), "GET", compiler);
+    allow_hosts(connection.allow.as_ref(), compiler);
     if !compiler.findings.used_connections.contains(&name.location) {
         compiler
             .warning(Code::Unused, name.location, format!("connection `{}` is never used", name.value))

@@ -90,14 +90,6 @@ impl HttpCredentials {
         }
         Ok(())
     }
-
-    /// The query parameter that is a credential.
-    pub(super) fn query_parameter(&self) -> Option<&str> {
-        match self {
-            HttpCredentials::Query(name, _) => Some(name),
-            _ => None,
-        }
-    }
 }
 
 /// The password would begin at the first colon (RFC 7617, 2).

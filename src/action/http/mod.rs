@@ -5,6 +5,7 @@ mod connection;
 mod credentials;
 mod multipart;
 mod paginate;
+mod request_error;
 mod response;
 mod retry;
 mod send;
@@ -29,6 +30,7 @@ use status::{ErrorMessages, StatusPattern};
 use transport::Transport;
 
 pub use connection::check_connection;
+pub use request_error::RequestError;
 pub use spec::{HttpSpec, Method, Redirect};
 
 /// A compiled request.
@@ -143,6 +145,8 @@ impl ActionKind for HttpAction {
         connection?;
         let (method, urls) = (method?, urls?);
         compile::check_cache(spec, method, compiler);
+        compile::check_paginate(spec, method, compiler);
+        compile::check_timeout(spec, compiler);
         let retry = RetryPolicy::compile(
             spec.retry.as_ref(),
             shared.and_then(|shared| shared.retry.as_ref()),
@@ -164,7 +168,7 @@ impl ActionKind for HttpAction {
             headers: headers?,
             credentials,
             body,
-            timeout: spec.timeout.map(|timeout| timeout.to_std()),
+            timeout: spec.timeout.as_ref().map(|timeout| timeout.to_std()),
             cache: spec.cache.as_ref().map(|cache| cache.to_std()),
             retry: retry?,
             pagination: match pagination {
@@ -178,6 +182,7 @@ impl ActionKind for HttpAction {
             transport: transport?,
             format: output_format(&node, compiler)?,
         };
+        ErrorMessages::check_used(&spec.on_error, |status| request.is_success(status), compiler);
         request.check_whole_url(spec, compiler)?;
         let query_reads: Vec<Vec<String>> =
             request.url.read_paths().to_vec().into_iter().chain(parameter_reads(&request.query)).collect();
@@ -201,7 +206,7 @@ impl ActionKind for HttpAction {
             return self.fetch_pages(pagination, request, context).await;
         }
         let described = self.describe_request(&request, &**context.run.world);
-        let response = self.exchange(request, Instant::now() + context.timeout, context).await?;
+        let response = self.send_with_retries(request, &described, Instant::now() + context.timeout, context).await?;
         budget.run_sized(response.body.bytes.len(), || self.to_outcome(&described, response, context))?
     }
 }

@@ -7,7 +7,7 @@ use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::files::{Folder, is_mime_type, mime_by_name};
 use crate::notation::NamedMap;
-use crate::template::{Scope, Template, Text};
+use crate::template::{QueryValue, Scope, Template, Text};
 use crate::world::{BodyPart, PartContent, RequestBody};
 use crate::yaml::{Location, Spanned};
 
@@ -21,7 +21,7 @@ pub(super) struct Multipart {
 }
 
 enum PartTemplate {
-    Text(Template<Text>),
+    Text(Template<QueryValue>),
     File { path: PathBuf, filename: Option<Template<Text>>, mime_type: String },
 }
 
@@ -38,14 +38,14 @@ impl Multipart {
 
     /// The paths that its templates read.
     pub(super) fn reads(&self) -> Vec<Vec<String>> {
-        let templates = self.parts.iter().filter_map(|(_, part)| match part {
-            PartTemplate::Text(text) => Some(text),
-            PartTemplate::File { filename, .. } => filename.as_ref(),
+        let reads = self.parts.iter().filter_map(|(_, part)| match part {
+            PartTemplate::Text(text) => Some(text.read_paths()),
+            PartTemplate::File { filename, .. } => filename.as_ref().map(Template::read_paths),
         });
-        templates.flat_map(|template| template.read_paths().to_vec()).collect()
+        reads.flatten().cloned().collect()
     }
 
-    /// The body. A text of which every value is absent is left out.
+    /// The body. A text of which every value is absent is left out; a text that is exactly a list is a part for each item.
     pub(super) fn render(&self, scope: &Scope) -> Result<RequestBody, ActionError> {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (name, part) in &self.parts {
@@ -85,13 +85,11 @@ impl PartTemplate {
         })
     }
 
-    fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<Option<BodyPart>, ActionError> {
-        let name = name.to_owned();
-        Ok(Some(match self {
-            PartTemplate::Text(text) if is_absent(text, scope) => return Ok(None),
+    fn render(&self, name: &str, scope: &Scope, folder: &Folder) -> Result<Vec<BodyPart>, ActionError> {
+        match self {
+            PartTemplate::Text(text) if is_absent(text, scope) => Ok(Vec::new()),
             PartTemplate::Text(text) => {
-                let content = PartContent::Bytes(text.render(scope)?.0.into_bytes());
-                BodyPart { name, filename: None, mime_type: None, content }
+                Ok(text.render(scope)?.0.into_iter().map(|text| text_part(name, text)).collect())
             }
             PartTemplate::File { path, filename, mime_type } => {
                 let own = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -100,8 +98,12 @@ impl PartTemplate {
                     None => own,
                 };
                 let content = PartContent::File { folder: folder.clone(), path: path.clone() };
-                BodyPart { name, filename, mime_type: Some(mime_type.clone()), content }
+                Ok(vec![BodyPart { name: name.to_owned(), filename, mime_type: Some(mime_type.clone()), content }])
             }
-        }))
+        }
     }
+}
+
+fn text_part(name: &str, text: String) -> BodyPart {
+    BodyPart { name: name.to_owned(), filename: None, mime_type: None, content: PartContent::Bytes(text.into_bytes()) }
 }

@@ -12,7 +12,7 @@ use crate::action::{ActionContext, ActionError, ActionOutcome, ProgressUpdate, S
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::template::value_to_text;
-use crate::world::{HttpRequest, HttpResponse, WorldError};
+use crate::world::{CapturedBytes, HttpRequest, HttpResponse, WorldError};
 use crate::yaml::Spanned;
 
 use super::HttpAction;
@@ -37,8 +37,59 @@ enum NextPage {
     Url(Selection),
     /// A cursor in the body, which becomes a query parameter.
     Cursor(Selection, String),
-    /// A query parameter that counts pages.
-    Number(String),
+    /// A query parameter that counts pages or items.
+    Number(PageNumber),
+}
+
+/// A query parameter that grows with each page.
+struct PageNumber {
+    parameter: String,
+    /// Its value on the first page, unless the request has one.
+    start: u64,
+    /// How much it grows.
+    step: u64,
+}
+
+impl PageNumber {
+    fn compile(spec: &Paginate, compiler: &mut Compiler<'_>) -> Option<PageNumber> {
+        let parameter = spec.page.as_ref()?;
+        if let Some(step) = spec.step.as_ref().filter(|step| step.value == 0) {
+            compiler.error(Code::BadValue, step.location, "`step` must be greater than zero");
+            return None;
+        }
+        Some(PageNumber {
+            parameter: parameter_name(parameter, compiler)?,
+            start: spec.start.as_ref().map_or(1, |start| start.value),
+            step: spec.step.as_ref().map_or(1, |step| step.value),
+        })
+    }
+
+    /// The URL of the first page, which says its number.
+    fn first_url(&self, url: &Url) -> Url {
+        match self.number_in(url) {
+            Some(_) => url.clone(),
+            None => with_parameter(url, &self.parameter, &self.start.to_string()),
+        }
+    }
+
+    /// The URL of the page after `pages` pages.
+    fn url_after(&self, pages: u32, first: &Url) -> Option<Url> {
+        let start = self.number_in(first).unwrap_or(self.start);
+        let next = self.step.checked_mul(pages.into())?.checked_add(start)?;
+        Some(with_parameter(first, &self.parameter, &next.to_string()))
+    }
+
+    fn number_in(&self, url: &Url) -> Option<u64> {
+        url.query_pairs().find(|(name, _)| *name == self.parameter)?.1.parse().ok()
+    }
+}
+
+fn parameter_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<String> {
+    if name.is_empty() {
+        compiler.error(Code::BadValue, name.location, "empty name of a query parameter");
+        return None;
+    }
+    Some(name.value.clone())
 }
 
 impl Pagination {
@@ -56,6 +107,15 @@ impl Pagination {
                 .help(format!("use a number from 1 to {MAX_PAGES}"));
             return None;
         }
+        if let Some(items) = spec.max_items.as_ref().filter(|items| items.value == 0) {
+            compiler.error(Code::BadValue, items.location, "`maxItems` must be greater than zero");
+            return None;
+        }
+        for (key, written) in [("start", &spec.start), ("step", &spec.step)] {
+            if let Some(written) = written.as_ref().filter(|_| spec.page.is_none()) {
+                compiler.error(Code::Conflict, written.location, format!("`{key}` requires `page`"));
+            }
+        }
         let items = match &spec.items {
             Some(items) => Some(Selection::compile(items, compiler)?),
             None => None,
@@ -65,7 +125,7 @@ impl Pagination {
             next: NextPage::compile(spec, compiler)?,
             items,
             max_pages: spec.max_pages.as_ref().map_or(DEFAULT_MAX_PAGES, |pages| pages.value),
-            max_items: spec.max_items.map_or(usize::MAX, |items| items as usize),
+            max_items: spec.max_items.as_ref().map_or(usize::MAX, |items| items.value as usize),
             keeps_partial: spec.partial.unwrap_or_default(),
         })
     }
@@ -80,10 +140,10 @@ impl NextPage {
             };
         }
         if let Some((cursor, parameter)) = spec.cursor.as_ref().zip(spec.parameter.as_ref()) {
-            return Selection::compile(cursor, compiler)
-                .map(|cursor| NextPage::Cursor(cursor, parameter.value.clone()));
+            let parameter = parameter_name(parameter, compiler)?;
+            return Selection::compile(cursor, compiler).map(|cursor| NextPage::Cursor(cursor, parameter));
         }
-        spec.page.as_ref().map(|page| NextPage::Number(page.value.clone()))
+        PageNumber::compile(spec, compiler).map(NextPage::Number)
     }
 }
 
@@ -101,18 +161,18 @@ struct PageReader<'a> {
     is_cut: bool,
     seen: HashSet<Url>,
     deadline: Instant,
-    /// The URL of the last response.
-    url: Option<Url>,
+    /// The last page, without its body.
+    last: Option<HttpResponse>,
 }
 
-/// Why reading ended.
-enum PagesEnd {
-    /// There are no more pages.
+/// Why no further page is read.
+enum StopReason {
+    /// There is none.
     Complete,
     /// A limit was reached.
     Limit,
-    /// A page failed, and what was read before is kept.
-    Partial(String),
+    /// It failed, and what was read before is kept.
+    Failure(String),
 }
 
 impl HttpAction {
@@ -120,9 +180,12 @@ impl HttpAction {
     pub(super) async fn fetch_pages(
         &self,
         pagination: &Pagination,
-        request: HttpRequest,
+        mut request: HttpRequest,
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
+        if let NextPage::Number(number) = &pagination.next {
+            request.url = number.first_url(&request.url);
+        }
         let reader = PageReader {
             action: self,
             context,
@@ -134,7 +197,7 @@ impl HttpAction {
             is_cut: false,
             seen: HashSet::new(),
             deadline: Instant::now() + context.timeout,
-            url: None,
+            last: None,
         };
         reader.read(request).await
     }
@@ -147,33 +210,37 @@ impl PageReader<'_> {
             self.report_progress().await;
             request.max_output = self.context.run.max_output.saturating_sub(self.bytes);
             let described = self.action.describe_request(&request, &**self.context.run.world);
-            let response = match self.action.exchange(request.clone(), self.deadline, self.context).await {
-                Ok(response) if self.action.is_success(response.status) => response,
-                Ok(response) => {
-                    let outcome = self.action.to_outcome(&described, response, self.context)?;
-                    if self.pages == 0 {
-                        return Ok(outcome);
-                    }
-                    let reason = outcome.failure.clone().unwrap_or_default();
-                    return self.fail(ActionError::message(reason), Some(outcome));
-                }
-                Err(error) => return self.fail(error, None),
-            };
+            let response =
+                match self.action.send_with_retries(request.clone(), &described, self.deadline, self.context).await {
+                    Ok(response) if (200..300).contains(&response.status) => response,
+                    Ok(response) => return self.end_without_page(&described, response),
+                    Err(error) => return self.fail(error, None),
+                };
             let next = match self.add_page(&response) {
                 Ok(next) => next,
                 Err(error) => return self.fail(error, None),
             };
             self.pages += 1;
-            self.url = Some(response.url.clone());
+            self.last = Some(HttpResponse { body: CapturedBytes::default(), ..response });
             match next {
-                _ if self.is_cut => return Ok(self.finish(&response, &PagesEnd::Limit)),
-                None => return Ok(self.finish(&response, &PagesEnd::Complete)),
-                Some(_) if self.is_full() => return Ok(self.finish(&response, &PagesEnd::Limit)),
+                _ if self.is_cut => return Ok(self.finish(&StopReason::Limit)),
+                None => return Ok(self.finish(&StopReason::Complete)),
+                Some(_) if self.is_full() => return Ok(self.finish(&StopReason::Limit)),
                 Some(next) => match self.next_request(&request, next) {
                     Ok(next) => request = next,
                     Err(error) => return self.fail(error, None),
                 },
             }
+        }
+    }
+
+    /// Ends with a response that is no page: an error, or one whose status is expected.
+    fn end_without_page(self, described: &str, response: HttpResponse) -> Result<ActionOutcome, ActionError> {
+        let outcome = self.action.to_outcome(described, response, self.context)?;
+        match outcome.failure.clone() {
+            _ if self.pages == 0 => Ok(outcome),
+            Some(reason) => self.fail(ActionError::message(reason), Some(outcome)),
+            None => Ok(self.finish(&StopReason::Complete)),
         }
     }
 
@@ -229,22 +296,18 @@ impl PageReader<'_> {
                 None => Ok(None),
             },
             NextPage::Url(next) => match next.apply(page, budget)? {
-                Value::String(next) if !next.is_empty() => join(&next),
-                _ => Ok(None),
+                end if is_end(&end) => Ok(None),
+                Value::String(next) => join(&next),
+                _ => Err(wrong_type("next", "a URL")),
             },
             NextPage::Cursor(cursor, parameter) => match cursor.apply(page, budget)? {
-                Value::Null | Value::Bool(_) => Ok(None),
-                cursor => {
-                    let cursor = value_to_text(&cursor);
-                    Ok((!cursor.is_empty()).then(|| with_parameter(&self.first.url, parameter, &cursor)))
+                end if is_end(&end) => Ok(None),
+                cursor @ (Value::String(_) | Value::Number(_)) => {
+                    Ok(Some(with_parameter(&self.first.url, parameter, &value_to_text(&cursor))))
                 }
+                _ => Err(wrong_type("cursor", "a text or a number")),
             },
-            NextPage::Number(parameter) if !is_empty => {
-                let given = self.first.url.query_pairs().find(|(name, _)| name == parameter.as_str());
-                let start: u64 = given.and_then(|(_, value)| value.parse().ok()).unwrap_or(1);
-                let next = start.checked_add(u64::from(self.pages) + 1);
-                Ok(next.map(|next| with_parameter(&self.first.url, parameter, &next.to_string())))
-            }
+            NextPage::Number(number) if !is_empty => Ok(number.url_after(self.pages + 1, &self.first.url)),
             NextPage::Number(_) => Ok(None),
         }
     }
@@ -267,13 +330,7 @@ impl PageReader<'_> {
         }
         let message = format!("page {}: {error}", self.pages + 1);
         if self.pagination.keeps_partial {
-            let response = HttpResponse {
-                status: 200,
-                headers: Vec::new(),
-                body: crate::world::CapturedBytes::default(),
-                url: self.url.clone().unwrap_or_else(|| self.first.url.clone()),
-            };
-            return Ok(self.finish(&response, &PagesEnd::Partial(message)));
+            return Ok(self.finish(&StopReason::Failure(message)));
         }
         match failed {
             Some(outcome) => Ok(ActionOutcome { failure: Some(message), ..outcome }),
@@ -281,33 +338,52 @@ impl PageReader<'_> {
         }
     }
 
-    fn finish(self, last: &HttpResponse, end: &PagesEnd) -> ActionOutcome {
-        let partial = match end {
-            PagesEnd::Partial(message) => Some(message.as_str()),
-            PagesEnd::Complete | PagesEnd::Limit => None,
+    fn finish(self, reason: &StopReason) -> ActionOutcome {
+        let partial = match reason {
+            StopReason::Failure(message) => Some(message.as_str()),
+            StopReason::Complete | StopReason::Limit => None,
         };
-        let note = match end {
-            PagesEnd::Complete => None,
-            PagesEnd::Limit => {
-                Some(format!("There are more: only {} items of {} pages were read.", self.items.len(), self.pages))
-            }
-            PagesEnd::Partial(message) => Some(format!("This is not all: {message}")),
+        let note = match reason {
+            StopReason::Complete => None,
+            StopReason::Limit => Some(format!(
+                "Only the first {} and {} were read; there are more.",
+                count(self.items.len(), "item"),
+                count(self.pages as usize, "page")
+            )),
+            StopReason::Failure(message) => Some(format!("Incomplete: {message}")),
         };
+        let last = self.last.as_ref();
+        let status = last.map(|last| last.status);
         let items = Value::Array(self.items);
         let text = items.to_string();
         let value = json!({
-            "status": last.status,
-            "headers": super::response::header_values(last),
+            "status": status,
+            "headers": last.map(super::response::header_values),
             "body": text,
             "json": items,
-            "url": last.url.as_str(),
+            "url": last.map(|last| last.url.as_str()),
             "pages": self.pages,
-            "more": matches!(end, PagesEnd::Limit),
+            "more": !matches!(reason, StopReason::Complete),
             "partial": partial,
         });
         let body = OutcomeBody::Json(items, text);
-        ActionOutcome { status: Some(last.status), note, ..ActionOutcome::success(value, body) }
+        ActionOutcome { status, note, ..ActionOutcome::success(value, body) }
     }
+}
+
+/// Whether a value in the place of the next URL or cursor says that there is none.
+fn is_end(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Bool(false)) || value.as_str() == Some("")
+}
+
+fn wrong_type(key: &str, expected: &str) -> ActionError {
+    ActionError::message(format!("`{key}` of `paginate` did not select {expected}, or null at the end"))
+}
+
+/// `1 item`, `2 items`.
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 /// A URL with a query parameter replaced.

@@ -26,7 +26,7 @@ pub(super) struct RetryPolicy {
     statuses: Vec<StatusPattern>,
     backoff: Duration,
     /// Whether what the request does may be done twice.
-    is_repeatable: bool,
+    pub(super) is_repeatable: bool,
 }
 
 impl RetryPolicy {
@@ -55,15 +55,17 @@ impl RetryPolicy {
                 .error(Code::BadValue, attempts.location, format!("invalid `attempts` `{}`", attempts.value))
                 .help(format!("use a number from 1 to {MAX_ATTEMPTS}"));
         }
-        let statuses = compile_patterns(levels.iter().find_map(|retry| retry.on.as_ref()), compiler)?;
-        let defaults = || DEFAULT_STATUSES.map(StatusPattern::Exact).to_vec();
+        let statuses = match levels.iter().find_map(|retry| retry.on.as_ref()) {
+            Some(written) => compile_patterns(Some(written), compiler)?,
+            None => DEFAULT_STATUSES.map(StatusPattern::Exact).to_vec(),
+        };
         Some(RetryPolicy {
             attempts: match attempts {
                 Some(attempts) => attempts.value,
                 None if levels.is_empty() => 1,
                 None => DEFAULT_ATTEMPTS,
             },
-            statuses: if statuses.is_empty() { defaults() } else { statuses },
+            statuses,
             backoff: levels.iter().find_map(|retry| retry.backoff).map_or(DEFAULT_BACKOFF, |backoff| backoff.to_std()),
             is_repeatable,
         })
@@ -157,7 +159,11 @@ mod tests {
         assert!(policy(true).delay(3, &busy).is_none(), "the last attempt");
         assert!(policy(true).delay(1, &Ok(response(500, &[]))).is_none());
         let failed = |error: WorldError| Err(ActionError::from(error));
-        let unsent = failed(WorldError::Connect { host: "a".to_owned(), kind: std::io::ErrorKind::ConnectionRefused });
+        let unsent = failed(WorldError::Connect {
+            host: "a".to_owned(),
+            is_proxy: false,
+            kind: std::io::ErrorKind::ConnectionRefused,
+        });
         assert!(policy(false).delay(1, &unsent).is_some(), "nothing was sent");
         let broken = failed(WorldError::InvalidResponse { host: "a".to_owned() });
         assert!(policy(true).delay(1, &broken).is_some() && policy(false).delay(1, &broken).is_none());

@@ -1,16 +1,20 @@
 //! Builds a request from its templates, and sends it as often as it takes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use url::Url;
 
 use crate::action::{ActionContext, ActionError, ProgressUpdate};
-use crate::redact::SECRET_PLACEHOLDER;
+use crate::diagnostic::truncate;
 use crate::template::{HeaderSlot, QueryValue, Scope, Slot, Template};
 use crate::world::{AccessToken, HttpHeader, HttpRequest, HttpResponse, RequestBody, World, WorldError};
 
 use super::credentials::{HttpCredentials, OAuth2Credentials};
+use super::request_error::RequestError;
 use super::{HttpAction, HttpBody};
+
+/// How much of its method and URL names a request in messages.
+const MAX_DESCRIPTION_CHARS: usize = 500;
 
 impl HttpAction {
     pub(super) fn build_request(&self, context: &ActionContext<'_>) -> Result<HttpRequest, ActionError> {
@@ -24,7 +28,7 @@ impl HttpAction {
         }
         self.credentials.add_to(&mut request, scope)?;
         self.add_body(&mut request, context)?;
-        request.timeout = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
+        request.timeout = self.time_limit(context);
         request.max_output = context.run.max_output;
         request.cache = self.cache;
         request.follows_redirects = self.follows_redirects;
@@ -66,40 +70,53 @@ impl HttpAction {
         Ok(())
     }
 
-    /// Sends a request, and sends it again as its `retry` says, until `deadline`.
-    pub(super) async fn exchange(
+    /// Sends a request, and sends it again as its `retry` says, until `deadline`. `described` names it in errors.
+    pub(super) async fn send_with_retries(
         &self,
         request: HttpRequest,
+        described: &str,
         deadline: Instant,
         context: &ActionContext<'_>,
     ) -> Result<HttpResponse, ActionError> {
-        for attempt in 1..self.retry.attempts {
+        let mut attempt = 1;
+        loop {
             let result = self.send_authorized(request.clone(), deadline, context).await;
             let remaining = deadline.saturating_duration_since(Instant::now());
-            match self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) {
-                Some(delay) => self.wait(delay, attempt, context).await?,
-                None => return result.map_err(|error| self.with_whole_limit(error, context)),
-            }
+            let Some(delay) = self.retry.delay(attempt, &result).filter(|delay| *delay < remaining) else {
+                return result.map_err(|error| self.name_request(error, described, attempt, context));
+            };
+            self.wait_before_retry(delay, attempt, context).await?;
+            attempt += 1;
         }
-        let result = self.send_authorized(request, deadline, context).await;
-        result.map_err(|error| self.with_whole_limit(error, context))
     }
 
-    /// Names the time limit of the request in an error, rather than what was left of it.
-    fn with_whole_limit(&self, error: ActionError, context: &ActionContext<'_>) -> ActionError {
-        match error {
-            ActionError::World(WorldError::TimedOut { .. }) => {
-                let limit = self.timeout.map_or(context.timeout, |own| own.min(context.timeout));
-                WorldError::timed_out(limit).into()
-            }
-            error => error,
-        }
+    /// Names the request in an error, and its time limit rather than what was left of it.
+    fn name_request(
+        &self,
+        error: ActionError,
+        described: &str,
+        attempts: u32,
+        context: &ActionContext<'_>,
+    ) -> ActionError {
+        let source = match error {
+            ActionError::World(WorldError::TimedOut { .. }) => WorldError::timed_out(self.time_limit(context)),
+            ActionError::World(WorldError::Cancelled) => return WorldError::Cancelled.into(),
+            ActionError::World(error) => error,
+            error => return error,
+        };
+        let is_repeatable = self.retry.is_repeatable;
+        Box::new(RequestError { request: described.to_owned(), attempts, is_repeatable, source }).into()
+    }
+
+    /// How long the request may take.
+    fn time_limit(&self, context: &ActionContext<'_>) -> Duration {
+        self.timeout.map_or(context.timeout, |own| own.min(context.timeout))
     }
 
     /// Waits before another attempt, and tells the client.
-    async fn wait(
+    async fn wait_before_retry(
         &self,
-        delay: std::time::Duration,
+        delay: Duration,
         attempt: u32,
         context: &ActionContext<'_>,
     ) -> Result<(), WorldError> {
@@ -121,15 +138,15 @@ impl HttpAction {
     ) -> Result<HttpResponse, ActionError> {
         let deadline = deadline.min(Instant::now() + request.timeout);
         let HttpCredentials::OAuth2(client) = self.credentials_for(&request) else {
-            return Ok(context.run.world.send_request(until(deadline, request)).await?);
+            return Ok(context.run.world.send_request(with_deadline(deadline, request)).await?);
         };
-        let token = fetch_token(client, &until(deadline, request.clone()), None, context).await?;
-        let response = send_with_token(until(deadline, request.clone()), &token, context).await?;
+        let token = fetch_token(client, &with_deadline(deadline, request.clone()), None, context).await?;
+        let response = send_with_token(with_deadline(deadline, request.clone()), &token, context).await?;
         if response.status != 401 {
             return Ok(response);
         }
-        let token = fetch_token(client, &until(deadline, request.clone()), Some(&token), context).await?;
-        send_with_token(until(deadline, request), &token, context).await
+        let token = fetch_token(client, &with_deadline(deadline, request.clone()), Some(&token), context).await?;
+        send_with_token(with_deadline(deadline, request), &token, context).await
     }
 
     /// The credentials that a request may carry: none once it has left the origin of the first page.
@@ -139,30 +156,16 @@ impl HttpAction {
 
     /// A request as messages describe it: `GET https://api.example/items`, without what is a credential.
     pub(super) fn describe_request(&self, request: &HttpRequest, world: &dyn World) -> String {
-        let mut url = request.url.clone();
-        let _ = (url.set_username(""), url.set_password(None));
-        if self.has_secret_query {
-            url.set_query(None);
-        } else if let Some(secret) = self.credentials.query_parameter() {
-            let kept: Vec<(String, String)> = url
-                .query_pairs()
-                .filter(|(name, _)| name != secret)
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect();
-            url.set_query(None);
-            if !kept.is_empty() {
-                url.query_pairs_mut().extend_pairs(kept);
-            }
-        }
-        match self.has_secret_host {
-            true => format!("{} {SECRET_PLACEHOLDER}", request.method),
-            false => world.redact(format!("{} {url}", request.method)),
-        }
+        let described = match self.has_secret_query {
+            true => request.describe_without_query(),
+            false => request.describe(),
+        };
+        truncate(&world.redact(described), MAX_DESCRIPTION_CHARS).into_owned()
     }
 }
 
 /// Limits a request to the time that is left.
-fn until(deadline: Instant, mut request: HttpRequest) -> HttpRequest {
+fn with_deadline(deadline: Instant, mut request: HttpRequest) -> HttpRequest {
     request.timeout = request.timeout.min(deadline.saturating_duration_since(Instant::now()));
     request
 }

@@ -28,19 +28,22 @@ pub struct HttpSpec {
     pub headers: NamedMap<Spanned<Scalar>>,
     /// The credentials of the request: `{ bearer: "{{env.TOKEN}}" }`.
     pub auth: Option<Spanned<Auth>>,
-    /// A JSON body: `{ id: "{{id}}" }`. A string that is exactly one `{{…}}` keeps the type of the value.
+    /// A JSON body: `{ id: "{{id}}" }`. A string that is exactly one `{{…}}` keeps the type of the value, and is
+    /// left out with its key where the value is absent or null.
     pub json: Option<Spanned<Json>>,
     /// A form body, written like `query`.
     #[schemars(with = "Option<IndexMap<String, OneOrMany>>")]
     pub form: Option<NamedMap<OneOrMany>>,
     /// A multipart body, parts by name, each a text (a template) or a file of the pack:
-    /// `{ title: "{{title}}", report: { file: report.pdf } }`. Absent texts are left out.
+    /// `{ title: "{{title}}", report: { file: report.pdf } }`. Absent texts are left out; a list becomes a part for each
+    /// item.
     #[schemars(with = "Option<IndexMap<String, Part>>")]
     pub multipart: Option<Spanned<NamedMap<Part>>>,
     /// A text body, a template.
     pub body: Option<Spanned<TextOrFile>>,
     /// The time limit of the request, such as `10s`.
-    pub timeout: Option<Duration>,
+    #[schemars(with = "Option<Duration>")]
+    pub timeout: Option<Spanned<Duration>>,
     /// How long a response of a GET or HEAD request is kept, such as `60s`: equal requests get it again, without a request.
     /// Only those with status 200 are, and none with `Cache-Control: no-store`. An older one is asked for again only if it
     /// has changed, where its `ETag` or `Last-Modified` allows that.
@@ -113,27 +116,38 @@ pub struct FilePart {
     pub filename: Option<Spanned<String>>,
 }
 
-/// How to request further pages of a response: exactly one of `next`, `cursor`, `page`.
+/// How to request further pages of a response: exactly one of `next`, `cursor`, `page`, such as
+/// `{ cursor: meta.next, parameter: after, items: data }`.
+///
+/// A page is a response with a status of 2xx. Null, `false` and an empty text in the place of `next` or `cursor` say that
+/// there are no more.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Paginate {
-    /// `link` for the `Link` header, or a JMESPath to the URL of the next page.
+    /// `link` for the `Link` header, or a JMESPath to the URL of the next page: `next: meta.next`.
     pub next: Option<Spanned<String>>,
-    /// A JMESPath to the next cursor.
+    /// A JMESPath to the next cursor: `cursor: meta.next`.
     pub cursor: Option<Spanned<String>>,
     /// The query parameter that takes the cursor.
     pub parameter: Option<Spanned<String>>,
-    /// The query parameter that counts pages.
+    /// The query parameter that counts pages, or items with `step`. It is part of the first request, too.
     pub page: Option<Spanned<String>>,
+    /// The number of the first page: `start: 0`. The default is 1, or the number in `url` or `query`.
+    #[schemars(with = "Option<u64>")]
+    pub start: Option<Spanned<u64>>,
+    /// How much the number grows with each page: `{ page: offset, start: 0, step: 100 }`. The default is 1.
+    #[schemars(with = "Option<u64>", range(min = 1))]
+    pub step: Option<Spanned<u64>>,
     /// A JMESPath to the items of a page. The default is the page itself, if it is a list.
     pub items: Option<Spanned<String>>,
     /// The maximum number of pages. The default is 10.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub max_pages: Option<Spanned<u32>>,
     /// The maximum number of items.
-    pub max_items: Option<u32>,
-    /// Whether the pages before one that fails are kept; `partial` of the outcome then says why it failed. By default the
-    /// action fails.
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub max_items: Option<Spanned<u32>>,
+    /// Whether the pages before one that fails are kept; `partial` of the outcome then says why it failed, and `more` is
+    /// true. By default the action fails.
     pub partial: Option<bool>,
 }
 

@@ -77,6 +77,9 @@ impl ErrorMessages {
             let mut all = Vec::with_capacity(written.len());
             for (status, message) in written {
                 let pattern = StatusPattern::compile(status, status.location, compiler);
+                if message.trim().is_empty() {
+                    compiler.error(Code::BadValue, message.location, "empty error message");
+                }
                 all.push(pattern.zip(compiler.template(message, Exposure::Client)));
             }
             all.into_iter().collect::<Option<Vec<_>>>()
@@ -85,10 +88,31 @@ impl ErrorMessages {
         Some(ErrorMessages(all))
     }
 
-    /// The message for a status, if one is written.
+    /// The message for a status, if one is written that says anything of this response.
     pub(super) fn render(&self, status: u16, scope: &Scope) -> Result<Option<String>, ActionError> {
         let message = self.0.iter().find(|(pattern, _)| pattern.matches(status));
-        Ok(message.map(|(_, message)| message.render(scope)).transpose()?.map(|text| text.0))
+        let text = message.map(|(_, message)| message.render(scope)).transpose()?.map(|text| text.0);
+        Ok(text.filter(|text| !text.trim().is_empty()))
+    }
+
+    /// Reports messages for statuses that are no errors.
+    pub(super) fn check_used(
+        written: &NamedMap<Spanned<String>>,
+        is_success: impl Fn(u16) -> bool,
+        compiler: &mut Compiler<'_>,
+    ) {
+        for status in written.keys() {
+            let pattern = StatusPattern::parse(status);
+            if pattern.is_some_and(|pattern| (100..600).filter(|code| pattern.matches(*code)).all(&is_success)) {
+                compiler
+                    .error(
+                        Code::Unused,
+                        status.location,
+                        format!("unused message: status {} is no error", status.value),
+                    )
+                    .help("remove it, or take the status out of `expect`");
+            }
+        }
     }
 }
 

@@ -1,0 +1,78 @@
+//! Why a request got no response, in words that name it.
+
+use std::fmt;
+
+use crate::world::WorldError;
+
+/// A request without a response.
+#[derive(Debug)]
+pub struct RequestError {
+    /// Its method and URL, without secrets.
+    pub(super) request: String,
+    /// How often it was sent.
+    pub(super) attempts: u32,
+    /// Whether what it does may be done twice.
+    pub(super) is_repeatable: bool,
+    /// Why the last attempt failed.
+    pub(super) source: WorldError,
+}
+
+impl RequestError {
+    /// Why it failed.
+    pub fn world_error(&self) -> &WorldError {
+        &self.source
+    }
+
+    /// What the caller should know before it tries again.
+    fn hint(&self) -> Option<&'static str> {
+        match self.source.is_transient() {
+            true if !self.is_repeatable && !self.source.is_unsent() => {
+                Some("It may have been carried out: look before you try again.")
+            }
+            true => Some("Trying again later may help."),
+            false => None,
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            timed_out @ WorldError::TimedOut { .. } => write!(formatter, "{} {timed_out}", self.request)?,
+            error => write!(formatter, "{} failed: {error}", self.request)?,
+        }
+        if self.attempts > 1 {
+            write!(formatter, " ({} attempts)", self.attempts)?;
+        }
+        self.hint().map_or(Ok(()), |hint| write!(formatter, "\n{hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::RequestError;
+    use crate::world::WorldError;
+
+    #[test]
+    fn error_says_what_to_do() {
+        let say = |source, is_repeatable, attempts| {
+            let request = "POST https://api.example/items".to_owned();
+            RequestError { request, attempts, is_repeatable, source }.to_string()
+        };
+        let timed_out = || WorldError::timed_out(Duration::from_secs(1));
+        assert_eq!(
+            say(timed_out(), false, 1),
+            "POST https://api.example/items timed out after 1s\nIt may have been carried out: look before you try again."
+        );
+        assert_eq!(
+            say(timed_out(), true, 3),
+            "POST https://api.example/items timed out after 1s (3 attempts)\nTrying again later may help."
+        );
+        let private = WorldError::PrivateAddress { host: "a".to_owned() };
+        assert!(say(private, false, 1).ends_with("is not listed in `allow`"));
+    }
+}
