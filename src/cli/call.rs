@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::request::{Request, ensure_newline, format_content_block};
 use super::{ArgumentPairs, CallArgs, Exit, Output};
 use crate::catalog::Catalog;
+use crate::diagnostic::sanitize;
 
 /// Calls one tool, as a client would.
 pub(super) fn run(arguments: &CallArgs, output: &Output) -> anyhow::Result<Exit> {
@@ -22,7 +23,7 @@ pub(super) fn print_result(result: &Value, output: &Output) -> anyhow::Result<Ex
     for content in result.get("content").and_then(Value::as_array).into_iter().flatten() {
         let text = ensure_newline(&format_content_block(content));
         if failed {
-            output.eprint(&format!("error: {text}"));
+            output.eprint(&format!("error: {}", sanitize(&text)));
         } else {
             output.print(&text)?;
         }

@@ -337,3 +337,12 @@ fn non_utf8_state_key_is_refused_without_printing_it() {
     assert!(!output.status.success() && output.stdout.is_empty(), "{said}");
     assert!(said.contains("FOLIO_STATE_KEY is not UTF-8") && !said.contains("nobody-may-see"), "{said}");
 }
+
+#[test]
+fn failed_call_prints_no_escapes() {
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\ntools:\n  t: { description: D, run: { fail: \"a\\e[31mb\" } }\n",
+    );
+    let said = refused(folder.path(), &["call", "t"], 1);
+    assert!(said.contains("[31mb") && !said.contains('\u{1b}'), "{said:?}");
+}

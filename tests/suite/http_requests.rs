@@ -581,13 +581,20 @@ fn networks_can_be_allowed() {
         (text(&result).to_owned(), String::from_utf8_lossy(&checked.stdout).into_owned())
     };
     let fine = r#"{"ok":true}"#;
-    for (allow, variable) in
-        [("127.0.0.0/8, \"::1/128\"", "x"), ("\"*\"", "x"), ("\"{{env.ID}}\"", "10.0.0.0/8, 127.0.0.0/8, ::1/128")]
-    {
+    for (allow, variable) in [
+        ("127.0.0.0/8, \"::1/128\"", "x"),
+        ("\"*\"", "x"),
+        ("0.0.0.0/0, \"::/0\"", "x"),
+        ("\"{{env.ID}}\"", "10.0.0.0/8, 127.0.0.0/8, ::1/128"),
+    ] {
         for url in [&api.url(), &named] {
             let (text, warnings) = outcome(allow, variable, url);
             assert_eq!(text, fine, "{allow} {url}");
-            assert_eq!(warnings.contains("opens the whole network"), allow.contains('*'), "{warnings}");
+            assert_eq!(
+                warnings.contains("opens the whole network"),
+                allow.contains(['*']) || allow.contains("/0"),
+                "{warnings}"
+            );
         }
     }
     for url in [&api.url(), &named] {

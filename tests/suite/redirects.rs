@@ -73,6 +73,18 @@ tools:
       - { id: login, http: { url: "API/login" } }
       - http:
           { method: POST, url: "API/STATUS", form: { token: "{{#each steps.login.json.list}}{{this}}{{/each}}" } }
+  repeated:
+    description: A token by way of a list
+    run:
+      - { id: login, http: { url: "API/login" } }
+      - each: "{{steps.login.json.list}}"
+        http: { url: "API/STATUS", headers: { X-Token: "{{this}}" } }
+  repeated-body:
+    description: A token by way of a list
+    run:
+      - { id: login, http: { url: "API/login" } }
+      - each: "{{steps.login.json.list}}"
+        http: { method: POST, url: "API/STATUS", json: { token: "{{this}}" } }
   passed:
     description: A token by way of another tool
     run:
@@ -124,7 +136,7 @@ fn step_values_are_dropped_on_cross_origin_redirect() {
         folder.write("folio.yaml", &manifest);
         let server = folder.stdio();
         let client = server.session("2025-06-18");
-        for tool in ["header", "body", "form", "passed", "passed-body", "passed-uri"] {
+        for tool in ["header", "body", "form", "repeated", "repeated-body", "passed", "passed-body", "passed-uri"] {
             let answer = client.request("tools/call", json!({ "name": tool, "arguments": {} }));
             let asked = other.asked();
             assert!(asked.iter().all(|asked| !asked.contains(TOKEN)), "{status} {tool}: {asked:?}");

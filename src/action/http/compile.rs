@@ -253,7 +253,12 @@ pub(super) fn literal_url(url: &Template<Url>, compiler: &Compiler<'_>) -> Optio
 
 const HOST_HELP: &str = "write `host`, `host:port`, a network such as `10.0.0.0/8`, or `*`";
 
-/// Warns of `*`.
+/// Whether an entry of `allow` is each address: `*`, or a network as wide.
+fn is_everything(host: &str) -> bool {
+    host == "*" || host.split_once('/').is_some_and(|(_, prefix)| matches!(prefix, "0" | "1"))
+}
+
+/// Warns of an entry that is each address.
 fn warn_of_open_network(what: &str, at: &Spanned<String>, compiler: &mut Compiler<'_>) {
     compiler
         .warning(Code::Unsafe, at.location, format!("{what} opens the whole network of the server to the request"))
@@ -261,8 +266,8 @@ fn warn_of_open_network(what: &str, at: &Spanned<String>, compiler: &mut Compile
 }
 
 fn allow_host(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mut Compiler<'_>) {
-    if host.value == "*" {
-        warn_of_open_network("`*` in `allow`", host, compiler);
+    if is_everything(host) {
+        warn_of_open_network(&format!("`{}` in `allow`", host.value), host, compiler);
     }
     if policy.allow(host).is_err() {
         compiler.error(Code::BadValue, host.location, format!("invalid host `{}`", host.value)).help(HOST_HELP);
@@ -289,8 +294,8 @@ fn allow_variable(host: &Spanned<String>, policy: &mut HostPolicy, compiler: &mu
     let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone()).unwrap_or_default();
     let hosts = value.split(',').map(str::trim).filter(|host| !host.is_empty());
     let hosts: Vec<&str> = hosts.collect();
-    if hosts.contains(&"*") {
-        warn_of_open_network(&format!("`*` in the value of `{name}`"), host, compiler);
+    if let Some(open) = hosts.iter().find(|host| is_everything(host)) {
+        warn_of_open_network(&format!("`{open}` in the value of `{name}`"), host, compiler);
     }
     // The value may be a secret.
     if hosts.into_iter().map(|host| policy.allow(host)).any(|allowed| allowed.is_err()) {

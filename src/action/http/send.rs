@@ -212,7 +212,8 @@ fn render_header(
 /// Whether a value may be the outcome of a step, such as a token, which redirects must not send to another origin.
 fn reads_step_outcome(reads: &[Vec<String>], context: &ActionContext<'_>) -> bool {
     reads.iter().filter_map(|path| path.first()).any(|head| match head.as_str() {
-        "steps" => true,
+        // The item of a repeated step mostly is of an earlier one.
+        "steps" | "this" => true,
         "env" | "server" => false,
         _ => context.run.called_by_step,
     })
