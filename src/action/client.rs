@@ -2,6 +2,7 @@
 //!
 //! What is not here: how a version of the protocol encodes requests to the client (server/).
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -17,6 +18,9 @@ pub trait McpClient: Send + Sync {
 
     /// Its declared capabilities as in MCP, or `None` without a client.
     fn declared(&self) -> Option<Map<String, Value>>;
+
+    /// Whether a root that it names is on this machine, and its to give.
+    fn allows_root(&self, root: &Path) -> bool;
 
     /// Asks all questions of a round, and waits for the answers if this client answers in place.
     ///
@@ -44,6 +48,10 @@ impl McpClient for NoClient {
 
     fn declared(&self) -> Option<Map<String, Value>> {
         None
+    }
+
+    fn allows_root(&self, _: &Path) -> bool {
+        false
     }
 
     fn ask<'a>(&'a self, _: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {

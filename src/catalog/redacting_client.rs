@@ -43,6 +43,10 @@ impl McpClient for RedactingClient<'_> {
         self.client.declared()
     }
 
+    fn allows_root(&self, root: &Path) -> bool {
+        self.client.allows_root(root)
+    }
+
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {
         self.client.ask(round)
     }

@@ -220,8 +220,8 @@ pub struct ServeArgs {
     /// first encrypts, all decrypt [env: FOLIO_STATE_KEY, keys with commas]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub state_key_file: Option<PathBuf>,
-    /// The folder that the client's user works on, `{{workspace}}` in a manifest [env: FOLIO_WORKSPACE] [default: the current
-    /// folder]
+    /// The folder that the client's user works on, `{{workspace}}` in a manifest. Over HTTP, the roots of clients count
+    /// inside it alone, if it is named [env: FOLIO_WORKSPACE] [default: the current folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub workspace: Option<PathBuf>,
     /// Set a variable that the manifest reads; repeat it for others. Other users of the machine can read it, so pass secrets

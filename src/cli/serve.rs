@@ -1,5 +1,7 @@
 //! `folio serve`.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +15,7 @@ use super::request::{load_with, new_world};
 use super::sandbox_listing::warn_of_gaps;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
-use crate::load::ManifestLocation;
+use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
@@ -90,6 +92,12 @@ struct LoadedServer {
     world: Arc<RealWorld>,
 }
 
+/// The folder of `--workspace`, where one is named.
+fn workspace(arguments: &ServeArgs) -> Option<PathBuf> {
+    let named = environment(&arguments.env, arguments.workspace.as_deref()).get(WORKSPACE_VARIABLE)?;
+    (!named.is_empty()).then(|| fs::canonicalize(named).ok())?
+}
+
 /// One thread for a pipe, two for sockets. A current-thread runtime could not move long work to another thread.
 fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
@@ -110,6 +118,9 @@ async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> an
     let live = LiveCatalog::new(start.catalog.clone(), start.world.clone(), options);
     if !start.state_keys.is_empty() {
         live.set_state_keys(&start.state_keys);
+    }
+    if matches!(start.usage, Usage::Http(_)) {
+        live.confine_roots(workspace(arguments).as_deref());
     }
     // The address is bound first, as this can fail.
     let bound = match &start.usage {

@@ -123,9 +123,11 @@ impl WorkFolder {
         self.0.path()
     }
 
-    /// Whether a path leads through a link to a hidden name.
+    /// Whether a path leads through a link to a hidden name. What is not there yet is where its folder is.
     pub fn leads_to_hidden(&self, path: &str) -> bool {
-        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.0.is_hidden(path, &globs))
+        let exists = |part: &&Path| self.path().join(part).symlink_metadata().is_ok();
+        let existing = Path::new(path).ancestors().find(exists).and_then(Path::to_str).unwrap_or_default();
+        Globs::new(&["**/*"], &[]).is_ok_and(|globs| self.0.is_hidden(existing, &globs))
     }
 
     /// Opens a regular file.

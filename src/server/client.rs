@@ -1,5 +1,6 @@
 //! The client of one request as actions see it: asked within a session, or by an `input_required` result without one.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, join_all};
@@ -235,6 +236,10 @@ impl McpClient for RequestClient {
 
     fn declared(&self) -> Option<Map<String, Value>> {
         declared_capabilities(self.capabilities.as_ref())
+    }
+
+    fn allows_root(&self, root: &Path) -> bool {
+        self.live.allows_root(root)
     }
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {

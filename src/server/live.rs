@@ -1,5 +1,6 @@
 //! The catalog that is currently served, and its replacement.
 
+use std::path::Path;
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,9 @@ use rmcp::model::SubscriptionFilter;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::{action::ChangeNotification, budget::Capacity, catalog::Catalog, redact::Redactors, world::World};
+use crate::{
+    action::ChangeNotification, budget::Capacity, catalog::Catalog, files::Roots, redact::Redactors, world::World,
+};
 
 use super::{
     BytesInFlight, Changes, ConnectionHandler, SubscriptionStamp, client_rate_limit::Allowance,
@@ -47,6 +50,7 @@ struct LiveState {
     running: AtomicUsize,
     idle: Notify,
     seal: OnceLock<StateSealer>,
+    root_limit: OnceLock<Roots>,
     tasks: Tasks,
     allowance: Allowance,
     bytes: BytesInFlight,
@@ -70,6 +74,7 @@ impl LiveCatalog {
             running: AtomicUsize::new(0),
             idle: Notify::new(),
             seal: OnceLock::new(),
+            root_limit: OnceLock::new(),
             tasks: Tasks::new(bytes.new_peer()),
             allowance: Allowance::sessionless(),
             bytes,
@@ -96,6 +101,17 @@ impl LiveCatalog {
     /// Only the first such call has an effect, and only before the first question.
     pub fn set_state_keys(&self, keys: &[Vec<u8>]) {
         let _ = self.inner.seal.set(StateSealer::new(keys));
+    }
+
+    /// Lets clients give roots inside `workspace` alone, or none: those of other machines have no folders here to give.
+    /// Without it every root counts. Only the first such call has an effect.
+    pub fn confine_roots(&self, workspace: Option<&Path>) {
+        let _ = self.inner.root_limit.set(Roots::follow(workspace));
+    }
+
+    /// Whether a root that a client names counts.
+    pub(crate) fn allows_root(&self, root: &Path) -> bool {
+        self.inner.root_limit.get().is_none_or(|limit| limit.resolve(root).is_ok())
     }
 
     /// Redacts the secrets of the served catalog and of earlier ones that still run.

@@ -4,6 +4,7 @@
 //! status message, and ends by `tasks/cancel`, by its time to live, or with the server.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -210,6 +211,10 @@ impl McpClient for TaskClient {
 
     fn can(&self, need: ClientCapability) -> bool {
         question::is_supported(need, self.capabilities.as_ref(), SpecVersion::V2026_07_28)
+    }
+
+    fn allows_root(&self, root: &Path) -> bool {
+        self.live.allows_root(root)
     }
 
     fn ask<'a>(&'a self, round: &'a QuestionRound) -> BoxFuture<'a, Result<Map<String, Value>, AskError>> {

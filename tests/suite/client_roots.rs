@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::harness::{TestClient, TestFolder, on_every_version_and_wire, text_of};
+use crate::harness::{SESSION_VERSIONS, TestClient, TestFolder, TestServer, on_every_version_and_wire, text_of};
 
 const MANIFEST: &str = r#"
 folio: 1
@@ -243,4 +243,38 @@ fn question_after_roots_is_asked_once() {
         assert_eq!(refused["isError"], true, "{refused}");
         assert_eq!(fs::read_to_string(folder.join("done.txt")).unwrap().lines().count(), calls, "{version}");
     }
+}
+
+/// The folders of a client on another machine are not here.
+#[test]
+fn roots_over_http_count_inside_workspace_only() {
+    let manifest = r#"
+folio: 1
+server: { name: s }
+folders: { own: { roots: client, write: true } }
+tools:
+  show: { description: D, arguments: { path: { within: roots, required: true } }, result: { text: "path {{path}}" } }
+  read: { description: D, run: { file: { read: a, in: own } } }
+"#;
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("ws/in/a", "in"), ("out/a", "out")]);
+    symlink("../out", folder.join("ws/link")).unwrap();
+    let at = |path: &str| fs::canonicalize(folder.path()).unwrap().join(path).to_str().unwrap().to_owned();
+    let attempt = |server: &TestServer, root: &str| {
+        let client = server.client_with(SESSION_VERSIONS[3], json!({ "roots": {} }));
+        let roots = json!({ "roots": [{ "uri": format!("file://{}", at(root)) }] });
+        let call = |tool: &str, arguments: Value| {
+            let result = client.call_with_answers(tool, arguments, |_, _| roots.clone());
+            let said = text_of(&result["content"][0]);
+            assert!(result["isError"] != true || said.contains("none of the client's roots counts"), "{said}");
+            result["isError"] != true
+        };
+        let allowed = call("read", json!({}));
+        assert_eq!(call("show", json!({ "path": at(&format!("{root}/a")) })), allowed, "{root}");
+        allowed
+    };
+    let confined = folder.serve_command().env("FOLIO_WORKSPACE", &at("ws")).http();
+    assert!(attempt(&confined, "ws/in"));
+    assert!(!attempt(&confined, "out") && !attempt(&confined, "ws/link"));
+    assert!(!attempt(&folder.http(), "ws/in"), "without a workspace none counts");
+    assert!(attempt(&folder.stdio(), "out"), "a client that starts the server is on its machine");
 }

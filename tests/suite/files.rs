@@ -368,3 +368,29 @@ fn dry_run_changes_no_file() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn link_to_hidden_folder_takes_no_new_file() {
+    let manifest = r#"
+folio: 1
+server: { name: s }
+folders: { notes: { path: notes, write: true } }
+tools:
+  write: { description: D, arguments: { path: {} }, run: { file: { write: "{{path}}", in: notes, text: x } } }
+  make: { description: D, arguments: { path: {} }, run: { file: { makeDir: "{{path}}", in: notes } } }
+  copy: { description: D, arguments: { path: {} }, run: { file: { copy: a, to: "{{path}}", in: notes } } }
+  move: { description: D, arguments: { path: {} }, run: { file: { move: a, to: "{{path}}", in: notes } } }
+"#;
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("notes/a", "a"), ("notes/.git/config", "c")]);
+    std::os::unix::fs::symlink(".git", folder.join("notes/g")).unwrap();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for tool in ["write", "make", "copy", "move"] {
+        for path in ["g/new", "g/deep/new"] {
+            let refused = text(&client, tool, json!({ "path": path })).unwrap_err();
+            assert!(refused.contains("names a hidden file"), "{tool} {path}: {refused}");
+        }
+        assert_eq!(fs::read_dir(folder.join("notes/.git")).unwrap().count(), 1, "{tool}");
+    }
+    assert!(text(&client, "make", json!({ "path": "deep" })).is_ok());
+}

@@ -938,7 +938,8 @@ fn is_question(message: &Value) -> bool {
 
 /// Goes through `part` with a client of each version that has these capabilities, on each wire.
 pub fn on_every_version_and_wire(folder: &TestFolder, capabilities: &Value, part: impl Fn(&TestClient)) {
-    let web = folder.http();
+    // So that each root counts.
+    let web = folder.serve_command().env("FOLIO_WORKSPACE", "/").http();
     for version in SESSION_VERSIONS.iter().chain([&SESSIONLESS_VERSION]) {
         let pipes = folder.stdio();
         part(&pipes.client_with(version, capabilities.clone()));

@@ -21,6 +21,7 @@ use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::notation::is_identifier;
 use crate::template::{Scope, Shape};
+use crate::uri::file_uri_to_path;
 use crate::world::WorldError;
 use crate::yaml::Spanned;
 
@@ -221,7 +222,8 @@ impl CompiledQuestion {
 /// Asks a client for its roots, outside of any step, and returns their URIs.
 ///
 /// # Errors
-/// The client does not support roots, answers with a later request, or answers something else.
+/// The client does not support roots, answers with a later request, or answers something else, or none of its roots
+/// counts here.
 pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<String>, ActionError> {
     if !client.can(ClientCapability::Roots) {
         return Err(ActionError::MissingCapabilities(vec![ClientCapability::Roots]));
@@ -235,7 +237,15 @@ pub async fn ask_roots(client: &dyn McpClient, wait: &ClientWait) -> Result<Vec<
     };
     let roots = parse_roots(&answer)
         .ok_or_else(|| ActionError::message("invalid `roots/list` result: expected `file:` URIs".to_owned()))?;
-    Ok(roots.iter().filter_map(|root| Some(root.get("uri")?.as_str()?.to_owned())).collect())
+    let uris: Vec<&str> = roots.iter().filter_map(|root| root.get("uri")?.as_str()).collect();
+    let is_allowed = |uri: &&&str| file_uri_to_path(uri).is_none_or(|path| client.allows_root(&path));
+    let allowed: Vec<String> = uris.iter().filter(is_allowed).map(|uri| (*uri).to_owned()).collect();
+    if allowed.is_empty() && !uris.is_empty() {
+        return Err(ActionError::message(
+            "none of the client's roots counts: over HTTP they must be inside the folder of `--workspace`".to_owned(),
+        ));
+    }
+    Ok(allowed)
 }
 
 /// Asks a client, and counts the time that it takes. `None` if the answers come with a later request.
