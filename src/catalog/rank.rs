@@ -6,15 +6,17 @@ use std::collections::HashSet;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
+use crate::manifest::CompletionMatch;
+
 /// Orders the candidates that match what was typed, best first, without regard to case: those that begin with it
-/// before those in which its letters are scattered; ties in the order given. Nothing typed matches all.
-pub fn rank(candidates: &[String], typed: &str) -> Vec<String> {
+/// before those in which its letters are scattered, if these match; ties in the order given. Nothing typed matches all.
+pub fn rank(candidates: &[String], typed: &str, matching: CompletionMatch) -> Vec<String> {
     let mut seen = HashSet::new();
     let once = candidates.iter().filter(|candidate| seen.insert(candidate.as_str()));
     if typed.is_empty() {
         return once.cloned().collect();
     }
-    let mut scorer = Scorer::new(typed);
+    let mut scorer = Scorer::new(typed, matching);
     let mut scored: Vec<_> =
         once.filter_map(|candidate| Some((Reverse(scorer.score(candidate)?), candidate))).collect();
     scored.sort_by_key(|(score, _)| *score);
@@ -23,6 +25,7 @@ pub fn rank(candidates: &[String], typed: &str) -> Vec<String> {
 
 struct Scorer {
     typed: String,
+    matching: CompletionMatch,
     pattern: Pattern,
     matcher: Matcher,
     letters: Vec<char>,
@@ -32,9 +35,10 @@ struct Scorer {
 type Score = (bool, bool, bool, u32);
 
 impl Scorer {
-    fn new(typed: &str) -> Scorer {
+    fn new(typed: &str, matching: CompletionMatch) -> Scorer {
         Scorer {
             typed: typed.to_lowercase(),
+            matching,
             pattern: Pattern::new(typed, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy),
             matcher: Matcher::new(Config::DEFAULT),
             letters: Vec::new(),
@@ -44,6 +48,9 @@ impl Scorer {
     fn score(&mut self, candidate: &str) -> Option<Score> {
         let lower = candidate.to_lowercase();
         let (same, begins, holds) = (lower == self.typed, lower.starts_with(&self.typed), lower.contains(&self.typed));
+        if self.matching == CompletionMatch::Prefix {
+            return begins.then_some((same, begins, holds, 0));
+        }
         let letters = Utf32Str::new(candidate, &mut self.letters);
         let fuzzy = self.pattern.score(letters, &mut self.matcher);
         // White space in what was typed separates words for the matcher; a text that holds it whole matches anyway.
@@ -58,9 +65,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::rank;
+    use crate::manifest::CompletionMatch;
+
+    fn matched(candidates: &[&str], typed: &str, matching: CompletionMatch) -> Vec<String> {
+        rank(&candidates.iter().map(|&text| text.to_owned()).collect::<Vec<_>>(), typed, matching)
+    }
 
     fn ranked(candidates: &[&str], typed: &str) -> Vec<String> {
-        rank(&candidates.iter().map(|&text| text.to_owned()).collect::<Vec<_>>(), typed)
+        matched(candidates, typed, CompletionMatch::Fuzzy)
+    }
+
+    #[test]
+    fn prefix_match_needs_the_beginning() {
+        let candidates = ["remain", "mainline", "a-m-a-i-n", "Main", "mainline"];
+        assert_eq!(matched(&candidates, "mAin", CompletionMatch::Prefix), ["Main", "mainline"]);
+        assert_eq!(matched(&["b", "a"], "", CompletionMatch::Prefix), ["b", "a"]);
+        assert_eq!(matched(&["Ärger"], "är", CompletionMatch::Prefix), ["Ärger"]);
     }
 
     #[test]
@@ -115,7 +135,7 @@ mod tests {
         #[test]
         fn every_candidate_finds_itself_first(message in prop::collection::vec("\\PC{1,12}", 1..8), at in 0usize..8) {
             let typed = message[at % message.len()].clone();
-            let ranked = rank(&message, &typed);
+            let ranked = rank(&message, &typed, CompletionMatch::Fuzzy);
             prop_assert_eq!(ranked[0].to_lowercase(), typed.to_lowercase());
         }
     }

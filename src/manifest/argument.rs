@@ -194,6 +194,17 @@ kind_enum! {
     }
 }
 
+/// Which values match what the user has typed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletionMatch {
+    /// Those that begin with it.
+    Prefix,
+    /// Those that have its letters in order; first those that begin with it.
+    #[default]
+    Fuzzy,
+}
+
 /// The source of completions: exactly one of `glob`, `resource`, `run`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -216,7 +227,14 @@ pub struct CompleteBody {
     /// Whether the whole URI is offered instead of the value of the variable, for an argument that is a URI:
     /// `{ resource: docs, uri: true }` offers `docs://a.md`.
     pub uri: Option<bool>,
-    /// An action whose output is a list, or one value per line: `{ exec: [git, branch] }`.
+    /// Which values match what the user has typed, without regard to case: `prefix` for those that begin with it,
+    /// `fuzzy` (the default) also for those that have its letters in order, after the others:
+    /// `{ glob: "docs/*.md", match: prefix }`. Beside an `enum`, `{ match: prefix }` alone.
+    #[serde(rename = "match")]
+    pub matching: Option<CompletionMatch>,
+    /// An action whose output is a list, or one value per line: `{ exec: [git, branch] }`. In its templates `{{typed}}`
+    /// is what the user has typed: `{ exec: [./search, --, "{{typed}}"] }`. An argument of that name is
+    /// `{{arguments.typed}}` there.
     pub run: Option<Spanned<Run>>,
     /// A JMESPath to the values in the output, such as `items[].name`.
     pub select: Option<Spanned<String>>,

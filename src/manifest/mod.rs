@@ -22,7 +22,7 @@ use serde::Deserialize;
 use crate::notation::{Connection, NamedMap, Sandbox, Scalar, WorkFolder, kind_enum};
 use crate::yaml::Spanned;
 
-pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, Within};
+pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch, Within};
 pub use examples::example_of;
 pub use http::Http;
 pub use prompt::{Message, Prompt};

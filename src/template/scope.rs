@@ -47,6 +47,8 @@ pub struct Scope {
     this: Option<Arc<Value>>,
     /// `index`, the number of the item in the loop around the template.
     index: Option<Value>,
+    /// `typed`, what the user has typed of the argument that is completed.
+    typed: Option<Value>,
     now: Option<Timestamp>,
     budget: Budget,
 }
@@ -68,6 +70,7 @@ impl Scope {
             response: None,
             this: None,
             index: None,
+            typed: None,
             now: None,
             budget: budget.clone(),
         }
@@ -114,6 +117,13 @@ impl Scope {
     pub fn with_item(mut self, this: Value, index: usize) -> Scope {
         self.index = Some(index.into());
         self.with_this(this)
+    }
+
+    /// Sets `typed`, what the user has typed of the argument that is completed. It hides an argument of that name.
+    #[must_use]
+    pub fn with_typed(mut self, typed: impl Into<Value>) -> Scope {
+        self.typed = Some(typed.into());
+        self
     }
 
     /// The budget of the call.
@@ -163,7 +173,8 @@ impl Scope {
             _ => {
                 let of_response = self.response.as_deref().and_then(|response| response.get(name));
                 let of_loop = || self.index.as_ref().filter(|_| name == "index");
-                of_response.or_else(of_loop).or_else(|| self.arguments.get(name))
+                let of_completion = || self.typed.as_ref().filter(|_| name == "typed");
+                of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.arguments.get(name))
             }
         }
     }

@@ -172,6 +172,12 @@ impl ScopeShape {
         self.with_this(item).with_name("index", Shape::Number)
     }
 
+    /// The names in the run of a completion: also `typed`.
+    #[must_use]
+    pub fn with_typed(self) -> ScopeShape {
+        self.with_name("typed", Shape::Text)
+    }
+
     fn fields(&self) -> Option<&BTreeMap<String, Shape>> {
         match &self.root {
             Shape::Object(fields) => Some(fields),

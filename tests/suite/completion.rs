@@ -303,3 +303,69 @@ fn pack_completes_from_its_own_resources() {
     assert_eq!(of(client, prompt("p"), "a", "", json!({})), ["outer.md"]);
     assert_eq!(of(client, prompt("in-p"), "a", "", json!({})), ["inner.md"]);
 }
+
+const MATCHED: &str = r#"folio: 1
+server: { name: s }
+prompts:
+  p:
+    description: P
+    arguments:
+      near: { complete: { glob: "*.md", base: docs } }
+      begun: { complete: { glob: "*.md", base: docs, match: prefix } }
+      fuzzy: { complete: { glob: "*.md", base: docs, match: fuzzy } }
+      level: { enum: [low, Lower, high, slow], complete: { match: prefix } }
+      found: { complete: { run: { exec: [printf, "%s\n", "found-{{typed}}", "not {{typed}}"] }, match: prefix } }
+      typed: { complete: { run: { exec: [printf, "%s\n", "{{typed}} {{arguments.typed}}"] } } }
+      other: { complete: { resource: day } }
+    text: "{{near}}{{begun}}{{fuzzy}}{{level}}{{found}}{{typed}}{{other}}"
+resources:
+  day: { uri: "day://{d}", arguments: { d: { complete: { run: { exec: [printf, "%s\n", "{{typed}}!"] } } } }, text: "{{d}}" }
+"#;
+
+#[test]
+fn prefix_match_offers_only_what_begins_so() {
+    let folder = TestFolder::with_manifest(MATCHED);
+    ["policy.md", "apology.md", "Poll.md", "p-o-l.md"]
+        .iter()
+        .for_each(|page| folder.write(&format!("docs/{page}"), page));
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let offered = |argument: &str, typed: &str| of(client, prompt("p"), argument, typed, json!({}));
+        assert_eq!(offered("begun", "pol"), ["Poll.md", "policy.md"]);
+        assert_eq!(offered("near", "pol"), ["Poll.md", "apology.md", "p-o-l.md", "policy.md"]);
+        assert_eq!(offered("fuzzy", "pol"), offered("near", "pol"));
+        assert_eq!(offered("level", "LOW"), ["Lower", "low"]);
+        assert_eq!(offered("level", "").len(), 4);
+    });
+}
+
+#[test]
+fn completing_run_knows_what_was_typed() {
+    let folder = TestFolder::with_manifest(MATCHED);
+    folder.write("docs/a.md", "A");
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let offered = |argument: &str, typed: &str| of(client, prompt("p"), argument, typed, json!({}));
+        assert_eq!(offered("found", "found-"), ["found-found-"]);
+        assert_eq!(offered("found", "x"), [""; 0]);
+        assert_eq!(offered("other", "mon"), ["mon!"]);
+        assert_eq!(offered("found", &"f".repeat(300)), [""; 0]);
+        let known = of(client, prompt("p"), "typed", "ab", json!({ "typed": "known" }));
+        assert_eq!(known, ["ab known"]);
+    });
+}
+
+#[test]
+fn wrong_match_and_typed_are_reported() {
+    for (complete, words) in [
+        ("{ complete: { glob: '*.md', base: docs, match: exact } }", "exact"),
+        ("{ complete: { match: prefix } }", "`match` without values to match"),
+    ] {
+        let report = said(complete);
+        let messages: Vec<_> = report.iter().map(|fault| fault["message"].as_str().unwrap()).collect();
+        assert!(messages.iter().any(|message| message.contains(words)), "{complete}: {report:#?}");
+    }
+    let folder = TestFolder::with_manifest(
+        "folio: 1\nserver: { name: s }\nprompts: { p: { description: P, text: '{{typed}}' } }\n",
+    );
+    let ran = run_folio(folder.path(), &["check", "--format", "json"]);
+    assert!(ran.out.contains("unknown variable `typed`"), "{ran:?}");
+}

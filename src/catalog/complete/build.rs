@@ -4,20 +4,22 @@ use std::path::PathBuf;
 
 use crate::action::{Run, Selection};
 use crate::budget::Budget;
-use crate::catalog::entry::{RunKeys, entry_digest};
+use crate::catalog::entry::{CheckedRun, RunKeys, entry_digest};
 use crate::catalog::inputs::Inputs;
 use crate::catalog::transpose_checked;
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::files::{Globs, normalize};
-use crate::manifest::{Argument, Arguments, Complete, CompleteBody};
+use crate::manifest::{Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 use crate::notation::Scalar;
 use crate::yaml::{Location, Spanned};
 
-use super::{CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};
+use super::{Completion, CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};
 
 /// Actions that talk to the client, which completes while a person types.
 const CLIENT_ACTIONS: &[&str] = &["ask", "progress", "notify"];
+/// What a `complete` may be.
+const FORMS_HELP: &str = "write `complete: [a, b]`, `{ glob: \"docs/*.md\" }`, `{ resource: docs }` or `{ run: … }`";
 
 /// Compiles the completion sources of an entry. `None` if one has errors.
 pub(in crate::catalog) fn compile_sources(
@@ -27,17 +29,17 @@ pub(in crate::catalog) fn compile_sources(
 ) -> Option<CompletionSources> {
     let mut sources = Some(CompletionSources::new());
     for (name, argument) in arguments {
+        let choices = inputs.and_then(|inputs| inputs.choices(name)).map(CompletionSource::Values);
         let source = match &argument.complete {
             Some(complete) => {
                 warn_of_rejected_values(name, complete, inputs, compiler);
-                compile_source(complete, compiler).map(Some)
+                compile_source(complete, choices, compiler).map(Some)
             }
-            None => Some(inputs.and_then(|inputs| inputs.choices(name)).map(CompletionSource::Values)),
+            None => Some(choices),
         };
+        let matching = argument.complete.as_ref().map(|complete| matching_of(complete)).unwrap_or_default();
         sources = sources.zip(source).map(|(mut sources, source)| {
-            if let Some(source) = source {
-                sources.insert(name.value.clone(), source);
-            }
+            sources.extend(source.map(|source| (name.value.clone(), Completion { source, matching })));
             sources
         });
     }
@@ -58,7 +60,19 @@ fn warn_of_rejected_values(
     }
 }
 
-fn compile_source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> Option<CompletionSource> {
+fn matching_of(complete: &Complete) -> CompletionMatch {
+    match complete {
+        Complete::List(_) => CompletionMatch::default(),
+        Complete::From(from) => from.matching.unwrap_or_default(),
+    }
+}
+
+/// Compiles the source; `choices` are the values of the argument's own schema.
+fn compile_source(
+    complete: &Spanned<Complete>,
+    choices: Option<CompletionSource>,
+    compiler: &mut Compiler<'_>,
+) -> Option<CompletionSource> {
     let from = match &complete.value {
         Complete::List(values) => {
             let text = |value: &Spanned<Scalar>| value.value.0.clone();
@@ -74,14 +88,14 @@ fn compile_source(complete: &Spanned<Complete>, compiler: &mut Compiler<'_>) -> 
             Some(CompletionSource::Resource(ResourceCompletion { name, variable, uri: from.uri == Some(true) }))
         }
         (None, None, Some(written)) => compile_run(from, written, compiler),
+        (None, None, None) if from.matching.is_some() => choices.or_else(|| {
+            let key = compiler.key_location(complete.location, "match");
+            compiler.error(Code::Conflict, key, "`match` without values to match").help(FORMS_HELP);
+            None
+        }),
         _ => {
-            compiler
-                .error(
-                    Code::Conflict,
-                    complete.location,
-                    "invalid `complete`, expected a list or exactly one of `glob`, `resource`, `run`",
-                )
-                .help("write `complete: [a, b]`, `{ glob: \"docs/*.md\" }`, `{ resource: docs }` or `{ run: … }`");
+            let message = "invalid `complete`, expected a list or exactly one of `glob`, `resource`, `run`";
+            compiler.error(Code::Conflict, complete.location, message).help(FORMS_HELP);
             None
         }
     }
@@ -170,7 +184,7 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
         return None;
     }
     let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.content_digests.len());
-    let ready = keys.compile(compiler);
+    let ready = compile_with_typed(keys, compiler);
     // What this version does not do completes to nothing, as a source that fails does: no reason not to serve.
     let not_yet = compiler.findings.report.downgrade_code_from(before, Code::Unimplemented);
     let blocked = ready.blocked;
@@ -182,6 +196,16 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
         None if blocked || not_yet => Some(CompletionSource::Values(Vec::new())),
         None => None,
     }
+}
+
+/// Compiles a run in which `typed` is in scope, to which the keys of an argument of that name do not apply.
+fn compile_with_typed(keys: RunKeys<'_>, compiler: &mut Compiler<'_>) -> CheckedRun {
+    let allow_dash = compiler.allow_dash.clone();
+    compiler.allow_dash.remove("typed");
+    let names = compiler.scope_shape.clone().with_typed();
+    let ready = compiler.with_scope_shape(names, |compiler| keys.compile(compiler));
+    compiler.allow_dash = allow_dash;
+    ready
 }
 
 /// On a tool's argument `complete` does nothing: MCP has no such completion.

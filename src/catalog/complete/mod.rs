@@ -12,8 +12,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::action::{OutcomeBody, RunOutcome, RunPlan, Selection};
-use crate::budget::Budget;
 use crate::diagnostic::truncate;
+use crate::manifest::CompletionMatch;
 use crate::yaml::Spanned;
 
 use super::answer::{CallContext, CompletionRequest, CompletionResult, CompletionTarget, Refusal, RefusalKind};
@@ -33,7 +33,13 @@ use resource::{find_resource, find_variable};
 const MAX_COMPLETION_VALUES: usize = 100;
 
 /// Where the values of an entry's arguments come from, by their names.
-pub(super) type CompletionSources = BTreeMap<String, CompletionSource>;
+pub(super) type CompletionSources = BTreeMap<String, Completion>;
+
+/// How an argument is completed.
+pub(super) struct Completion {
+    source: CompletionSource,
+    matching: CompletionMatch,
+}
 
 /// Where values come from.
 pub(super) enum CompletionSource {
@@ -60,6 +66,8 @@ pub(super) struct ResourceCompletion {
 #[derive(Clone, Copy)]
 pub(super) struct CompletionQuery<'a> {
     pub(super) argument: &'a str,
+    /// What the user has typed of it.
+    pub(super) typed: &'a str,
     /// The arguments already filled in.
     pub(super) given: &'a BTreeMap<String, String>,
     pub(super) entry_context: &'a EntryContext<'a>,
@@ -76,11 +84,16 @@ pub(super) struct CompletionOwner<'a> {
 impl CompletionOwner<'_> {
     /// The values from the source of an argument that the argument accepts.
     pub(super) async fn values(self, query: CompletionQuery<'_>) -> Option<Vec<String>> {
-        let mut values = self.sources.get(query.argument)?.values(self, query).await;
+        let mut values = self.sources.get(query.argument)?.source.values(self, query).await;
         let size = work_size(&values);
         let budget = query.entry_context.budget;
         budget.run_sized(size, || values.retain(|value| self.inputs.accepts(query.argument, value, budget))).ok()?;
         Some(values)
+    }
+
+    /// Which values match what was typed of an argument.
+    fn matching(self, argument: &str) -> CompletionMatch {
+        self.sources.get(argument).map(|completion| completion.matching).unwrap_or_default()
     }
 }
 
@@ -99,7 +112,7 @@ impl CompletionSource {
                 Box::pin(query.entry_context.catalog.resource_values(source, owner.pack_context, query)).await
             }
             CompletionSource::Run { plan, select } => {
-                run_source(plan, select.as_ref(), (owner, query)).await.unwrap_or_default()
+                run_source(plan, select.as_ref(), owner, query).await.unwrap_or_default()
             }
         }
     }
@@ -121,7 +134,7 @@ impl Catalog {
             }
             CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
         };
-        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(CompletionSource::runs_actions)
+        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(|completion| completion.source.runs_actions())
     }
 
     /// The resource with this template, or the one that serves this URI.
@@ -137,14 +150,22 @@ impl Catalog {
     pub async fn complete(&self, request: &CompletionRequest, call: &CallContext) -> Result<CompletionResult, Refusal> {
         let budget = call.budget();
         let entry_context = &EntryContext::new(call, self, &budget);
-        let query = CompletionQuery { argument: &request.argument, given: &request.context, entry_context };
-        let values = match &request.target {
-            CompletionTarget::Prompt(name) => self.find_completed_prompt(name, &request.argument)?.values(query).await,
+        let (argument, typed) = (request.argument.as_str(), request.value.as_str());
+        let query = CompletionQuery { argument, typed, given: &request.context, entry_context };
+        let is_short = typed.chars().nth(MAX_TYPED_CHARS).is_none();
+        let (values, matching) = match &request.target {
+            CompletionTarget::Prompt(name) => {
+                let owner = self.find_completed_prompt(name, argument)?;
+                (if is_short { owner.values(query).await } else { None }, owner.matching(argument))
+            }
             CompletionTarget::Template(uri) => {
-                self.find_completed_template(uri, &request.argument)?.completion_values(query).await
+                let resource = self.find_completed_template(uri, argument)?;
+                let values = if is_short { resource.completion_values(query).await } else { None };
+                (values, resource.completion_owner().matching(argument))
             }
         };
-        Ok(rank_values(&values.unwrap_or_default(), &request.value, &budget))
+        let values = values.unwrap_or_default();
+        Ok(budget.run_sized(work_size(&values), || match_values(&values, typed, matching)).unwrap_or_default())
     }
 
     /// The prompt of this name, which has this argument.
@@ -194,26 +215,18 @@ impl Catalog {
     }
 }
 
-/// The longest input that is matched.
+/// The longest input that is completed.
 const MAX_TYPED_CHARS: usize = 256;
 /// The cost of a value besides its characters.
 const VALUE_OVERHEAD_BYTES: usize = 256;
-
-/// Matches values within the budget, which moves large work off the thread.
-fn rank_values(all: &[String], typed: &str, budget: &Budget) -> CompletionResult {
-    budget.run_sized(work_size(all), || match_values(all, typed)).unwrap_or_default()
-}
 
 fn work_size(values: &[String]) -> usize {
     values.iter().map(|value| VALUE_OVERHEAD_BYTES + value.len()).sum()
 }
 
 /// At most 100 values that match the input.
-fn match_values(all: &[String], typed: &str) -> CompletionResult {
-    if typed.chars().nth(MAX_TYPED_CHARS).is_some() {
-        return CompletionResult { total: Some(0), ..CompletionResult::default() };
-    }
-    let mut values = rank(all, typed);
+fn match_values(all: &[String], typed: &str, matching: CompletionMatch) -> CompletionResult {
+    let mut values = rank(all, typed, matching);
     let total = values.len();
     values.truncate(MAX_COMPLETION_VALUES);
     CompletionResult { values, total: Some(total), has_more: total > MAX_COMPLETION_VALUES }
@@ -222,11 +235,11 @@ fn match_values(all: &[String], typed: &str) -> CompletionResult {
 async fn run_source(
     plan: &RunPlan,
     select: Option<&Selection>,
-    (owner, query): (CompletionOwner<'_>, CompletionQuery<'_>),
+    owner: CompletionOwner<'_>,
+    query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {
-    let scope = owner
-        .pack_context
-        .scope(owner.inputs.bind_partial(query.given, query.entry_context.budget), query.entry_context.budget);
+    let budget = query.entry_context.budget;
+    let scope = owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed);
     let RunOutcome { outcome, steps } =
         owner.pack_context.run(("completion", plan), &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {

@@ -8,7 +8,7 @@ use crate::catalog::routes::{Route, Routes};
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 
-use super::{CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
+use super::{Completion, CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
 
 /// The named resource of the same pack.
 pub(in crate::catalog) fn find_resource<'a>(
@@ -44,7 +44,7 @@ pub(in crate::catalog) fn check_sources(
     findings: &mut Findings,
 ) {
     for (argument, source) in owner.sources {
-        let CompletionSource::Resource(completion) = source else { continue };
+        let CompletionSource::Resource(completion) = &source.source else { continue };
         let Some(resource) = find_resource(resources, completion, owner.pack_context) else { continue };
         match find_variable(resource, completion, argument) {
             Some(variable) => check_uri((completion, variable), resource, findings),
@@ -109,7 +109,8 @@ fn is_circular(
     let mut current = (start, find_variable(start, completion, argument));
     for _ in 0..=resources.len() {
         let Some(variable) = current.1 else { return false };
-        let Some(CompletionSource::Resource(next)) = current.0.completions.get(variable) else { return false };
+        let Some(completion) = current.0.completions.get(variable) else { return false };
+        let CompletionSource::Resource(next) = &completion.source else { return false };
         let Some(resource) = find_resource(resources, next, &current.0.pack_context) else { return false };
         current = (resource, find_variable(resource, next, variable));
     }
@@ -140,7 +141,7 @@ impl<'a> ResourceLookup<'a> {
         findings: &mut Findings,
     ) {
         for (argument, source) in owner.sources {
-            let CompletionSource::Files(files) = source else { continue };
+            let CompletionSource::Files(files) = &source.source else { continue };
             let paths = files.paths().into_iter().take(MAX_COMPLETION_VALUES);
             let mut unreadable = paths.filter_map(|path| self.find_unreadable(path, &|path| uris_with(argument, path)));
             let Some(UnreadableFile { path, uri, resource }) = unreadable.next() else { continue };
@@ -162,7 +163,7 @@ impl<'a> ResourceLookup<'a> {
 /// Suggests a completion that only offers readable files.
 fn suggest_fix(
     resource: &CompiledResource,
-    (owner, source): (CompletionOwner<'_>, &CompletionSource),
+    (owner, source): (CompletionOwner<'_>, &Completion),
     argument: &str,
 ) -> String {
     let is_own = resource.completions.values().any(|other| std::ptr::eq(other, source));
