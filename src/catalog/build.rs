@@ -97,6 +97,8 @@ struct CatalogBuilder {
     declared_uris: Vec<DeclaredUri>,
     /// The packs, in order of precedence.
     pack_nodes: Vec<PackNode>,
+    /// Where each name of a resource for clients was used first.
+    resource_names: IndexMap<String, Location>,
     /// Where each test was declared first, by pack and name.
     tests: IndexMap<String, Location>,
     references: Vec<References>,
@@ -178,7 +180,11 @@ impl CatalogBuilder {
             building.references.note_run(EntryRef::resource(name), resource.run.as_ref());
             building.references.note_completions(&EntryRef::resource(name), &resource.arguments);
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
-            self.resources.extend(built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler)));
+            let built = built.filter(|built| claim_uri(built, resource, &mut self.uris, &mut compiler));
+            if let Some(built) = built {
+                self.warn_of_equal_names(&built, name, resource.name.as_ref(), &mut compiler);
+                self.resources.push(built);
+            }
         }
         for (name, tool) in &file.entries.tools {
             let (building, is_first) =
@@ -195,6 +201,25 @@ impl CatalogBuilder {
             manifest_tests::check(name, test, &mut compiler, (references, steps));
         }
         check_resource_names(&file.entries.resources, &mut compiler);
+    }
+
+    /// Warns of a resource with the name of another, which a list does not tell apart.
+    fn warn_of_equal_names(
+        &mut self,
+        built: &CompiledResource,
+        key: &Spanned<String>,
+        name: Option<&Spanned<String>>,
+        compiler: &mut Compiler<'_>,
+    ) {
+        let at = name.unwrap_or(key).location;
+        if let Some(first) = self.resource_names.get(&built.info.name) {
+            let message = format!("duplicate resource name `{}`", built.info.name);
+            let diagnostic = compiler.warning(Code::Duplicate, at, message);
+            diagnostic.help("users see two resources of one name: use another `name`, or a `title`");
+            diagnostic.note(first.span(), "first used here");
+            return;
+        }
+        self.resource_names.insert(built.info.name.clone(), at);
     }
 
     /// Adds the skills of a pack. Each of their files is a resource, whose URI must be unique.
@@ -378,7 +403,7 @@ impl CatalogBuilder {
 
     fn find_inputs(&self, node: &EntryRef, name: &str) -> Option<&Inputs> {
         if node.is_resource() {
-            return self.resources.iter().find(|resource| resource.info.name == name).map(|found| &found.inputs);
+            return self.resources.iter().find(|resource| resource.key == name).map(|found| &found.inputs);
         }
         match node.is_tool() {
             true => self.tools.get(name).map(|tool| &tool.inputs),
@@ -481,7 +506,8 @@ fn claim_uri(
 
 /// Names of resources are for display: they only must not be empty.
 fn check_resource_names(resources: &NamedMap<Spanned<crate::manifest::Resource>>, compiler: &mut Compiler<'_>) {
-    for name in resources.keys().filter(|name| name.trim().is_empty()) {
+    let names = resources.values().filter_map(|resource| resource.name.as_ref());
+    for name in resources.keys().chain(names).filter(|name| name.trim().is_empty()) {
         compiler.error(Code::BadName, name.location, "empty resource name");
     }
 }

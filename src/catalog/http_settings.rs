@@ -126,11 +126,13 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
 
 fn check_server_name(name: &Spanned<String>, compiler: &mut Compiler<'_>) {
     let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    if name.is_empty() || name.len() > 64 || !name.chars().all(is_allowed) {
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(is_allowed);
+    let is_one_namespace = name.matches('/').count() <= 1;
+    if name.len() > 64 || !is_one_namespace || !name.split(['/', '.']).all(is_part) {
         let message = format!("invalid server name `{}`", name.value);
         compiler
             .error(Code::BadName, name.location, message)
-            .help("use 1 to 64 of `a-z`, `0-9` and `-`, and `title` for a display name");
+            .help("use 1 to 64 of `a-z`, `0-9` and `-`, with `.` and one `/` between, and `title` for a display name");
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Resource {
     /// Its URI, or a URI template (RFC 6570): `issue://{id}`, `src://{+path}`, `logs://recent{?since,limit}`.
     #[schemars(with = "String", extend("x-required" = true))]
     pub uri: Option<Spanned<String>>,
+    /// Its name for clients, of any text: `name: "Policy: travel"`. The default is its key, by which steps and
+    /// completions know it.
+    pub name: Option<Spanned<String>>,
     /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
     /// A description. Templates may use `env` and `server`.

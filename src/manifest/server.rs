@@ -11,8 +11,8 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
-    /// Its name for clients: 1 to 64 of `a-z 0-9 -`.
-    #[schemars(with = "String", regex(pattern = r"^[a-z0-9-]{1,64}$"), extend("x-required" = true))]
+    /// Its name for clients: 1 to 64 of `a-z 0-9 -`, with `.` and one `/` between, as in `io.github.me/desk`.
+    #[schemars(with = "String", length(max = 64), regex(pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*(/[a-z0-9-]+(\.[a-z0-9-]+)*)?$"), extend("x-required" = true))]
     pub name: Option<Spanned<String>>,
     /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,

@@ -19,7 +19,7 @@ pub(in crate::catalog) fn find_resource<'a>(
     let whole = pack_context.qualified_name(&completion.name);
     resources
         .iter()
-        .find(|resource| resource.info.name == whole && std::ptr::eq(Arc::as_ptr(&resource.pack_context), pack_context))
+        .find(|resource| resource.key == whole && std::ptr::eq(Arc::as_ptr(&resource.pack_context), pack_context))
 }
 
 /// The variable of a completion: the named one, else the only completed one, else the one with the argument's name.
@@ -176,7 +176,7 @@ fn suggest_fix(
     {
         return format!(
             "use `complete: {{ resource: {} }}`, which offers only readable files",
-            owner.pack_context.local_name(&resource.info.name).unwrap_or_default()
+            owner.pack_context.local_name(&resource.key).unwrap_or_default()
         );
     }
     "set `base` or `stem` so that the paths fit".to_owned()

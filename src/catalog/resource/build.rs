@@ -50,12 +50,13 @@ impl CompiledResource {
         let inputs = inputs?;
         Some(CompiledResource {
             template,
+            key: name.clone(),
             completions: sources?,
             pack_context: pack_context.clone(),
             ttl_ms: written.ttl_ms,
             cache_scope: written.cache_scope,
             info: ResourceInfo {
-                name,
+                name: written.name.as_ref().map_or(name, |name| name.value.clone()),
                 title,
                 description,
                 mime_type: written.mime_type.as_ref().map(|mime| mime.value.clone()),

@@ -37,6 +37,8 @@ const MAX_RESOURCE_BYTES: u64 = 64 << 20;
 
 /// A compiled resource or resource template.
 pub(super) struct CompiledResource {
+    /// The key in the manifest, with the prefix of its pack.
+    pub(super) key: String,
     pub(super) template: UriTemplate,
     pub(super) completions: CompletionSources,
     pub(super) pack_context: Arc<PackContext>,
@@ -289,7 +291,7 @@ impl CompiledResource {
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
         let (plan, result) = made;
-        let outcome = Box::pin(self.pack_context.run((&self.info.name, plan), &scope, entry_context)).await?;
+        let outcome = Box::pin(self.pack_context.run((&self.key, plan), &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
