@@ -36,7 +36,7 @@ impl ConditionSpec {
 /// The shape of an argument that is referenced by its bare name, as in `if: NAME`.
 pub(super) fn argument_shape(name: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Shape> {
     let arguments = match compiler.scope_shape.get("arguments").cloned() {
-        Some(Shape::Object(arguments)) => arguments,
+        Some(Shape::Object(arguments) | Shape::Open(arguments)) => arguments,
         Some(_) => return Some(Shape::Any),
         None => std::sync::Arc::default(),
     };

@@ -1,5 +1,6 @@
 //! `script`: runs a script, which has no templates: values arrive as environment variables.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use schemars::JsonSchema;
@@ -71,6 +72,9 @@ pub struct ScriptAction {
     /// The elements before the text.
     shell_options: Vec<OsString>,
     text: String,
+    /// The arguments that it gets as environment variables: those that are declared. A caller chooses the names of others,
+    /// such as `PATH`.
+    variables: Vec<String>,
     options: ProgramOptions,
 }
 
@@ -102,7 +106,8 @@ impl ActionKind for ScriptAction {
         check_script_length(&text, compiler)?;
         let ((program, shell_options), options) = (shell?, options?);
         options.list_sandbox(Some(&program), node.key, compiler);
-        Some(ScriptAction { program, shell_options, text: text.value, options })
+        let variables = declared_arguments(compiler).into_iter().filter(|name| is_identifier(name)).collect();
+        Some(ScriptAction { program, shell_options, text: text.value, variables, options })
     }
 
     fn has_side_effects(&self) -> bool {
@@ -115,7 +120,8 @@ impl ActionKind for ScriptAction {
             prepared.arg(option, None)?;
         }
         prepared.arg(&self.text, None)?;
-        for (name, value) in context.scope.arguments().into_iter().flatten().filter(|(name, _)| is_identifier(name)) {
+        for name in &self.variables {
+            let value = context.scope.get(&["arguments", name]).unwrap_or(&Value::Null);
             if let Some(value) = env_value(name, value)? {
                 prepared.env(name, value, Some(name))?;
             }
@@ -138,9 +144,13 @@ fn env_value(name: &str, value: &Value) -> Result<Option<String>, ActionError> {
 }
 
 /// Arguments become environment variables, so their names must differ from those of the system and of `env`.
+fn declared_arguments(compiler: &Compiler<'_>) -> Vec<String> {
+    let declared = compiler.scope_shape.get("arguments").and_then(Shape::fields);
+    declared.into_iter().flat_map(BTreeMap::keys).cloned().collect()
+}
+
 fn check_argument_names(node: &ActionNode<'_, ScriptSpec>, compiler: &mut Compiler<'_>) {
-    let Some(Shape::Object(arguments)) = compiler.scope_shape.get("arguments").cloned() else { return };
-    for name in arguments.keys() {
+    for name in &declared_arguments(compiler) {
         let at = compiler.argument_locations.get(name).copied().unwrap_or(node.key);
         let capitals = !name.chars().any(|letter| letter.is_ascii_lowercase())
             && name.chars().any(|letter| letter.is_ascii_uppercase());

@@ -15,7 +15,7 @@ use super::reference::DeclaredCall;
 /// Reports arguments that the entry does not take, that do not fit, or that are missing.
 pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Findings) {
     let entry = call.node.name();
-    for name in call.arguments.keys().filter(|name| !inputs.contains(name)) {
+    for name in call.arguments.keys().filter(|name| !inputs.takes(name)) {
         let message = format!("unknown argument `{}` of `{entry}`", name.value);
         let diagnostic = findings.report.error(Code::UnknownVariable, name.location.span(), message);
         diagnostic.did_you_mean(name, name.location.span(), inputs.names());
@@ -29,7 +29,7 @@ pub(super) fn check(call: &DeclaredCall, inputs: &Inputs, findings: &mut Finding
         }
     }
     let (mut known, mut templated) = (Object::new(), BTreeSet::new());
-    for (name, value) in call.arguments.iter().filter(|(name, _)| inputs.contains(name)) {
+    for (name, value) in call.arguments.iter().filter(|(name, _)| inputs.takes(name)) {
         match call.has_templates && contains_template(&value.0) {
             true => drop(templated.insert(name.value.clone())),
             false => drop(known.insert(name.value.clone(), value.0.clone())),

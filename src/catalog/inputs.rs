@@ -12,7 +12,7 @@ use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
 use crate::notation::is_identifier;
 use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, unknown_keywords};
 use crate::template::reserved_name_meaning;
-use crate::yaml::Spanned;
+use crate::yaml::{Location, Spanned};
 
 use super::answer::{Refusal, RefusalKind};
 use super::confined_paths;
@@ -28,6 +28,32 @@ pub(super) struct Inputs {
     required: BTreeSet<String>,
     /// The arguments that must be paths inside the client's roots.
     confined_arguments: Vec<String>,
+    /// Whether arguments that are not declared are in scope too.
+    is_open: bool,
+}
+
+/// `arguments` as written, and `additionalProperties` beside it.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenArguments<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) others: Option<&'a LocatedJson>,
+}
+
+impl WrittenArguments<'_> {
+    /// What a pointer into the whole schema leads to: the value that an author wrote, and the pointer from there on.
+    pub(super) fn locate(self, pointer: &str) -> Option<(Location, String)> {
+        if let (Some(others), Some(below)) = (self.others, pointer.strip_prefix("/additionalProperties")) {
+            return Some((others.location, below.to_owned()));
+        }
+        let (name, below) = split_argument_pointer(pointer);
+        self.arguments.get(name.as_str()).map(|argument| (argument.location, below))
+    }
+}
+
+impl<'a> From<&'a Arguments> for WrittenArguments<'a> {
+    fn from(arguments: &'a Arguments) -> WrittenArguments<'a> {
+        WrittenArguments { arguments, others: None }
+    }
 }
 
 /// Why values cannot be bound.
@@ -66,28 +92,44 @@ pub(super) struct ConfinedCall<'a> {
 
 impl Inputs {
     /// Compiles `arguments`, and puts them in scope even if they have errors.
-    pub(super) fn from_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
-        for (name, argument) in arguments {
+    pub(super) fn from_arguments<'a>(
+        written: impl Into<WrittenArguments<'a>>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Inputs> {
+        let written = written.into();
+        for (name, argument) in written.arguments {
             check_name(name, compiler);
             check_argument(name, argument, compiler);
         }
-        Inputs::from_checked_arguments(arguments, compiler)
+        Inputs::from_checked_arguments(written, compiler)
     }
 
     /// Takes arguments whose names are checked already, or are not the author's own.
-    pub(super) fn from_checked_arguments(arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Inputs> {
+    pub(super) fn from_checked_arguments<'a>(
+        written: impl Into<WrittenArguments<'a>>,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Inputs> {
+        let written = written.into();
+        let arguments = written.arguments;
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
-        let schema = object_schema(arguments, compiler);
+        let schema = object_schema(written, compiler);
         add_to_scope(&schema, compiler);
+        let is_open = written.others.is_some_and(|others| others.value != Value::Bool(false));
+        if is_open {
+            compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_open_arguments();
+        }
         for argument in arguments.values() {
             compiler.warn_unexpanded_schema(&compiler.findings.documents.json(argument.location), argument.location);
         }
         let confined = arguments.iter().filter(|(_, argument)| argument.within.is_some());
         let confined = confined.map(|(name, _)| name.value.clone()).collect();
-        compile_schema(schema, arguments, compiler)
-            .map(|schema| Inputs { confined_arguments: confined, ..Inputs::new(schema) })
+        compile_schema(schema, written, compiler).map(|schema| Inputs {
+            confined_arguments: confined,
+            is_open,
+            ..Inputs::new(schema)
+        })
     }
 
     /// Whether an argument must be inside the client's roots.
@@ -148,7 +190,13 @@ impl Inputs {
         let declared = json.get("properties").and_then(Value::as_object).map(|all| all.keys().cloned().collect());
         let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
         let required = required.filter_map(Value::as_str).map(str::to_owned).collect();
-        Inputs { declared: declared.unwrap_or_default(), required, schema, confined_arguments: Vec::new() }
+        Inputs {
+            declared: declared.unwrap_or_default(),
+            required,
+            schema,
+            confined_arguments: Vec::new(),
+            is_open: false,
+        }
     }
 
     /// The schema as clients see it.
@@ -198,7 +246,7 @@ impl Inputs {
         if !violations.is_empty() {
             return Err(Misfit::Violations(violations));
         }
-        let mut values = match whole {
+        let values = match whole {
             Value::Object(values) => values,
             _ => Map::new(),
         };
@@ -206,8 +254,14 @@ impl Inputs {
         if declared_all {
             return Ok(values);
         }
-        // Every declared argument is bound, and nothing else is.
-        Ok(self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect())
+        // Every declared argument is bound, and nothing else is unless others are allowed.
+        let mut bound: Object = self.declared.iter().map(|name| (name.clone(), Value::Null)).collect();
+        for (name, value) in values {
+            if self.is_open || bound.contains_key(&name) {
+                bound.insert(name, value);
+            }
+        }
+        Ok(bound)
     }
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit;
@@ -246,8 +300,8 @@ impl Inputs {
     }
 
     /// Whether it takes an argument of that name.
-    pub(super) fn contains(&self, name: &str) -> bool {
-        self.declared.iter().any(|declared| declared == name)
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.is_open || self.declared.iter().any(|declared| declared == name)
     }
 
     /// The names of its arguments.
@@ -344,8 +398,8 @@ pub(super) fn check_argument(name: &Spanned<String>, argument: &Spanned<Argument
     }
 }
 
-/// The schema of an object of these arguments, which takes no others.
-fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
+/// The schema of an object of these arguments.
+fn object_schema(WrittenArguments { arguments, others }: WrittenArguments<'_>, compiler: &Compiler<'_>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, argument) in arguments {
@@ -360,11 +414,12 @@ fn object_schema(arguments: &Arguments, compiler: &Compiler<'_>) -> Value {
     if !required.is_empty() {
         schema.insert("required".to_owned(), Value::Array(required));
     }
-    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    let others = others.map_or(Value::Bool(false), |others| others.value.clone());
+    schema.insert("additionalProperties".to_owned(), others);
     Value::Object(schema)
 }
 
-/// The JSON Schema in an argument; the type is `string` unless a keyword gives another.
+/// The JSON Schema in an argument, with the type of its choices; without a keyword for values the type is `string`.
 fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Value {
     let mut schema = match compiler.findings.documents.json(argument.location) {
         Value::Object(schema) => schema,
@@ -373,42 +428,61 @@ fn property_schema(argument: &Spanned<Argument>, compiler: &Compiler<'_>) -> Val
     schema.retain(|key, _| {
         !ARGUMENT_KEYWORDS.contains(&key.as_str()) && (!key.starts_with("x-") || key == "x-mcp-header")
     });
-    let typed =
-        ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
-    if typed {
-        return Value::Object(schema);
+    let is_typed = ["type", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
+    if let Some(name) = implied_type(&schema).filter(|_| !is_typed) {
+        schema.shift_insert(0, "type".to_owned(), Value::from(name));
     }
-    schema.shift_insert(0, "type".to_owned(), Value::from("string"));
     Value::Object(schema)
 }
 
-fn compile_schema(schema: Value, arguments: &Arguments, compiler: &mut Compiler<'_>) -> Option<Schema> {
+/// The type of an argument that names none: that of its choices if they have one in common, else `string`.
+fn implied_type(schema: &Map<String, Value>) -> Option<&'static str> {
+    let choices = match (schema.get("enum"), schema.get("const")) {
+        (Some(Value::Array(choices)), _) => choices.as_slice(),
+        (Some(_), _) => return None,
+        (None, Some(only)) => std::slice::from_ref(only),
+        (None, None) => return Some("string"),
+    };
+    let types: &[(&str, fn(&Value) -> bool)] = &[
+        ("string", Value::is_string),
+        ("boolean", Value::is_boolean),
+        ("integer", |value| value.is_i64() || value.is_u64()),
+        ("number", Value::is_number),
+    ];
+    types.iter().find(|(_, is_of_type)| choices.iter().all(is_of_type)).map(|(name, _)| *name)
+}
+
+fn compile_schema(schema: Value, written: WrittenArguments<'_>, compiler: &mut Compiler<'_>) -> Option<Schema> {
     let lints = lint(&schema);
     let base = compiler.base;
     let compiled = compiler.try_schema(schema, base);
     let mut faulty: BTreeSet<String> = BTreeSet::new();
     for fault in compiled.as_ref().err().into_iter().flatten() {
         faulty.insert(split_argument_pointer(&fault.at).0);
-        report_at_argument(fault, arguments, Severity::Error, compiler);
+        report_at_argument(fault, written, Severity::Error, compiler);
     }
     // What cannot be satisfied is said of the arguments that are schemas at all.
     for lint in lints.into_iter().filter(|lint| !faulty.contains(&split_argument_pointer(&lint.error.at).0)) {
         let severity = if lint.kind == LintKind::Unsatisfiable { Severity::Error } else { Severity::Warning };
-        report_at_argument(&lint.error, arguments, severity, compiler);
+        report_at_argument(&lint.error, written, severity, compiler);
     }
     compiled.ok()
 }
 
 /// The argument that a pointer into the whole schema leads to, and the pointer from there on.
-pub(super) fn split_argument_pointer(pointer: &str) -> (String, String) {
+fn split_argument_pointer(pointer: &str) -> (String, String) {
     let rest = pointer.strip_prefix("/properties/").unwrap_or_default();
     let (name, below) = rest.split_once('/').map_or((rest, String::new()), |(name, below)| (name, format!("/{below}")));
     (name.replace("~1", "/").replace("~0", "~"), below)
 }
 
 /// Reports an error of the whole schema at its argument.
-fn report_at_argument(fault: &SchemaError, arguments: &Arguments, severity: Severity, compiler: &mut Compiler<'_>) {
-    let (name, below) = split_argument_pointer(&fault.at);
-    let Some((_, argument)) = arguments.get_key_value(name.as_str()) else { return };
-    compiler.report_schema_error(fault.clone().map_position(|_| below), argument.location, severity);
+fn report_at_argument(
+    fault: &SchemaError,
+    written: WrittenArguments<'_>,
+    severity: Severity,
+    compiler: &mut Compiler<'_>,
+) {
+    let Some((at, below)) = written.locate(&fault.at) else { return };
+    compiler.report_schema_error(fault.clone().map_position(|_| below), at, severity);
 }

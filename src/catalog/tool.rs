@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::action::{ActionError, OutcomeBody, RunLimits, RunPlan};
 use crate::budget::Budget;
-use crate::compile::Compiler;
-use crate::diagnostic::{Code, FileId};
+use crate::compile::{Compiler, LocatedJson};
+use crate::diagnostic::{Code, FileId, Severity};
 use crate::digest::sha256;
 use crate::manifest::{self, Task, TaskSupport};
-use crate::schema::Schema;
+use crate::notation::Json;
+use crate::schema::{Schema, unknown_keywords};
 use crate::template::{Template, Uri};
 use crate::world::{CapturedBytes, WorldError};
 use crate::yaml::{Location, Spanned};
@@ -25,7 +26,7 @@ use super::block::RenderedBlock;
 use super::complete::warn_of_tool_completions;
 use super::entry::{EntryContext, PackContext, RunKeys, check_limits, entry_digest, keep_roots};
 use super::icons::{check_icons, listed_icons};
-use super::inputs::{ConfinedCall, Inputs, arguments_size, split_argument_pointer, violations_message};
+use super::inputs::{ConfinedCall, Inputs, WrittenArguments, arguments_size, violations_message};
 use super::listed_text::{listed_text, render_at_load};
 use super::listing::{self, Object};
 use super::mcp_header;
@@ -289,10 +290,17 @@ fn compile_task_policy(written: Option<&Task>, plan: Option<&mut RunPlan>) -> Op
 
 fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> Option<Inputs> {
     match (&written.arguments, &written.input_schema) {
+        _ if written.additional_properties.is_some() && written.input_schema.is_some() => {
+            let key = compiler.key_location(written.location, "additionalProperties");
+            compiler
+                .error(Code::Conflict, key, "`additionalProperties` cannot be used with `inputSchema`")
+                .help("use `arguments`, or remove it: only the properties of an `inputSchema` are in scope");
+            None
+        }
         (Some(arguments), Some(_)) => {
             let key = compiler.key_location(written.location, "inputSchema");
             compiler.error(Code::Conflict, key, "`inputSchema` cannot be used with `arguments`");
-            Inputs::from_arguments(arguments, compiler).and(None)
+            Inputs::from_arguments(&arguments.value, compiler).and(None)
         }
         (None, Some(schema)) => {
             let placed = compiler.json_value(schema)?;
@@ -306,10 +314,15 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
             let none = manifest::Arguments::default();
             let arguments = arguments.as_ref().map_or(&none, |arguments| &arguments.value);
             warn_of_tool_completions(arguments, compiler);
-            let inputs = Inputs::from_arguments(arguments, compiler)?;
+            let others = match &written.additional_properties {
+                Some(others) => Some(additional_properties(others, compiler)?),
+                None => None,
+            };
+            let written = WrittenArguments { arguments, others: others.as_ref() };
+            let inputs = Inputs::from_arguments(written, compiler)?;
             mcp_header::check(
                 inputs.schema(),
-                |pointer, compiler| argument_position(pointer, arguments, compiler),
+                |pointer, compiler| argument_position(pointer, written, compiler),
                 compiler,
             );
             Some(inputs)
@@ -318,10 +331,29 @@ fn compile_inputs(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>
 }
 
 /// Where an author wrote what a pointer into the whole schema leads to.
-fn argument_position(pointer: &str, arguments: &manifest::Arguments, compiler: &Compiler<'_>) -> Location {
-    let (name, below) = split_argument_pointer(pointer);
-    let written = arguments.get(name.as_str()).map_or(Location::start_of(FileId(0)), |argument| argument.location);
-    compiler.findings.documents.value_at(written, &below)
+fn argument_position(pointer: &str, written: WrittenArguments<'_>, compiler: &Compiler<'_>) -> Location {
+    let place = written.locate(pointer).unwrap_or_else(|| (Location::start_of(FileId(0)), String::new()));
+    compiler.findings.documents.value_at(place.0, &place.1)
+}
+
+/// Whether arguments that are not declared are allowed, or their schema.
+fn additional_properties(written: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<LocatedJson> {
+    let located = compiler.json_value(written)?;
+    if !located.value.is_boolean() && !located.value.is_object() {
+        compiler
+            .error(
+                Code::WrongType,
+                located.location,
+                "invalid `additionalProperties`, expected a boolean or a JSON Schema",
+            )
+            .help("such as `true` or `{ type: string }`");
+        return None;
+    }
+    compiler.warn_unexpanded_schema(&located.value, located.location);
+    for fault in unknown_keywords(&located.value, &[]) {
+        compiler.report_schema_error(fault, located.location, Severity::Error);
+    }
+    Some(located)
 }
 
 /// `None` if it has errors, `Some(None)` if it is absent.

@@ -107,7 +107,8 @@ impl Compiler<'_> {
     }
 
     fn is_argument(&self, name: &str) -> bool {
-        matches!(self.scope_shape.get("arguments"), Some(Shape::Object(arguments)) if arguments.contains_key(name))
+        let arguments = self.scope_shape.get("arguments").and_then(Shape::fields);
+        arguments.is_some_and(|arguments| arguments.contains_key(name))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Argument {
     pub required: Option<bool>,
     /// Its value when a call gives none.
     pub default: Option<Value>,
-    /// Its type. The default is `string`.
+    /// Its type. The default is that of its `enum` or `const`, or else `string`.
     #[serde(rename = "type")]
     #[schemars(with = "Option<TypeName>")]
     pub kind: Option<Value>,

@@ -23,6 +23,10 @@ pub struct Tool {
     /// Its arguments, by name: `{ path: { required: true } }`. Excludes `inputSchema`.
     #[schemars(with = "IndexMap<String, Argument>")]
     pub arguments: Option<Spanned<Arguments>>,
+    /// Whether calls may have arguments beside those of `arguments`: `true`, or a JSON Schema that the value of each must
+    /// match, such as `{ type: string }`. They are `{{arguments.NAME}}`, and part of `{{json arguments}}`; a script does not
+    /// get them. The default is `false`. Excludes `inputSchema`.
+    pub additional_properties: Option<Spanned<Json>>,
     /// The JSON Schema of its arguments, or `{ file: … }`. Excludes `arguments`.
     pub input_schema: Option<Spanned<Json>>,
     /// The JSON Schema of its result, or `{ file: … }`. Results are checked against it.

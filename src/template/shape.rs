@@ -24,6 +24,8 @@ pub enum Shape {
     List(Box<Shape>),
     /// An object with exactly these fields, which clones share.
     Object(Arc<BTreeMap<String, Shape>>),
+    /// An object with these fields, which clones share, and others of any shape.
+    Open(Arc<BTreeMap<String, Shape>>),
     /// An object with any keys, whose values have one shape.
     Map(Box<Shape>),
 }
@@ -47,7 +49,24 @@ impl Shape {
             Shape::Number => "a number",
             Shape::Boolean => "true or false",
             Shape::List(_) => "a list",
-            Shape::Object(_) | Shape::Map(_) => "an object",
+            Shape::Object(_) | Shape::Open(_) | Shape::Map(_) => "an object",
+        }
+    }
+
+    /// The fields that are known of an object.
+    pub fn fields(&self) -> Option<&BTreeMap<String, Shape>> {
+        match self {
+            Shape::Object(fields) | Shape::Open(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Whether it may lack a field that it may have: nothing is known of it.
+    pub(super) fn has_unknown_field(&self, name: &str) -> bool {
+        match self {
+            Shape::Any => true,
+            Shape::Open(fields) => !fields.contains_key(name),
+            _ => false,
         }
     }
 
@@ -63,7 +82,7 @@ impl Shape {
     }
 
     pub(super) fn is_object(&self) -> bool {
-        matches!(self, Shape::Object(_) | Shape::Map(_))
+        matches!(self, Shape::Object(_) | Shape::Open(_) | Shape::Map(_))
     }
 }
 
@@ -79,6 +98,7 @@ fn field_of<'s>(shape: &'s Shape, name: &str) -> Option<&'s Shape> {
     match shape {
         Shape::Any => Some(shape),
         Shape::Object(fields) => fields.get(name),
+        Shape::Open(fields) => Some(fields.get(name).unwrap_or(&Shape::Any)),
         Shape::Map(value) => Some(value),
         Shape::List(element) => name.parse::<usize>().is_ok().then_some(element),
         Shape::Text | Shape::Number | Shape::Boolean => None,
@@ -147,6 +167,18 @@ impl ScopeShape {
         self
     }
 
+    /// Allows others in `arguments` than were added.
+    #[must_use]
+    pub fn with_open_arguments(self) -> ScopeShape {
+        match self.get("arguments") {
+            Some(Shape::Object(fields)) => {
+                let open = Shape::Open(fields.clone());
+                self.with_name("arguments", open)
+            }
+            _ => self,
+        }
+    }
+
     /// Adds `this`, the element of a loop around the template.
     #[must_use]
     pub fn with_this(mut self, shape: Shape) -> ScopeShape {
@@ -179,10 +211,7 @@ impl ScopeShape {
     }
 
     fn fields(&self) -> Option<&BTreeMap<String, Shape>> {
-        match &self.root {
-            Shape::Object(fields) => Some(fields),
-            _ => None,
-        }
+        self.root.fields()
     }
 
     /// All top-level names.

@@ -874,6 +874,62 @@ fn values_of_programs_arrive_or_are_refused() {
 }
 
 #[test]
+fn typed_texts_arrive_in_completions_or_are_refused() {
+    let argument = |exec: Value| json!({ "complete": { "run": { "exec": exec } } });
+    let prompt = json!({
+        "description": "P", "text": "{{bare}}{{after}}",
+        "arguments": { "bare": argument(json!(["./seen.sh", "{{typed}}"])), "after": argument(json!(["./seen.sh", "--", "{{typed}}"])) },
+    });
+    let folder = TestFolder::with_manifest(&yaml(&manifest(json!({ "prompts": { "p": prompt } }))));
+    folder.write("seen.sh", "#!/bin/sh\n[ \"$1\" != -- ] || shift\nprintf '%s' \"$1\" > seen\n");
+    std::fs::set_permissions(folder.join("seen.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    for (argument, value) in values().iter().flat_map(|value| [("bare", value), ("after", value)]) {
+        folder.write("seen", "nothing");
+        let target = json!({ "type": "ref/prompt", "name": "p" });
+        client
+            .result("completion/complete", json!({ "ref": target, "argument": { "name": argument, "value": value } }));
+        let is_run = !value.contains('\0')
+            && value.chars().count() <= 256
+            && (argument == "after" || !value.starts_with('-') || value == "--");
+        let is_run = is_run && !(argument == "bare" && value == "--");
+        let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+        assert_eq!(seen, if is_run { value.as_str() } else { "nothing" }, "{argument}: {value:?}");
+    }
+    assert!(!folder.join("injected").exists());
+    assert_own_lines(&server);
+}
+
+#[test]
+fn undeclared_arguments_add_nothing() {
+    let open =
+        |run: Value| json!({ "description": "T", "arguments": { "v": {} }, "additionalProperties": true, "run": run });
+    let tools = json!({
+        "script": open(json!({ "script": { "shell": "sh", "text": "env > seen" } })),
+        "bare": open(json!({ "exec": ["printf", "%s", "{{arguments.w}}"] })),
+        "json": { "description": "T", "additionalProperties": true, "result": { "text": "{{json arguments}}" } },
+    });
+    let folder = TestFolder::with_manifest(&yaml(&manifest(json!({ "tools": tools }))));
+    let server = folder.serve_command().flag("--log-level=debug").stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let (values, own) = (values(), ["PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "IFS", "https_proxy", "w"]);
+    let names = values.iter().map(String::as_str).chain(own);
+    let all: serde_json::Map<String, Value> = names.map(|name| (name.to_owned(), json!("injected"))).collect();
+    client.call("script", Value::Object(all.clone()));
+    let seen = std::fs::read_to_string(folder.join("seen")).unwrap();
+    assert!(seen.contains("PATH=") && !seen.contains("injected"), "{seen}");
+    let text = client.call_text("json", Value::Object(all.clone()));
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), Value::Object(all));
+    for value in &values {
+        let result = client.call("bare", json!({ "w": value }));
+        let is_refused = value.contains('\0') || value.starts_with('-');
+        assert_eq!(result["isError"] == true, is_refused, "{value:?}: {result}");
+    }
+    assert_own_lines(&server);
+}
+
+#[test]
 fn values_of_repeated_steps_arrive_or_are_refused() {
     let values = values();
     let steps = json!([

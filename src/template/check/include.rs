@@ -179,7 +179,7 @@ fn merge_options<'a>(this: TypedValue<'a>, given: &[(&'a str, TypedValue<'a>)]) 
         return this;
     }
     let mut merged = match this.shape.as_ref() {
-        Shape::Any | Shape::Map(_) => TypedValue { shape: Cow::Owned(Shape::Any), ..this },
+        Shape::Any | Shape::Map(_) | Shape::Open(_) => TypedValue { shape: Cow::Owned(Shape::Any), ..this },
         Shape::Object(fields) => {
             let shape = Shape::object(fields.iter().map(|(name, shape)| (name.clone(), shape.clone())).chain(own));
             TypedValue { shape: Cow::Owned(shape), ..this }

@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
     fn variable(&mut self, path: &'a PathNode) -> Result<TypedValue<'a>, Box<TemplateError>> {
         let (mut value, names) = self.path_start(path)?;
         for (place, name) in names.iter().enumerate() {
-            if matches!(value.shape.as_ref(), Shape::Any) && self.in_template() {
+            if value.shape.has_unknown_field(&name.text) && self.in_template() {
                 self.outcome.lenient_paths.insert(path.span.start);
             }
             value = match self.field_of(&value, name) {
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
         let wrong = name.text.as_str();
         let error = self.error(&name.span, Code::UnknownVariable, format!("unknown variable `{wrong}`"));
         for owner in ["env", "steps", "server", "result", "arguments"] {
-            let there = matches!(self.names.get(owner), Some(Shape::Object(fields)) if fields.contains_key(wrong));
+            let there = self.names.get(owner).and_then(Shape::fields).is_some_and(|fields| fields.contains_key(wrong));
             if there {
                 return error.help(format!("did you mean `{owner}.{wrong}`?")).replacement(format!("{owner}.{wrong}"));
             }

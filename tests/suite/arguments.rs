@@ -1,0 +1,129 @@
+//! Arguments: the types of choices, and those that are not declared.
+
+use serde_json::{Value, json};
+
+use crate::harness::*;
+
+const CHOICES: &str = r#"folio: 1
+server: { name: s }
+prompts:
+  p:
+    description: P
+    arguments: { level: { enum: [low, high] }, n: { enum: [1, 20] } }
+    text: "{{level}}{{n}}"
+tools:
+  t:
+    description: T
+    arguments:
+      level: { enum: [low, high] }
+      count: { enum: [1, 20] }
+      share: { enum: [1, 2.5] }
+      flag: { enum: [true, false] }
+      any: { enum: [1, low] }
+      none: { enum: [low, null] }
+      only: { const: 7 }
+      given: { type: [string, "null"], enum: [low, null] }
+    result: { text: "{{level}} {{count}} {{share}}" }
+"#;
+
+#[test]
+fn choices_give_an_argument_its_type() {
+    let folder = TestFolder::with_manifest(CHOICES);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let tool = client.list("tools").remove(0);
+        let types = ["level", "count", "share", "flag", "any", "none", "only", "given"]
+            .map(|name| tool["inputSchema"]["properties"][name]["type"].clone());
+        let expected = json!(["string", "integer", "number", "boolean", null, null, "integer", ["string", "null"]]);
+        assert_eq!(json!(types), expected);
+        assert_eq!(client.call_text("t", json!({ "level": "low", "count": 20, "share": 2.5, "any": 1 })), "low 20 2.5");
+        let wrong = client.call("t", json!({ "level": "mid" }));
+        assert!(wrong["isError"] == true && text_of(&wrong["content"][0]).contains("level"), "{wrong}");
+        assert_eq!(client.get_text("p", json!({ "level": "high", "n": "20" })), "high20");
+        let values = |argument: &str| {
+            let target = json!({ "type": "ref/prompt", "name": "p" });
+            let asked = json!({ "ref": target, "argument": { "name": argument, "value": "" } });
+            client.result("completion/complete", asked)["completion"]["values"].clone()
+        };
+        assert_eq!((values("level"), values("n")), (json!(["low", "high"]), json!(["1", "20"])));
+    });
+}
+
+const OPEN: &str = r#"folio: 1
+server: { name: s }
+tools:
+  all:
+    description: All
+    arguments: { v: { type: integer, required: true }, w: {} }
+    additionalProperties: true
+    result: { text: "{{v}}|{{arguments.v}}|{{arguments.more}}|{{arguments.more.x}}|{{json arguments}}" }
+  each:
+    description: Each
+    additionalProperties: { type: integer, minimum: 1 }
+    result: { text: "{{#each arguments}}{{@key}}={{this}};{{/each}}" }
+  closed:
+    description: Closed
+    arguments: { v: {} }
+    additionalProperties: false
+    result: { text: "{{v}}" }
+  step:
+    description: A step
+    run: { tool: { name: each, arguments: { n: 3, other: 4 } } }
+"#;
+
+#[test]
+fn undeclared_arguments_are_accepted_and_in_scope() {
+    let folder = TestFolder::with_manifest(OPEN);
+    on_every_version_and_wire(&folder, &json!({}), |client| {
+        let tools = client.list("tools");
+        let schema = |name: &str| {
+            let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+            tool["inputSchema"]["additionalProperties"].clone()
+        };
+        assert_eq!(schema("all"), true);
+        assert_eq!(schema("each"), json!({ "type": "integer", "minimum": 1 }));
+        assert_eq!((schema("closed"), schema("step")), (json!(false), json!(false)));
+        let text = client.call_text("all", json!({ "zeta": [1], "v": 2, "more": { "x": "y" }, "env": "{{v}}" }));
+        let (shown, whole) = text.rsplit_once('|').unwrap();
+        assert_eq!(shown, r#"2|2|{"x":"y"}|y"#);
+        let expected = json!({ "v": 2, "w": null, "zeta": [1], "more": { "x": "y" }, "env": "{{v}}" });
+        assert_eq!(serde_json::from_str::<Value>(whole).unwrap(), expected);
+        assert_eq!(client.call_text("all", json!({ "v": 2 })), r#"2|2|||{"v":2,"w":null}"#);
+        assert_eq!(client.call_text("each", json!({ "b": 2, "a": 1 })), "b=2;a=1;");
+        assert_eq!(client.call_text("step", json!({})), "n=3;other=4;");
+        for (tool, arguments, named) in
+            [("each", json!({ "a": 0 }), "a"), ("each", json!({ "a": "x" }), "a"), ("closed", json!({ "b": 1 }), "b")]
+        {
+            let refused = client.call(tool, arguments);
+            assert_eq!(refused["isError"], true, "{refused}");
+            assert!(text_of(&refused["content"][0]).contains(&format!("`{named}`")), "{refused}");
+        }
+    });
+}
+
+#[test]
+fn faults_of_additional_properties_are_located() {
+    let said = |keys: &str| {
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: s }}\ntools:\n  t:\n    description: T\n    {keys}\n    result: {{ text: '{{{{v}}}}' }}\n"
+        ));
+        let ran = run_folio(folder.path(), &["check", "--format", "json"]);
+        let report: Vec<Value> = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+        let first = &report[0];
+        (first["message"].as_str().unwrap().to_owned(), first["line"].clone())
+    };
+    let key = "arguments: { v: {} }\n    additionalProperties:";
+    for (value, words) in [
+        ("3", "invalid `additionalProperties`, expected a boolean or a JSON Schema"),
+        ("{ type: strin }", "strin"),
+        ("{ typ: string }", "typ"),
+        ("{ pattern: '(' }", "invalid regular expression"),
+    ] {
+        let (message, line) = said(&format!("{key} {value}"));
+        assert!(message.contains(words), "{value}: {message}");
+        assert_eq!(line, 7, "{value}: {message}");
+    }
+    let both = "inputSchema: { type: object, properties: { v: {} } }\n    additionalProperties: true";
+    assert_eq!(said(both).0, "`additionalProperties` cannot be used with `inputSchema`");
+    let unknown = "arguments: { v: {} }\n    additionalProperties: true\n    run: { log: '{{other}}' }";
+    assert_eq!(said(unknown).0, "unknown variable `other`");
+}
