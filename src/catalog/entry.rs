@@ -27,6 +27,7 @@ use super::Catalog;
 use super::answer::{
     AnswerBlock, AnswerContents, CallContext, PromptAnswer, Refusal, RefusalKind, TextOrBlob, ToolAnswer,
 };
+use super::listed_text::pack_constants;
 use super::listing::Object;
 use super::redacting_client::RedactingClient;
 
@@ -59,7 +60,7 @@ impl PackContext {
         sources: &SourceMap,
     ) -> Arc<PackContext> {
         Arc::new(PackContext {
-            constants: Arc::new(ScopeConstants { env: pack.env.values(), server: pack.server.clone() }),
+            constants: Arc::new(pack_constants(pack)),
             folder: pack.folder.clone(),
             names: pack_names(pack),
             prefix: prefix.clone(),

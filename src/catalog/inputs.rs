@@ -17,6 +17,7 @@ use crate::yaml::{Location, Spanned};
 use super::answer::{Refusal, RefusalKind};
 use super::confined_paths;
 use super::entry::EntryContext;
+use super::listed_text::listed_text;
 use super::listing::{Object, PromptArgumentListing};
 
 /// The arguments of one entry.
@@ -114,14 +115,18 @@ impl Inputs {
         let allowed = arguments.iter().filter(|(_, argument)| argument.allow_dash == Some(true));
         compiler.allow_dash = allowed.map(|(name, _)| name.value.clone()).collect();
         compiler.argument_locations = arguments.keys().map(|name| (name.value.clone(), name.location)).collect();
-        let schema = object_schema(written, compiler);
+        let mut schema = object_schema(written, compiler);
+        render_texts(&mut schema, arguments, compiler);
         add_to_scope(&schema, compiler);
         let is_open = written.others.is_some_and(|others| others.value != Value::Bool(false));
         if is_open {
             compiler.scope_shape = std::mem::take(&mut compiler.scope_shape).with_open_arguments();
         }
         for argument in arguments.values() {
-            compiler.warn_unexpanded_schema(&compiler.findings.documents.json(argument.location), argument.location);
+            let mut written = compiler.findings.documents.json(argument.location);
+            // Those of the argument itself are templates.
+            LISTED_TEXTS.iter().for_each(|key| drop(written.as_object_mut().and_then(|keys| keys.remove(*key))));
+            compiler.warn_unexpanded_schema(&written, argument.location);
         }
         let confined = arguments.iter().filter(|(_, argument)| argument.within.is_some());
         let confined = confined.map(|(name, _)| name.value.clone()).collect();
@@ -417,6 +422,23 @@ fn object_schema(WrittenArguments { arguments, others }: WrittenArguments<'_>, c
     let others = others.map_or(Value::Bool(false), |others| others.value.clone());
     schema.insert("additionalProperties".to_owned(), others);
     Value::Object(schema)
+}
+
+/// The keys of an argument that are templates of values known at load.
+const LISTED_TEXTS: &[&str] = &["title", "description"];
+
+fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: &mut Compiler<'_>) {
+    for (name, argument) in arguments {
+        let Some(property) = schema.pointer_mut(&property_pointer(name)).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for key in LISTED_TEXTS {
+            let Some(Value::String(text)) = property.get_mut(*key) else { continue };
+            if let Some(rendered) = listed_text(Some(text), (argument.location, key), compiler) {
+                *text = rendered;
+            }
+        }
+    }
 }
 
 /// The JSON Schema in an argument, with the type of its choices; without a keyword for values the type is `string`.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
-use crate::compile::{Compiler, Exposure, ShellVariableCheck};
+use crate::compile::{Compiler, Exposure, Pack, ShellVariableCheck};
 use crate::diagnostic::Code;
 use crate::template::{OutputPiece, Scope, ScopeConstants, Template, Text, output_pieces};
 use crate::yaml::{Location, Spanned};
@@ -33,8 +33,24 @@ pub(super) fn render_at_load(text: &Spanned<String>, compiler: &mut Compiler<'_>
     let names = pack_names(compiler.pack);
     let template: Template<Text> =
         compiler.with_scope_shape(names, |compiler| compiler.template(text, Exposure::Client))?;
-    let constants = ScopeConstants { env: compiler.pack.env.values(), server: compiler.pack.server.clone() };
+    let constants = pack_constants(compiler.pack);
     template.render(&Scope::new(Map::new(), Arc::new(constants))).ok().map(|text| text.0)
+}
+
+/// The values known at load. The title of the server may be a template of the others.
+pub(super) fn pack_constants(pack: &Pack) -> ScopeConstants {
+    let constants = ScopeConstants { env: pack.env.values(), server: pack.server.clone() };
+    let Some(title) = pack.server.get("title").and_then(Value::as_str).filter(|title| title.contains("{{")) else {
+        return constants;
+    };
+    let template = Template::<Text>::compile(&pack.engine, title, &pack_names(pack)).ok();
+    let template = template.filter(|template| pack.env.find_secret(template.read_paths()).is_none());
+    let (env, mut server) = (constants.env.clone(), constants.server.clone());
+    let rendered = template.and_then(|template| template.render(&Scope::new(Map::new(), Arc::new(constants))).ok());
+    if let (Some(fields), Some(title)) = (server.as_object_mut(), rendered) {
+        fields.insert("title".to_owned(), Value::String(title.0));
+    }
+    ScopeConstants { env, server }
 }
 
 /// Reports values that are unknown at load; returns whether there are any.

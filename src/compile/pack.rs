@@ -114,6 +114,14 @@ impl Environment {
         self.variables.values().any(|variable| variable.secret)
     }
 
+    /// The secret that a template reads, for messages.
+    pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
+        reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
+            Some(name) => self.is_secret(name).then(|| format!("secret `{name}`")),
+            None => self.has_secrets().then(|| "`env` with its secrets".to_owned()),
+        })
+    }
+
     /// The values that must be redacted.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.variables.values().filter(|variable| variable.secret).filter_map(|variable| variable.value.as_deref())

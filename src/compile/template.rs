@@ -152,11 +152,7 @@ impl Compiler<'_> {
 
     /// The secret that a template reads, for messages.
     pub fn find_secret(&self, reads: &[Vec<String>]) -> Option<String> {
-        let env = &self.pack.env;
-        reads.iter().filter(|path| path.first().is_some_and(|head| head == "env")).find_map(|path| match path.get(1) {
-            Some(name) => env.is_secret(name).then(|| format!("secret `{name}`")),
-            None => env.has_secrets().then(|| "`env` with its secrets".to_owned()),
-        })
+        self.pack.env.find_secret(reads)
     }
 
     /// Compiles a JSON value whose strings are templates.

@@ -20,9 +20,9 @@ pub const ARGUMENT_KEYWORDS: &[&str] = &["required", "complete", "allowDash", "w
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {
-    /// A description for users and models.
+    /// A description for users and models. Templates may use `env` and `server`.
     pub description: Option<String>,
-    /// A name for users.
+    /// A name for users. Templates may use `env` and `server`.
     pub title: Option<String>,
     /// Whether a call without it is refused: `required: true`.
     pub required: Option<bool>,

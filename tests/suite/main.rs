@@ -19,6 +19,7 @@ mod pages;
 
 mod architecture;
 mod argv;
+mod arguments;
 mod client_questions;
 mod batch;
 mod isolation;
@@ -58,6 +59,7 @@ mod shutdown;
 mod skills;
 mod sse;
 mod multipart;
+mod names;
 mod notifications;
 mod observability;
 mod openapi;

@@ -134,7 +134,9 @@ impl Catalog {
             }
             CompletionTarget::Template(uri) => self.find_template(uri).map(|resource| &resource.completions),
         };
-        sources.and_then(|sources| sources.get(&request.argument)).is_some_and(|completion| completion.source.runs_actions())
+        sources
+            .and_then(|sources| sources.get(&request.argument))
+            .is_some_and(|completion| completion.source.runs_actions())
     }
 
     /// The resource with this template, or the one that serves this URI.
@@ -239,7 +241,8 @@ async fn run_source(
     query: CompletionQuery<'_>,
 ) -> Option<Vec<String>> {
     let budget = query.entry_context.budget;
-    let scope = owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed);
+    let scope =
+        owner.pack_context.scope(owner.inputs.bind_partial(query.given, budget), budget).with_typed(query.typed);
     let RunOutcome { outcome, steps } =
         owner.pack_context.run(("completion", plan), &scope, query.entry_context).await.ok()?;
     if outcome.failure.is_some() {
