@@ -213,7 +213,7 @@ fn a_stream_ends_with_the_token_that_it_was_opened_with() {
 }
 
 #[test]
-fn a_manifest_that_listens_to_everybody_without_a_token_is_warned_of() {
+fn listening_to_everybody_without_a_token_is_warned_of() {
     for (listen, warned) in [
         ("0.0.0.0:8080", true),
         ("\"[::]:8080\"", true),

@@ -107,7 +107,7 @@ fn nothing_outlives_a_killed_server_whose_supervisor_is_stopped() {
 }
 
 #[test]
-fn nothing_outlives_a_terminated_server_whose_supervisor_is_stopped() {
+fn nothing_outlives_sigterm_with_a_stopped_supervisor() {
     ends_though_stopped("term", |server, supervisor| {
         stop(supervisor);
         server.signal("TERM");
@@ -115,7 +115,7 @@ fn nothing_outlives_a_terminated_server_whose_supervisor_is_stopped() {
 }
 
 #[test]
-fn nothing_outlives_a_server_at_its_end_of_input_whose_supervisor_is_stopped() {
+fn nothing_outlives_end_of_input_with_a_stopped_supervisor() {
     ends_though_stopped("eof", |server, supervisor| {
         stop(supervisor);
         server.pipe().close();
