@@ -4,7 +4,7 @@ use super::Step;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{Shape, Template, Text};
-use crate::yaml::Location;
+use crate::yaml::Spanned;
 
 /// The messages of `onExit`.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl ExitMessages {
             let mut messages = ExitMessages::default();
             let mut sound = true;
             for (code, text) in &step.on_exit {
-                let number = compile_code(code, (code.location, ok_exit), compiler);
+                let number = compile_code(code, ok_exit, compiler);
                 let template = compiler.template(text, Exposure::Client);
                 match (number, template) {
                     (Some(Some(number)), Some(template)) => messages.codes.push((number, template)),
@@ -44,15 +44,16 @@ impl ExitMessages {
 }
 
 /// Reads an exit code; `Some(None)` for `default`. Reports anything else.
-fn compile_code(text: &str, (at, ok_exit): (Location, &[i32]), compiler: &mut Compiler<'_>) -> Option<Option<i32>> {
-    if text == "default" {
+fn compile_code(text: &Spanned<String>, ok_exit: &[i32], compiler: &mut Compiler<'_>) -> Option<Option<i32>> {
+    if text.value == "default" {
         return Some(None);
     }
+    let at = text.location;
     let code = text.parse::<i32>().ok().filter(|code| (0..=255).contains(code));
     match code {
         None => {
             compiler
-                .error(Code::BadValue, at, format!("invalid exit code `{text}`"))
+                .error(Code::BadValue, at, format!("invalid exit code `{}`", text.value))
                 .help("use a number from 0 to 255, or `default`");
         }
         Some(code) if ok_exit.contains(&code) => {

@@ -55,6 +55,8 @@ pub trait ActionKind: Sized + Send + Sync {
     const GRANT: Option<&'static str> = None;
     /// Whether it ends the run.
     const ENDS_RUN: bool = false;
+    /// Whether it talks to the client, which a completion cannot.
+    const TALKS_TO_CLIENT: bool = false;
 
     /// The grant that a pack needs for this spec.
     fn required_grant(_: &Self::Spec, _: &Pack) -> Option<&'static str> {
@@ -126,6 +128,8 @@ pub struct ActionInfo {
     pub outcome_fields: fn() -> String,
     sibling_keys: &'static [&'static str],
     ends_run: bool,
+    /// Whether it talks to the client, which a completion cannot.
+    pub talks_to_client: bool,
 }
 
 macro_rules! actions {
@@ -243,6 +247,7 @@ macro_rules! actions {
             outcome_fields: <$type>::outcome_fields,
             sibling_keys: <$type>::SIBLING_KEYS,
             ends_run: <$type>::ENDS_RUN,
+            talks_to_client: <$type>::TALKS_TO_CLIENT,
         },)+];
     };
 }

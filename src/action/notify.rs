@@ -50,6 +50,7 @@ pub enum NotifyAction {
 
 impl ActionKind for NotifyAction {
     type Spec = NotifySpec;
+    const TALKS_TO_CLIENT: bool = true;
 
     fn outcome_shape() -> Shape {
         Shape::Object(std::sync::Arc::default())

@@ -7,7 +7,7 @@ use super::condition::ConditionSpec;
 use super::keys::check_siblings;
 use super::repeat::StepEach;
 use super::run_plan::{PlannedStep, RunLimits, RunPlan};
-use super::{Action, EntryReference, Step, on_fail};
+use super::{Action, ActionInfo, EntryReference, Step, on_fail};
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{is_identifier, kind_enum};
@@ -81,9 +81,9 @@ impl Run {
     }
 
     /// The actions of the run, with the places of their steps.
-    pub fn actions(&self) -> Vec<(&'static str, Location)> {
+    pub fn actions(&self) -> impl Iterator<Item = (&'static ActionInfo, Location)> {
         let placed = |step: &Spanned<Step>| step.actions().into_iter().zip(std::iter::repeat(step.location));
-        self.steps().iter().flat_map(placed).map(|(action, at)| (action.key, at)).collect()
+        self.steps().iter().flat_map(placed)
     }
 
     /// The ids of its steps.

@@ -115,6 +115,15 @@ struct ServerSettings {
     redactor: Arc<Redactor>,
 }
 
+/// A pack whose entries are being added.
+struct PackBuild<'a> {
+    pack: &'a LoadedPack,
+    pack_context: &'a Arc<PackContext>,
+    references: &'a mut References,
+    /// The ids of the steps of its entries.
+    steps: &'a HashSet<&'a str>,
+}
+
 /// A pack, and the number of the pack that imports it.
 struct PackNode {
     pack_context: Arc<PackContext>,
@@ -145,7 +154,9 @@ impl CatalogBuilder {
             self.declared_uris.extend(uris.filter_map(|uri| {
                 Some(DeclaredUri { pack: pack_number, template: UriTemplate::parse(uri).ok()?, at: uri.location })
             }));
-            self.add_file(file, pack, (&pack_context, &mut references, &steps), findings);
+            let mut pack_build =
+                PackBuild { pack, pack_context: &pack_context, references: &mut references, steps: &steps };
+            self.add_file(file, &mut pack_build, findings);
         }
         let mut compiler = Compiler::new(findings, &pack.pack, std::path::Path::new(""));
         compiler.scope_shape = pack_context.names.clone();
@@ -157,18 +168,10 @@ impl CatalogBuilder {
         self.references.push(references);
     }
 
-    fn add_file(
-        &mut self,
-        file: &EntryFile,
-        pack: &LoadedPack,
-        shared: (&Arc<PackContext>, &mut References, &HashSet<&str>),
-        findings: &mut Findings,
-    ) {
-        let (pack_context, references, steps) = shared;
-        let mut compiler = Compiler::new(findings, &pack.pack, &file.base);
+    fn add_file(&mut self, file: &EntryFile, pack_build: &mut PackBuild<'_>, findings: &mut Findings) {
+        let mut compiler = Compiler::new(findings, &pack_build.pack.pack, &file.base);
         for (name, prompt) in &file.entries.prompts {
-            let (building, is_first) =
-                start_entry(name, (pack_context, references), &mut compiler, &mut self.prompt_places);
+            let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.prompt_places);
             building.references.note_run(EntryRef::prompt(name), prompt.run.as_ref());
             building.references.note_completions(&EntryRef::prompt(name), &prompt.arguments);
             let built = CompiledPrompt::build(prompt, building).filter(|_| is_first);
@@ -176,7 +179,7 @@ impl CatalogBuilder {
         }
         for (name, resource) in &file.entries.resources {
             let taken = &mut self.resource_places;
-            let (building, is_first) = start_entry(name, (pack_context, references), &mut compiler, taken);
+            let (building, is_first) = start_entry(name, pack_build, &mut compiler, taken);
             building.references.note_run(EntryRef::resource(name), resource.run.as_ref());
             building.references.note_completions(&EntryRef::resource(name), &resource.arguments);
             let built = CompiledResource::build(resource, building).filter(|_| is_first);
@@ -187,8 +190,7 @@ impl CatalogBuilder {
             }
         }
         for (name, tool) in &file.entries.tools {
-            let (building, is_first) =
-                start_entry(name, (pack_context, references), &mut compiler, &mut self.tool_places);
+            let (building, is_first) = start_entry(name, pack_build, &mut compiler, &mut self.tool_places);
             building.references.note_run(EntryRef::tool(name), tool.run.as_ref());
             let built = CompiledTool::build(tool, building).filter(|_| is_first);
             self.tools.extend(built.map(|tool| (tool.listing.name.clone(), tool)));
@@ -198,7 +200,7 @@ impl CatalogBuilder {
                 let message = format!("duplicate test `{}`", name.value);
                 compiler.error(Code::Duplicate, name.location, message).note(first.span(), "first defined here");
             }
-            manifest_tests::check(name, test, &mut compiler, (references, steps));
+            manifest_tests::check(name, test, &mut compiler, pack_build.references, pack_build.steps);
         }
         check_resource_names(&file.entries.resources, &mut compiler);
     }
@@ -268,7 +270,9 @@ impl CatalogBuilder {
         };
         packs.iter().for_each(|pack| apps::check(pack, &answered, findings));
         let server_info = server_info?;
-        client_limits::warn_of_client_limits(&server_info, &lists, (&self.tool_places, first.at), findings);
+        let place_of = |tool: &str| self.tool_places.get(tool).copied().unwrap_or(first.at);
+        client_limits::warn_of_long_names(&server_info, &lists, place_of, findings);
+        client_limits::warn_of_many_tools(&lists, first.at, findings);
         let (keys, partials) = (digests::key_digests(first, findings), digests::partial_digests(packs, findings));
         let redactor = Arc::new(build_redactor(packs).with_public_names(lists.names()));
         let trace_propagation = trace_propagation(first);
@@ -443,11 +447,11 @@ fn step_names(pack: &LoadedPack) -> HashSet<&str> {
 /// Claims the name of an entry; returns whether it is the first with that name.
 fn start_entry<'a, 'c>(
     name: &Spanned<String>,
-    shared: (&'a Arc<PackContext>, &'a mut References),
+    pack_build: &'a mut PackBuild<'_>,
     compiler: &'a mut Compiler<'c>,
     taken: &mut IndexMap<String, Location>,
 ) -> (EntryBuildContext<'a, 'c>, bool) {
-    let qualified = shared.0.qualified_name(name);
+    let qualified = pack_build.pack_context.qualified_name(name);
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if qualified.is_empty() || qualified.len() > MAX_ENTRY_NAME_CHARS || !qualified.chars().all(is_allowed) {
         let message = format!("invalid name `{qualified}`");
@@ -466,15 +470,15 @@ fn start_entry<'a, 'c>(
             taken.insert(qualified.clone(), name.location);
         }
     }
-    compiler.scope_shape = shared.0.names.clone();
+    compiler.scope_shape = pack_build.pack_context.names.clone();
     compiler.allow_dash.clear();
     compiler.argument_locations.clear();
     let before = compiler.findings.content_digests.len();
     (
         EntryBuildContext {
             compiler,
-            references: shared.1,
-            pack_context: shared.0,
+            references: pack_build.references,
+            pack_context: pack_build.pack_context,
             name: qualified,
             contents_before: before,
         },

@@ -1,7 +1,5 @@
 //! Warns of tool names and counts that exceed the limits of some clients.
 
-use indexmap::IndexMap;
-
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 use crate::yaml::Location;
@@ -13,16 +11,16 @@ const MAX_CLIENT_TOOL_NAME_CHARS: usize = 60;
 /// From how many tools on some clients choose badly.
 const MAX_CLIENT_TOOLS: usize = 40;
 
-/// Warns of names and numbers that some client will not take.
-pub(super) fn warn_of_client_limits(
+/// Warns of names that some client will not take.
+pub(super) fn warn_of_long_names(
     server: &ServerInfo,
     lists: &Lists,
-    (places, at): (&IndexMap<String, Location>, Location),
+    place_of: impl Fn(&str) -> Location,
     findings: &mut Findings,
 ) {
     for tool in &lists.tools {
         let whole = "mcp__".len() + server.name.len() + "__".len() + tool.name.len();
-        let place = places.get(&tool.name).copied().unwrap_or(at);
+        let place = place_of(&tool.name);
         if whole > MAX_CLIENT_TOOL_NAME_CHARS {
             let message = format!(
                 "`mcp__{}__{}` is {whole} characters long, and some clients truncate names at {MAX_CLIENT_TOOL_NAME_CHARS}",
@@ -34,6 +32,10 @@ pub(super) fn warn_of_client_limits(
                 .help("shorten the name of the server or of the tool");
         }
     }
+}
+
+/// Warns of more tools than some client will take.
+pub(super) fn warn_of_many_tools(lists: &Lists, at: Location, findings: &mut Findings) {
     if lists.tools.len() > MAX_CLIENT_TOOLS {
         let message = format!(
             "{} tools declared, and above {MAX_CLIENT_TOOLS} some clients choose badly or drop the rest",

@@ -105,7 +105,8 @@ impl PackContext {
     /// The run failed without an outcome.
     pub(super) async fn run(
         &self,
-        (name, plan): (&str, &RunPlan),
+        name: &str,
+        plan: &RunPlan,
         scope: &Scope,
         entry_context: &EntryContext<'_>,
     ) -> Result<RunOutcome, Refusal> {
@@ -425,12 +426,10 @@ impl RunKeys<'_> {
         if let Some(max_output) = self.max_output {
             limits.max_output = max_output.bytes();
         }
-        let before = compiler.findings.report.diagnostics().len();
         let compiled: CompiledRun = run.compile(self.wants_json, limits, compiler);
         let names = compiled.names_after(&compiler.scope_shape);
         let blocked = run.missing_grants(compiler);
         for (grant, at) in &blocked {
-            compiler.findings.report.retain_from(before, |diagnostic| diagnostic.code != Code::Unimplemented);
             let message = format!("missing grant `{grant}`: entries that need it are not listed");
             compiler
                 .note(Code::NotGranted, *at, message)

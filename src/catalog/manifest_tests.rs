@@ -15,7 +15,8 @@ pub(super) fn check(
     name: &Spanned<String>,
     test: &Spanned<Test>,
     compiler: &mut Compiler<'_>,
-    (references, steps): (&mut References, &HashSet<&str>),
+    references: &mut References,
+    steps: &HashSet<&str>,
 ) {
     check_mocks(test, compiler, steps);
     let subjects = [test.prompt.is_some(), test.tool.is_some(), test.resource.is_some() || test.uri.is_some()];

@@ -140,7 +140,7 @@ impl CompiledPrompt {
         let ConfinedCall { arguments, entry_context, roots } = self.inputs.confine(arguments?, entry_context).await?;
         let mut scope = self.pack_context.scope(arguments, &budget);
         if let Some(plan) = &self.plan {
-            let ended = Box::pin(self.pack_context.run((&self.listing.name, plan), &scope, &entry_context)).await;
+            let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
             let ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
             scope = ended.extend_scope(scope);
             if let Some(message) = ended.outcome.failure {

@@ -143,7 +143,7 @@ impl References {
     /// Reports what does not exist, and runs that come back to themselves.
     pub(super) fn check(&self, known: &KnownEntries<'_>, findings: &mut Findings) {
         for uri in self.uris.iter().filter(|uri| !(known.has_route)(uri)) {
-            report_missing("resource", (uri, uri.location), known.uris, findings);
+            report_missing("resource", uri, known.uris, findings);
         }
         self.warn_of_links(known, findings);
         for kind in ["tool", "prompt", "resource"] {
@@ -151,7 +151,7 @@ impl References {
             let set: HashSet<&str> = names.iter().map(String::as_str).collect();
             for (node, at) in self.mentions.iter().filter(|(node, _)| node.kind == kind) {
                 if !set.contains(node.name.as_str()) {
-                    report_missing(kind, (&node.name, *at), names, findings);
+                    report_missing(kind, &Spanned::new(node.name.clone(), *at), names, findings);
                 }
             }
         }
@@ -285,8 +285,8 @@ impl KnownEntries<'_> {
     }
 }
 
-fn report_missing(what: &str, (name, at): (&str, Location), known: &[String], findings: &mut Findings) {
-    let message = format!("unknown {what} `{name}`");
-    let diagnostic = findings.report.error(Code::UnknownReference, at.span(), message);
-    diagnostic.did_you_mean(name, at.span(), known.iter().map(String::as_str));
+fn report_missing(what: &str, name: &Spanned<String>, known: &[String], findings: &mut Findings) {
+    let (message, span) = (format!("unknown {what} `{}`", name.value), name.location.span());
+    let diagnostic = findings.report.error(Code::UnknownReference, span, message);
+    diagnostic.did_you_mean(name, span, known.iter().map(String::as_str));
 }

@@ -131,16 +131,14 @@ fn check_capability(name: &str, value: &Value, at: Location, compiler: &mut Comp
     match name {
         "extensions" | "experimental" => check_identifiers(name, settings, at, compiler),
         TASKS_CAPABILITY => check_tasks(settings, at, compiler),
-        _ => check_settings(name, (settings, known), at, compiler),
-    }
-}
-
-fn check_settings(name: &str, (settings, known): (&Object, &[&str]), at: Location, compiler: &mut Compiler<'_>) {
-    for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
-        let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
-        compiler
-            .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{name}`"))
-            .did_you_mean(inner, place.span(), known.iter().copied());
+        _ => {
+            for inner in settings.keys().filter(|inner| !known.contains(&inner.as_str())) {
+                let place = compiler.findings.documents.key_at(at, &pointer(&[name, inner]));
+                compiler
+                    .error(Code::UnknownKey, place, format!("unknown setting `{inner}` of capability `{name}`"))
+                    .did_you_mean(inner, place.span(), known.iter().copied());
+            }
+        }
     }
 }
 

@@ -187,7 +187,7 @@ impl CompiledTool {
             return self.tool_content(self.result.render(None, scope)?, entry_context.budget);
         };
         // In a box, for calls without actions.
-        let ended = Box::pin(self.pack_context.run((&self.listing.name, plan), &scope, &entry_context)).await;
+        let ended = Box::pin(self.pack_context.run(&self.listing.name, plan, &scope, &entry_context)).await;
         let mut ended = ended.map_err(|refusal| keep_roots(roots, refusal))?;
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));

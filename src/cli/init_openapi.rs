@@ -173,7 +173,7 @@ fn eprint_warnings(report: &mut Report, output: &Output) {
     if all == 0 {
         return;
     }
-    report.retain_from(MAX_SHOWN_WARNINGS, |_| false);
+    report.truncate(MAX_SHOWN_WARNINGS);
     let mut shown = render_text(report, output.error_style());
     if all > MAX_SHOWN_WARNINGS {
         shown.push_str(&format!("{} more are not shown\n", all - MAX_SHOWN_WARNINGS));

@@ -62,7 +62,7 @@ impl Request<'_> {
         if options.dry_run {
             return self.dry_run(catalog, params);
         }
-        match send_request(catalog.clone(), self.world(&catalog), (method, params))? {
+        match send_request(catalog.clone(), self.world(&catalog), method, params)? {
             Ok(result) if options.json => {
                 output.print(&format!("{}\n", serde_json::to_string_pretty(&result)?))?;
                 Ok(if result.get("isError") == Some(&Value::Bool(true)) { Exit::Failure } else { Exit::Success })
@@ -86,7 +86,7 @@ impl Request<'_> {
     /// Prints the first action instead of doing it.
     fn dry_run(&self, catalog: Arc<Catalog>, params: Value) -> anyhow::Result<Exit> {
         let world = Arc::new(DryRunWorld::new(catalog.redactor().clone()));
-        let result = send_request(catalog.clone(), world.clone(), (self.method, params))?;
+        let result = send_request(catalog.clone(), world.clone(), self.method, params)?;
         if let Some(action) = world.first_action() {
             self.output.print(&action)?;
             if catalog.step_count(self.method, self.name) > 1 {
@@ -115,7 +115,8 @@ fn print_refusal(error: &RequestError, output: &Output) -> Exit {
 fn send_request(
     catalog: Arc<Catalog>,
     world: Arc<dyn World>,
-    (method, params): (&str, Value),
+    method: &str,
+    params: Value,
 ) -> anyhow::Result<Result<Value, RequestError>> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit
     let place = ManifestLocation::resolve(&arguments.path)?;
     let runtime = build_runtime(arguments)?;
     let world = Arc::new(new_world());
-    let served = runtime.block_on(load_and_serve(arguments, (place, world.clone()), output.clone()));
+    let served = runtime.block_on(load_and_serve(arguments, place, world.clone(), output));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     world.shut_down();
     served
@@ -44,12 +44,13 @@ pub(super) fn run(arguments: &ServeArgs, output: &Output) -> anyhow::Result<Exit
 /// Loads the manifest, and serves it if it is accepted.
 async fn load_and_serve(
     arguments: &ServeArgs,
-    (place, world): (ManifestLocation, Arc<RealWorld>),
-    output: Output,
+    place: ManifestLocation,
+    world: Arc<RealWorld>,
+    output: &Output,
 ) -> anyhow::Result<Exit> {
     let began = SystemTime::now();
     let environment = environment(&arguments.env, arguments.workspace.as_deref());
-    let mut built = load_with(&place, &environment, &output);
+    let mut built = load_with(&place, &environment, output);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::http_settings)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
@@ -62,12 +63,9 @@ async fn load_and_serve(
     said.log_new(&built.report);
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
-    serve(
-        arguments,
-        LoadedServer { place, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world },
-        output,
-    )
-    .await?;
+    let start =
+        LoadedServer { place, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
+    serve(arguments, start, output).await?;
     Ok(Exit::Success)
 }
 
@@ -109,7 +107,7 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     builder.enable_all().build().context("could not start the runtime")
 }
 
-async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> anyhow::Result<()> {
+async fn serve(arguments: &ServeArgs, start: LoadedServer, output: &Output) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
     if start.state_keys.is_empty() && start.catalog.asks_client() {
@@ -130,7 +128,8 @@ async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> an
         Usage::Local => None,
     };
     stop_on_signals(stop.clone())?;
-    let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, (&live, output.clone()), stop.clone()));
+    let destination = ReloadDestination { live: live.clone(), output: output.clone() };
+    let watching = (!arguments.no_watch).then(|| start_watch(arguments, start, destination, stop.clone()));
     match bound {
         Some(bound) => {
             output.eprint(&format!("listening on {}\n", bound.url()));
@@ -148,17 +147,23 @@ async fn serve(arguments: &ServeArgs, start: LoadedServer, output: Output) -> an
     Ok(())
 }
 
+/// Where reloaded catalogs and their reports go.
+struct ReloadDestination {
+    live: LiveCatalog,
+    output: Output,
+}
+
 /// Starts to watch and reload.
 fn start_watch(
     arguments: &ServeArgs,
     start: LoadedServer,
-    (live, output): (&LiveCatalog, Output),
+    destination: ReloadDestination,
     stop: CancellationToken,
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
     let watch = start.built.reads.clone();
     let environment = environment(&arguments.env, arguments.workspace.as_deref());
-    let load = ManifestReload::new(start.place, usage, live.clone(), output)
+    let load = ManifestReload::new(start.place, usage, destination.live, destination.output)
         .with_environment(environment)
         .continue_from(&start.built.report, start.reported, &watch);
     let first = InitialLoad { started_at: start.started_at, watch };

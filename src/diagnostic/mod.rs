@@ -203,21 +203,9 @@ impl Report {
         &self.diagnostics
     }
 
-    /// Drops the diagnostics from number `start` on that `keep` rejects.
-    pub fn retain_from(&mut self, start: usize, keep: impl Fn(&Diagnostic) -> bool) {
-        let newer = self.diagnostics.split_off(start.min(self.diagnostics.len()));
-        self.diagnostics.extend(newer.into_iter().filter(keep));
-    }
-
-    /// Turns errors of one code, from number `start` on, into warnings; returns whether there were any.
-    pub fn downgrade_code_from(&mut self, start: usize, code: Code) -> bool {
-        let mut found = false;
-        for diagnostic in self.diagnostics.iter_mut().skip(start).filter(|diagnostic| diagnostic.code == code) {
-            diagnostic.severity = diagnostic.severity.max(Severity::Warning);
-            diagnostic.help = None;
-            found = true;
-        }
-        found
+    /// Drops the diagnostics from number `start` on.
+    pub fn truncate(&mut self, start: usize) {
+        self.diagnostics.truncate(start);
     }
 
     /// Turns all errors from number `start` on into warnings with their `consequence`.

@@ -38,6 +38,8 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) state: Option<String>,
     /// Whether it may go on apart from this request.
     pub(crate) detach: bool,
+    /// The request.
+    pub(crate) context: &'a RequestContext<RoleServer>,
 }
 
 /// How a call ended.
@@ -70,36 +72,32 @@ impl ConnectionHandler {
     /// The future of a call is large and moved several times, so it comes in a box.
     pub(crate) async fn run_call<'a, T: CallAnswer + Send + 'a>(
         &'a self,
-        (request, context): (CallRequest<'a>, &'a RequestContext<RoleServer>),
+        request: CallRequest<'a>,
         admitted: &'a AdmittedRequest,
         call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> Result<CallOutcome<T>, ErrorData> {
-        let mut fresh_call = self.call_context(context, &admitted.snapshot);
-        fresh_call.detach = request.detach;
         // A waiting call is resumed or refused, even if no entry asks any more.
         if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
             let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
-            let outcome = self.run(context, call(request.arguments, fresh_call)).await;
+            let fresh_call = self.call_context(request.context, &admitted.snapshot);
+            let outcome = self.run(request.context, call(request.arguments, fresh_call)).await;
             log.finish(&outcome);
             return outcome.map(CallOutcome::Done).map_err(refuse);
         }
-        self.run_interactive_call((request, context), admitted, (fresh_call, call), refuse).await
+        self.run_interactive_call(request, admitted, call, refuse).await
     }
 
     /// The same for a call that may ask, or whose question is answered.
     fn run_interactive_call<'a, T: CallAnswer + Send + 'a>(
         &'a self,
-        (request, context): (CallRequest<'a>, &'a RequestContext<RoleServer>),
+        request: CallRequest<'a>,
         admitted: &'a AdmittedRequest,
-        (fresh_call, call): (
-            CallContext,
-            impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
-        ),
+        call: impl Fn(Option<Object>, CallContext) -> BoxFuture<'a, Result<T, Refusal>> + Send + Sync + 'a,
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<CallOutcome<T>, ErrorData>> {
         Box::pin(async move {
-            let CallRequest { target, arguments, responses, state, .. } = request;
+            let CallRequest { target, arguments, responses, state, detach, context } = request;
             let server = &admitted.snapshot.catalog.server().name;
             let binding = || state_binding(&[server, target.method, target.name], arguments.as_ref());
             let checkpoint = match &state {
@@ -109,7 +107,8 @@ impl ConnectionHandler {
             let log = CallLog::start(target, arguments.as_ref(), &admitted.snapshot.catalog);
             let answers = responses.map(|answers| answers.into_iter().collect());
             let client = Arc::new(RequestClient::new(self, context, admitted.spec_version, answers));
-            let fresh_call = fresh_call.with_client(client.clone());
+            let mut fresh_call = self.call_context(context, &admitted.snapshot).with_client(client.clone());
+            fresh_call.detach = detach;
             let resumed = match &checkpoint {
                 Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
                 None => fresh_call.clone(),

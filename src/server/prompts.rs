@@ -45,6 +45,7 @@ pub(crate) async fn get(
         responses: request.input_responses,
         state: request.request_state,
         detach: false,
+        context,
     };
     let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
         Box::pin(async move { served.catalog.get_prompt(name, arguments, &call).await })
@@ -56,6 +57,6 @@ pub(crate) async fn get(
         result.meta = served.result_meta(spec_version);
         GetPromptResponse::Complete(result)
     };
-    let outcome = server.run_call((call_request, context), &admitted, call, refuse).await?;
+    let outcome = server.run_call(call_request, &admitted, call, refuse).await?;
     outcome.into_response(complete, GetPromptResponse::InputRequired)
 }

@@ -58,6 +58,7 @@ pub(crate) async fn read(
         responses: request.input_responses,
         state: request.request_state,
         detach: false,
+        context,
     };
     let call = |_, call: CallContext| -> BoxFuture<'_, _> {
         Box::pin(async move { served.catalog.read_resource(uri, &call).await })
@@ -73,6 +74,6 @@ pub(crate) async fn read(
         }
         ReadResourceResponse::Complete(result)
     };
-    let outcome = server.run_call((call_request, context), &admitted, call, refuse).await?;
+    let outcome = server.run_call(call_request, &admitted, call, refuse).await?;
     outcome.into_response(complete, ReadResourceResponse::InputRequired)
 }

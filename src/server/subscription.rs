@@ -175,14 +175,15 @@ pub(crate) async fn listen(server: &ConnectionHandler, context: SubscriptionCont
         biased;
         () = context.cancelled() => {}
         () = shutdown.cancelled() => {}
-        () = notify_stream((context.sink(), server), live, stamp) => {}
+        () = notify_stream(context.sink(), server, live, stamp) => {}
     }
     Ok(())
 }
 
 /// The sink drops notifications that were not requested, and reports that as an error, which is ignored.
 async fn notify_stream(
-    (sink, server): (&SubscriptionSink, &ConnectionHandler),
+    sink: &SubscriptionSink,
+    server: &ConnectionHandler,
     mut live: watch::Receiver<Arc<CatalogSnapshot>>,
     stamp: Option<SubscriptionStamp>,
 ) {

@@ -78,28 +78,41 @@ pub(crate) fn task_policy(
     }
 }
 
+/// A call of a tool that becomes a task.
+pub(crate) struct TaskCall {
+    pub(crate) name: String,
+    pub(crate) arguments: Option<Object>,
+    /// Where it goes on.
+    pub(crate) checkpoint: Option<Checkpoint>,
+    pub(crate) policy: TaskPolicy,
+    pub(crate) admitted: AdmittedRequest,
+}
+
+impl TaskCall {
+    fn ttl(&self) -> Duration {
+        self.policy.ttl.unwrap_or(DEFAULT_TTL)
+    }
+}
+
 /// Begins a call as a task, or has it go on as one.
 pub(crate) fn start_task(
     server: &ConnectionHandler,
-    (name, arguments): (String, Option<Object>),
-    checkpoint: Option<Checkpoint>,
-    policy: TaskPolicy,
-    (admitted, context): (AdmittedRequest, &RequestContext<RoleServer>),
+    task_call: TaskCall,
+    context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let ttl = policy.ttl.unwrap_or(DEFAULT_TTL);
-    let (live, meta) = (server.live.clone(), admitted.snapshot.meta.clone());
+    let ttl = task_call.ttl();
+    let (live, meta) = (server.live.clone(), task_call.admitted.snapshot.meta.clone());
     // With the trace of the request, which the task belongs to.
-    let call = server.call_context(context, &admitted.snapshot);
+    let call = server.call_context(context, &task_call.admitted.snapshot);
     let capabilities = context.client_capabilities();
     let owner = request_reservation(context).map(|reservation| reservation.peer().clone());
     // As they came, and as the tool takes them.
-    let bytes = arguments.as_ref().map_or(0, |arguments| arguments.weight() * 2);
+    let bytes = task_call.arguments.as_ref().map_or(0, |arguments| arguments.weight() * 2);
     let task = server.live.tasks().spawn(NewTask { ttl, owner, bytes }, |context| {
         let id = context.task_id().to_owned();
         let task_client = TaskClient { live: live.clone(), context, capabilities, ask_counts: Mutex::default() };
         Box::pin(async move {
-            let outcome =
-                run_task((live.clone(), call), (name, arguments), checkpoint, (task_client, ttl), admitted).await;
+            let outcome = run_task(live.clone(), call, task_client, task_call).await;
             live.tasks().record_outcome(&id, &outcome);
             outcome
         })
@@ -110,12 +123,13 @@ pub(crate) fn start_task(
 }
 
 async fn run_task(
-    (live, call): (LiveCatalog, CallContext),
-    (name, arguments): (String, Option<Object>),
-    checkpoint: Option<Checkpoint>,
-    (task_client, ttl): (TaskClient, Duration),
-    admitted: AdmittedRequest,
+    live: LiveCatalog,
+    call: CallContext,
+    task_client: TaskClient,
+    task_call: TaskCall,
 ) -> Result<CallToolResult, TaskExit> {
+    let ttl = task_call.ttl();
+    let TaskCall { name, arguments, checkpoint, admitted, .. } = task_call;
     let _running = live.start_call();
     let cancel = CancellationToken::new();
     let task_client = Arc::new(task_client);

@@ -23,7 +23,8 @@ use super::{
     error,
     input_required::{CallOutcome, CallRequest},
     session::{AdmittedRequest, SpecVersion},
-    structured_content, tasks,
+    structured_content,
+    tasks::{self, TaskCall},
 };
 
 pub(crate) fn list(
@@ -58,7 +59,8 @@ pub(crate) async fn call(
     if let Some(policy) = policy.filter(|policy| !policy.starts_after_step) {
         let client = RequestClient::new(server, context, admitted.spec_version, None);
         admitted.snapshot.catalog.check_tool_requirements(&name, &client).map_err(error::refusal_error)?;
-        return tasks::start_task(server, (name.into_owned(), arguments), None, policy, (admitted, context));
+        let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint: None, policy, admitted };
+        return tasks::start_task(server, task_call, context);
     }
     let call_request = CallRequest {
         target: CallTarget { method: "tools/call", name: &name, runs_actions },
@@ -66,14 +68,17 @@ pub(crate) async fn call(
         responses: input_responses,
         state: request_state,
         detach: policy.is_some(),
+        context,
     };
     let (catalog, tool) = (&admitted.snapshot.catalog, &*name);
     let call = |arguments, call: CallContext| -> BoxFuture<'_, _> {
         Box::pin(async move { catalog.call_tool(tool, arguments, &call).await })
     };
-    match (server.run_call((call_request, context), &admitted, call, error::refusal_error).await, policy) {
+    match (server.run_call(call_request, &admitted, call, error::refusal_error).await, policy) {
         (Ok(CallOutcome::Detached(checkpoint, arguments)), Some(policy)) => {
-            tasks::start_task(server, (name.into_owned(), arguments), Some(*checkpoint), policy, (admitted, context))
+            let checkpoint = Some(*checkpoint);
+            let task_call = TaskCall { name: name.into_owned(), arguments, checkpoint, policy, admitted };
+            tasks::start_task(server, task_call, context)
         }
         (Ok(outcome), _) => outcome.into_response(
             |answer| CallToolResponse::Complete(tool_result(answer, &name, &admitted)),

@@ -90,7 +90,7 @@ impl<S: Slot> Template<S> {
             encoded: S::MODE == PrintMode::Encoded,
             any_scope: false,
         };
-        let mut checked = check(text, &nodes, names, (&engine.partials, rules));
+        let mut checked = check(text, &nodes, names, &engine.partials, rules);
         errors.append(&mut checked.errors);
         let sole = single_interpolation(&nodes).and_then(|interpolation| match &interpolation.expression {
             Expression::Path(path) => plain_path(path, &checked),

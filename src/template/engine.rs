@@ -61,7 +61,7 @@ impl Engine {
         let names = ScopeShape::new();
         let mut wrong = Vec::new();
         for (name, partial) in &self.partials {
-            let checked = check(&partial.text, &partial.nodes, &names, (&self.partials, rules));
+            let checked = check(&partial.text, &partial.nodes, &names, &self.partials, rules);
             wrong.extend(checked.errors.into_iter().map(|error| error.in_partial(name)));
         }
         for mut error in wrong {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::budget::{Budget, memory_size};
@@ -186,30 +187,25 @@ impl Scope {
             let Some((head, rest)) = path.split_first() else { continue };
             if let Some(value) = self.top_level(head) {
                 let key = if head == "this" { THIS } else { head };
-                copy_path(&mut root, (key, value), rest, &self.budget)?;
+                copy_path(root.entry(key), value, rest, &self.budget)?;
             }
         }
         Ok(Value::Object(root))
     }
 }
 
-/// Copies the value at `path` below `key` to the same path of `target`.
-fn copy_path(
-    target: &mut Map<String, Value>,
-    (key, value): (&str, &Value),
-    path: &[String],
-    budget: &Budget,
-) -> Result<(), RenderError> {
+/// Copies what is at `path` of `value` to the same path of `target`.
+fn copy_path(target: Entry<'_>, value: &Value, path: &[String], budget: &Budget) -> Result<(), RenderError> {
     match (value, path.split_first()) {
         (Value::Object(fields), Some((next, rest))) => {
-            let slot = target.entry(key).or_insert_with(|| Value::Object(Map::new()));
+            let slot = target.or_insert_with(|| Value::Object(Map::new()));
             if let (Value::Object(inner), Some(value)) = (slot, fields.get(next)) {
-                copy_path(inner, (next, value), rest, budget)?;
+                copy_path(inner.entry(next), value, rest, budget)?;
             }
         }
         _ => {
             budget.charge_memory(memory_size(value))?;
-            target.insert(key.to_owned(), value.clone());
+            target.and_modify(|slot| slot.clone_from(value)).or_insert_with(|| value.clone());
         }
     }
     Ok(())

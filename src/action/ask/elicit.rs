@@ -154,7 +154,8 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
         (Some(fields), _) => {
             for (name, field) in &fields.value {
                 compiler.warn_unexpanded_schema(&field.0, field.location);
-                check_field((name, name.location), (&field.0, field.location), compiler);
+                check_field_name(name, name.location, compiler);
+                check_field(&field.0, field.location, compiler);
             }
             let schema = object_schema(fields.value.iter().map(|(name, field)| (name.as_str(), &field.0)));
             let base = compiler.base;
@@ -176,7 +177,8 @@ fn compile_form(elicit: &Spanned<Elicit>, compiler: &mut Compiler<'_>) -> Option
         let pointer = format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"));
         let documents = &compiler.findings.documents;
         let (key, value) = (documents.key_at(placed.location, &pointer), documents.value_at(placed.location, &pointer));
-        check_field((name, key), (field, value), compiler);
+        check_field_name(name, key, compiler);
+        check_field(field, value, compiler);
     }
     let at = placed.location;
     let compiled = compiler.try_schema(placed.value, &placed.folder);
@@ -234,19 +236,23 @@ fn object_schema<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Valu
     schema
 }
 
-/// Checks a field of a form: it is flat, and does not ask for a secret.
-fn check_field((name, name_at): (&str, Location), (field, at): (&Value, Location), compiler: &mut Compiler<'_>) {
+/// Checks the name of a field of a form, which does not ask for a secret.
+fn check_field_name(name: &str, at: Location, compiler: &mut Compiler<'_>) {
     let lower = name.to_lowercase();
     if SECRET_FIELD_WORDS.iter().any(|secret| lower.contains(secret)) {
         compiler
-            .error(Code::Secret, name_at, format!("a form must not ask for a secret: `{name}`"))
+            .error(Code::Secret, at, format!("a form must not ask for a secret: `{name}`"))
             .help("use `url` to send the user to a page");
     }
     if name == "action" {
         compiler
-            .error(Code::BadName, name_at, "reserved field name `action`")
+            .error(Code::BadName, at, "reserved field name `action`")
             .help("every answer has an `action`: `accept`, `decline` or `cancel`");
     }
+}
+
+/// Checks a field of a form, which is flat.
+fn check_field(field: &Value, at: Location, compiler: &mut Compiler<'_>) {
     let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
     let list_of_choices = kind == "array" && field.get("items").is_some_and(is_choice_items);
     if !matches!(kind, "string" | "number" | "integer" | "boolean") && !list_of_choices {

@@ -71,6 +71,7 @@ impl ActionKind for AskAction {
     type Spec = AskSpec;
     const SIBLING_KEYS: &'static [&'static str] = &["timeout"];
     const GRANT: Option<&'static str> = Some("ask");
+    const TALKS_TO_CLIENT: bool = true;
 
     fn outcome_fields() -> String {
         "the keys of its questions".to_owned()

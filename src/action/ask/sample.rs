@@ -152,8 +152,8 @@ fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) 
             let text = compiler.resolve_text(text)?;
             compiler.template(&text, Exposure::Client).map(SampleContent::Text)
         }
-        (None, Some(image), None) if bare => compile_media(("image", image), keys, compiler),
-        (None, None, Some(audio)) if bare => compile_media(("audio", audio), keys, compiler),
+        (None, Some(image), None) if bare => compile_media("image", image, keys, compiler),
+        (None, None, Some(audio)) if bare => compile_media("audio", audio, keys, compiler),
         _ => {
             compiler
                 .error(Code::Conflict, at, "expected a string, or exactly one of `text`, `image`, `audio`")
@@ -164,7 +164,8 @@ fn compile_content(keys: &BlockBody, at: Location, compiler: &mut Compiler<'_>) 
 }
 
 fn compile_media(
-    (kind, media): (&'static str, &Spanned<Media>),
+    kind: &'static str,
+    media: &Spanned<Media>,
     keys: &BlockBody,
     compiler: &mut Compiler<'_>,
 ) -> Option<SampleContent> {

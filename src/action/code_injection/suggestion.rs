@@ -45,7 +45,7 @@ pub(super) fn suggest(found: &CodeFinding, argv: &[ArgvItem], value: &TemplateVa
         ArgRole::Option => "put `--` before it, or remove `allowDash`".to_owned(),
         ArgRole::Setting(_) => "write its value here, or take it from `env`".to_owned(),
         ArgRole::Code(_) if language == Language::Unknown => suggest_for_unknown(found, argv),
-        ArgRole::Code(from) => suggest_script(found, (argv, from)).unwrap_or_else(by_language),
+        ArgRole::Code(from) => suggest_script(found, argv, from).unwrap_or_else(by_language),
         ArgRole::Stdin => by_language(),
     }
 }
@@ -124,7 +124,7 @@ fn variable_expression(language: Language, name: &str) -> String {
 }
 
 /// The script that does the same, where the code is the last element and its values are arguments.
-fn suggest_script(found: &CodeFinding, (argv, from): (&[ArgvItem], usize)) -> Option<String> {
+fn suggest_script(found: &CodeFinding, argv: &[ArgvItem], from: usize) -> Option<String> {
     let (code, before) = argv.get(..=found.word)?.split_last()?;
     let takes_script = !matches!(
         found.syntax.language,

@@ -99,7 +99,7 @@ fn compile_folder(
     // Its errors are reported once, at the folder.
     let before = compiler.findings.report.diagnostics().len();
     let compiled = CompiledFolder::compile(key, folder, compiler);
-    compiler.findings.report.retain_from(before, |_| false);
+    compiler.findings.report.truncate(before);
     let compiled = compiled?;
     if operation.changes() && !compiled.write {
         compiler

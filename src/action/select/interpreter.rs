@@ -47,42 +47,46 @@ impl Interpreter<'_> {
             Ast::Literal { value, .. } => Ok(value.clone()),
             Ast::Field { name, .. } => Ok(data.get_field(name)),
             Ast::Index { idx, .. } => Ok(index(data, *idx)),
-            Ast::Subexpr { lhs, rhs, .. } => self.eval_subexpr(data, (lhs, rhs), depth),
-            Ast::Or { lhs, rhs, .. } => self.eval_or(data, (lhs, rhs), depth),
-            Ast::And { lhs, rhs, .. } => self.eval_and(data, (lhs, rhs), depth),
+            Ast::Subexpr { lhs, rhs, .. } => self.eval_subexpr(data, lhs, rhs, depth),
+            Ast::Or { lhs, rhs, .. } => self.eval_or(data, lhs, rhs, depth),
+            Ast::And { lhs, rhs, .. } => self.eval_and(data, lhs, rhs, depth),
             Ast::Not { node, .. } => self.eval(data, node, depth).map(|found| boolean(!found.is_truthy())),
-            Ast::Condition { predicate, then, .. } => self.eval_condition(data, (predicate, then), depth),
-            Ast::Comparison { comparator, lhs, rhs, .. } => self.eval_comparison(data, (lhs, comparator, rhs), depth),
+            Ast::Condition { predicate, then, .. } => self.eval_condition(data, predicate, then, depth),
+            Ast::Comparison { comparator, lhs, rhs, .. } => {
+                self.eval_comparison(&self.eval(data, lhs, depth)?, comparator, &self.eval(data, rhs, depth)?)
+            }
             Ast::ObjectValues { node, .. } => self.eval_object_values(&self.eval(data, node, depth)?),
             Ast::Flatten { node, .. } => self.eval_flatten(&self.eval(data, node, depth)?),
-            Ast::Slice { start, stop, step, .. } => self.eval_slice(data, (*start, *stop), *step),
-            Ast::Projection { lhs, rhs, .. } => self.eval_projection(data, (lhs, rhs), depth),
+            Ast::Slice { start, stop, step, .. } => {
+                self.eval_slice(data, SliceBounds { start: *start, stop: *stop, step: *step })
+            }
+            Ast::Projection { lhs, rhs, .. } => self.eval_projection(data, lhs, rhs, depth),
             Ast::MultiList { elements, .. } => self.eval_multi_list(data, elements, depth),
             Ast::MultiHash { elements, .. } => self.eval_multi_hash(data, elements, depth),
-            Ast::Function { name, args, .. } => self.eval_function(data, (name, args), depth),
+            Ast::Function { name, args, .. } => self.eval_function(data, name, args, depth),
             Ast::Expref { ast, .. } => self.eval_expref(ast),
         }
     }
 
-    fn eval_subexpr(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+    fn eval_subexpr(&self, data: &Rcvar, left: &Ast, right: &Ast, depth: usize) -> EvalResult {
         self.eval(&self.eval(data, left, depth)?, right, depth)
     }
 
-    fn eval_or(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+    fn eval_or(&self, data: &Rcvar, left: &Ast, right: &Ast, depth: usize) -> EvalResult {
         let found = self.eval(data, left, depth)?;
         if found.is_truthy() { Ok(found) } else { self.eval(data, right, depth) }
     }
 
-    fn eval_and(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+    fn eval_and(&self, data: &Rcvar, left: &Ast, right: &Ast, depth: usize) -> EvalResult {
         let found = self.eval(data, left, depth)?;
         if found.is_truthy() { self.eval(data, right, depth) } else { Ok(found) }
     }
 
-    fn eval_condition(&self, data: &Rcvar, (predicate, then): (&Ast, &Ast), depth: usize) -> EvalResult {
+    fn eval_condition(&self, data: &Rcvar, predicate: &Ast, then: &Ast, depth: usize) -> EvalResult {
         if self.eval(data, predicate, depth)?.is_truthy() { self.eval(data, then, depth) } else { Ok(null()) }
     }
 
-    fn eval_function(&self, data: &Rcvar, (name, arguments): (&str, &[Ast]), depth: usize) -> EvalResult {
+    fn eval_function(&self, data: &Rcvar, name: &str, arguments: &[Ast], depth: usize) -> EvalResult {
         let mut given = Vec::with_capacity(arguments.len());
         for argument in arguments {
             given.push(self.eval(data, argument, depth)?);
@@ -96,17 +100,11 @@ impl Interpreter<'_> {
         Ok(Rcvar::new(Variable::Expref(node.clone())))
     }
 
-    fn eval_comparison(
-        &self,
-        data: &Rcvar,
-        (left, comparator, right): (&Ast, &Comparator, &Ast),
-        depth: usize,
-    ) -> EvalResult {
-        let (left, right) = (self.eval(data, left, depth)?, self.eval(data, right, depth)?);
+    fn eval_comparison(&self, left: &Rcvar, comparator: &Comparator, right: &Rcvar) -> EvalResult {
         if matches!(comparator, Comparator::Equal | Comparator::NotEqual) {
-            self.charge_comparison(&left, &right)?;
+            self.charge_comparison(left, right)?;
         }
-        Ok(left.compare(comparator, &right).map_or_else(null, boolean))
+        Ok(left.compare(comparator, right).map_or_else(null, boolean))
     }
 
     fn eval_object_values(&self, subject: &Rcvar) -> EvalResult {
@@ -133,17 +131,17 @@ impl Interpreter<'_> {
         Ok(array(flat))
     }
 
-    fn eval_slice(&self, data: &Rcvar, (start, stop): (Option<i32>, Option<i32>), step: i32) -> EvalResult {
-        if step == 0 {
+    fn eval_slice(&self, data: &Rcvar, bounds: SliceBounds) -> EvalResult {
+        if bounds.step == 0 {
             return Err(SelectError::from_reason(&ErrorReason::Runtime(RuntimeError::InvalidSlice)));
         }
         let Variable::Array(items) = &**data else { return Ok(null()) };
         self.budget.charge_memory(items.len() * ELEMENT_BYTES)?;
-        let places = slice_indices(items.len(), (start, stop), step);
+        let places = slice_indices(items.len(), bounds);
         Ok(array(places.filter_map(|place| items.get(place).cloned()).collect()))
     }
 
-    fn eval_projection(&self, data: &Rcvar, (left, right): (&Ast, &Ast), depth: usize) -> EvalResult {
+    fn eval_projection(&self, data: &Rcvar, left: &Ast, right: &Ast, depth: usize) -> EvalResult {
         let left = self.eval(data, left, depth)?;
         let Variable::Array(items) = &*left else { return Ok(null()) };
         let mut found = Vec::new();
@@ -274,8 +272,15 @@ fn index(data: &Rcvar, at: i32) -> Rcvar {
     place.and_then(|place| items.get(place).cloned()).unwrap_or_else(null)
 }
 
+/// The elements that a slice takes: from one to another, in steps.
+struct SliceBounds {
+    start: Option<i32>,
+    stop: Option<i32>,
+    step: i32,
+}
+
 /// The places of the elements that a slice takes of a list of this length.
-fn slice_indices(length: usize, (start, stop): (Option<i32>, Option<i32>), step: i32) -> impl Iterator<Item = usize> {
+fn slice_indices(length: usize, SliceBounds { start, stop, step }: SliceBounds) -> impl Iterator<Item = usize> {
     let (length, step) = (i64::try_from(length).unwrap_or(i64::MAX), i64::from(step));
     let (least, most) = if step < 0 { (-1, length - 1) } else { (0, length) };
     let place = |end: Option<i32>, otherwise: i64| {

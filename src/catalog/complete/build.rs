@@ -16,8 +16,6 @@ use crate::yaml::{Location, Spanned};
 
 use super::{Completion, CompletionSource, CompletionSources, GlobFiles, ResourceCompletion};
 
-/// Actions that talk to the client, which completes while a person types.
-const CLIENT_ACTIONS: &[&str] = &["ask", "progress", "notify"];
 /// What a `complete` may be.
 const FORMS_HELP: &str = "write `complete: [a, b]`, `{ glob: \"docs/*.md\" }`, `{ resource: docs }` or `{ run: … }`";
 
@@ -175,25 +173,24 @@ fn compile_run(from: &CompleteBody, run: &Spanned<Run>, compiler: &mut Compiler<
         max_output: from.max_output,
         wants_json: from.select.is_some(),
     };
-    let talks = |(action, _): &(&str, Location)| CLIENT_ACTIONS.contains(action);
-    if let Some((action, at)) = from.run.iter().flat_map(|run| run.actions()).find(talks) {
-        let key = compiler.key_location(at, action);
+    // A client completes while a person types.
+    if let Some((action, at)) = from.run.iter().flat_map(|run| run.actions()).find(|(action, _)| action.talks_to_client)
+    {
+        let key = compiler.key_location(at, action.key);
         compiler
-            .error(Code::Conflict, key, format!("`{action}` is not allowed in a completion"))
+            .error(Code::Conflict, key, format!("`{}` is not allowed in a completion", action.key))
             .help("use other actions; completions cannot talk to the client");
         return None;
     }
-    let (before, read) = (compiler.findings.report.diagnostics().len(), compiler.findings.content_digests.len());
+    let read = compiler.findings.content_digests.len();
     let ready = compile_with_typed(keys, compiler);
-    // What this version does not do completes to nothing, as a source that fails does: no reason not to serve.
-    let not_yet = compiler.findings.report.downgrade_code_from(before, Code::Unimplemented);
     let blocked = ready.blocked;
     let plan = ready.into_plan(entry_digest(run.location, read, compiler), compiler);
     let select = transpose_checked(from.select.as_ref().map(|select| Selection::compile(select, compiler)))?;
     match plan {
         Some(plan) => Some(CompletionSource::Run { plan: Box::new(plan), select }),
         // A source without its grants offers no values; its entry still loads.
-        None if blocked || not_yet => Some(CompletionSource::Values(Vec::new())),
+        None if blocked => Some(CompletionSource::Values(Vec::new())),
         None => None,
     }
 }

@@ -8,7 +8,7 @@ use crate::catalog::routes::{Route, Routes};
 use crate::compile::Findings;
 use crate::diagnostic::Code;
 
-use super::{Completion, CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
+use super::{CompletionOwner, CompletionSource, MAX_COMPLETION_VALUES, ResourceCompletion};
 
 /// The named resource of the same pack.
 pub(in crate::catalog) fn find_resource<'a>(
@@ -47,10 +47,10 @@ pub(in crate::catalog) fn check_sources(
         let CompletionSource::Resource(completion) = &source.source else { continue };
         let Some(resource) = find_resource(resources, completion, owner.pack_context) else { continue };
         match find_variable(resource, completion, argument) {
-            Some(variable) => check_uri((completion, variable), resource, findings),
+            Some(variable) => check_uri(completion, variable, resource, findings),
             None => report_no_variable(completion, resource, findings),
         }
-        if is_circular(resource, (completion, argument), resources) {
+        if is_circular(resource, find_variable(resource, completion, argument), resources) {
             let message = format!("cyclic completion: `{}` completes itself", *completion.name);
             findings
                 .report
@@ -86,11 +86,7 @@ fn report_no_variable(completion: &ResourceCompletion, resource: &CompiledResour
 }
 
 /// A whole URI can only be completed if it needs no other variable.
-fn check_uri(
-    (completion, variable): (&ResourceCompletion, &str),
-    resource: &CompiledResource,
-    findings: &mut Findings,
-) {
+fn check_uri(completion: &ResourceCompletion, variable: &str, resource: &CompiledResource, findings: &mut Findings) {
     let mut names = resource.template.variables().iter().map(|variable| variable.name.as_str());
     let Some(other) = names.find(|name| *name != variable && resource.inputs.requires(name)) else { return };
     if completion.uri {
@@ -101,12 +97,8 @@ fn check_uri(
 }
 
 /// Whether completion from resources forms a cycle.
-fn is_circular(
-    start: &CompiledResource,
-    (completion, argument): (&ResourceCompletion, &str),
-    resources: &[CompiledResource],
-) -> bool {
-    let mut current = (start, find_variable(start, completion, argument));
+fn is_circular(start: &CompiledResource, variable: Option<&str>, resources: &[CompiledResource]) -> bool {
+    let mut current = (start, variable);
     for _ in 0..=resources.len() {
         let Some(variable) = current.1 else { return false };
         let Some(completion) = current.0.completions.get(variable) else { return false };
@@ -147,7 +139,7 @@ impl<'a> ResourceLookup<'a> {
             let Some(UnreadableFile { path, uri, resource }) = unreadable.next() else { continue };
             let message = format!("completion `{path}` leads to unreadable resource `{uri}`");
             let fault = findings.report.warning(Code::UnknownReference, files.at.span(), message);
-            fault.help(suggest_fix(resource, (owner, source), argument));
+            fault.help(suggest_fix(resource, owner, argument));
         }
     }
 
@@ -161,12 +153,8 @@ impl<'a> ResourceLookup<'a> {
 }
 
 /// Suggests a completion that only offers readable files.
-fn suggest_fix(
-    resource: &CompiledResource,
-    (owner, source): (CompletionOwner<'_>, &Completion),
-    argument: &str,
-) -> String {
-    let is_own = resource.completions.values().any(|other| std::ptr::eq(other, source));
+fn suggest_fix(resource: &CompiledResource, owner: CompletionOwner<'_>, argument: &str) -> String {
+    let is_own = std::ptr::eq(&resource.completions, owner.sources);
     if is_own && resource.completes_from_files(argument) {
         return "remove `complete`: the readable files complete it".to_owned();
     }

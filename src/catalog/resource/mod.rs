@@ -275,10 +275,10 @@ impl CompiledResource {
                 return reading.map_err(|refusal| keep_roots(roots, refusal));
             }
         };
-        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body)]))
+        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body.0, body.1)]))
     }
 
-    fn to_contents(&self, uri: &str, (body, guessed): (TextOrBlob, String)) -> AnswerContents {
+    fn to_contents(&self, uri: &str, body: TextOrBlob, guessed: String) -> AnswerContents {
         let mime_type = self.info.mime_type.clone().unwrap_or(guessed);
         AnswerContents { uri: uri.to_owned(), mime_type: Some(mime_type), body, meta: self.info.meta.clone() }
     }
@@ -291,7 +291,7 @@ impl CompiledResource {
         entry_context: &EntryContext<'_>,
     ) -> Result<ReadOutcome, Refusal> {
         let (plan, result) = made;
-        let outcome = Box::pin(self.pack_context.run((&self.key, plan), &scope, entry_context)).await?;
+        let outcome = Box::pin(self.pack_context.run(&self.key, plan, &scope, entry_context)).await?;
         if let Some(message) = &outcome.outcome.failure {
             let kind = if outcome.outcome.status == Some(404) { RefusalKind::NotFound } else { RefusalKind::Internal };
             return Err(Refusal::new(kind, message.clone()).with_data(json!({ "uri": uri })));
@@ -316,7 +316,7 @@ impl CompiledResource {
                 (TextOrBlob::Text(String::new()), "text/plain".to_owned())
             }
         };
-        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body)]))
+        Ok(ReadOutcome::Contents(vec![self.to_contents(uri, body.0, body.1)]))
     }
 
     /// A number that changes when the manifest or the file of a URI changes; only compared within this process.

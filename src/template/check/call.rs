@@ -54,7 +54,7 @@ impl<'a> Checker<'a> {
         self.check_param_count(call, row);
         for (place, (param, value)) in call.arguments.params.iter().zip(&given).enumerate() {
             if let Some(kind) = row.param_kind(place) {
-                self.check_param_kind(&call.helper, (kind, param), value);
+                self.check_param_kind(&call.helper, kind, param, value);
             }
         }
         for place in row.alters {
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         self.report(error);
     }
 
-    fn check_param_kind(&mut self, helper: &Ident, (kind, param): (ParamKind, &Expression), value: &TypedValue<'a>) {
+    fn check_param_kind(&mut self, helper: &Ident, kind: ParamKind, param: &Expression, value: &TypedValue<'a>) {
         if kind.accepts(&value.shape) {
             return;
         }
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
                 self.report_duplicate_option(name);
             }
             match row.options.iter().find(|(known, _)| *known == name.text) {
-                Some((_, kind)) => self.check_param_kind(name, (*kind, value), &given),
+                Some((_, kind)) => self.check_param_kind(name, *kind, value, &given),
                 None => {
                     let message = format!("unknown option `{}` of `{}`", name.text, row.doc.name);
                     let error = self.error(&name.span, Code::HelperArgument, message);

@@ -55,9 +55,9 @@ pub(super) fn check(
     source: &str,
     nodes: &[TemplateNode],
     names: &ScopeShape,
-    context: (&Partials, Rules),
+    partials: &Partials,
+    rules: Rules,
 ) -> TemplateCheck {
-    let (partials, rules) = context;
     let mut check = Checker {
         names,
         partials,

@@ -82,13 +82,13 @@ impl<'a> Checker<'a> {
 
     fn variable(&mut self, path: &'a PathNode) -> Result<TypedValue<'a>, Box<TemplateError>> {
         let (mut value, names) = self.path_start(path)?;
-        for (place, name) in names.iter().enumerate() {
+        for name in names {
             if value.shape.has_unknown_field(&name.text) && self.in_template() {
                 self.outcome.lenient_paths.insert(path.span.start);
             }
             value = match self.field_of(&value, name) {
                 Some(next) => next,
-                None => return Err(Box::new(self.unknown_field(path, (names, place), &value))),
+                None => return Err(Box::new(self.unknown_field(path, name, &value))),
             };
         }
         Ok(value)
@@ -144,11 +144,7 @@ impl<'a> Checker<'a> {
         Some(TypedValue::field_of(shape, value, &name.text))
     }
 
-    fn unknown_field(&mut self, path: &PathNode, at: (&[Ident], usize), value: &TypedValue<'a>) -> TemplateError {
-        let (names, place) = at;
-        let Some(name) = names.get(place) else {
-            return self.error(&path.span, Code::UnknownVariable, "unknown field");
-        };
+    fn unknown_field(&mut self, path: &PathNode, name: &Ident, value: &TypedValue<'a>) -> TemplateError {
         let earlier = path.names.iter().filter(|other| other.span.start < name.span.start);
         let before: Vec<&str> = earlier.map(|name| name.text.as_str()).collect();
         let owner = if before.is_empty() { "this".to_owned() } else { before.join(".") };

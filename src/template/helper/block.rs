@@ -91,9 +91,9 @@ impl Iteration<'_> {
     ) -> Result<BlockParams<'rc>, handlebars::RenderError> {
         let mut params = BlockParams::new();
         if let Some(name) = helper.block_param() {
-            add_param(&mut params, name, (over, self.value))?;
+            add_param(&mut params, name, over, self.value)?;
         } else if let Some((name, key)) = helper.block_param_pair() {
-            add_param(&mut params, name, (over, self.value))?;
+            add_param(&mut params, name, over, self.value)?;
             params.add_value(key, self.key.map_or(Value::from(self.index), Value::from))?;
         }
         Ok(params)
@@ -104,7 +104,8 @@ impl Iteration<'_> {
 fn add_param<'rc>(
     params: &mut BlockParams<'rc>,
     name: &'rc str,
-    (whole, value): (&PathAndJson<'_>, &Value),
+    whole: &PathAndJson<'_>,
+    value: &Value,
 ) -> HelperResult {
     match whole.context_path() {
         Some(_) => params.add_path(name, Vec::new()),
@@ -139,7 +140,7 @@ fn with(call: &mut RenderCall<'_, '_, '_>) -> HelperResult {
     }
     if let Some(name) = call.helper.block_param() {
         let mut params = BlockParams::new();
-        add_param(&mut params, name, (value, value.value()))?;
+        add_param(&mut params, name, value, value.value())?;
         block.set_block_params(params);
     }
     call.rendering.push_block(block);

@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, Renderable, ScopedJson};
+use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, Output, RenderContext, ScopedJson};
 use serde_json::{Number, Value};
 
 use super::argument::{HelperParams, param_or_null};
+use super::render_call::RenderCall;
 use crate::budget::memory_size;
 use crate::template::render::{RenderError, STEP_COST, is_truthy};
 
@@ -59,11 +60,11 @@ impl HelperDef for PredicateHelper {
         out: &mut dyn Output,
     ) -> HelperResult {
         let holds = self.holds(helper)?;
-        match if holds { helper.template() } else { helper.inverse() } {
-            _ if !helper.is_block() => Ok(out.write(if holds { "true" } else { "false" })?),
-            Some(body) => body.render(registry, context, rendering, out),
-            None => Ok(()),
+        if !helper.is_block() {
+            return Ok(out.write(if holds { "true" } else { "false" })?);
         }
+        let body = if holds { helper.template() } else { helper.inverse() };
+        RenderCall { helper, registry, context, rendering, out }.render(body)
     }
 }
 

@@ -99,9 +99,9 @@ fn url_base(template: &ParsedTemplate<'_>) -> Result<BaseAndSpan, Box<TemplateEr
     match first {
         TemplateNode::Text(text) => {
             let shown = template.text.get(text.span.clone()).unwrap_or_default();
-            literal_base(shown, (text.span.clone(), rest.first())).map(|base| (base, None))
+            literal_base(shown, text.span.clone(), rest.first()).map(|base| (base, None))
         }
-        TemplateNode::Interpolation(interpolation) => variable_base(template, (interpolation, rest.first())),
+        TemplateNode::Interpolation(interpolation) => variable_base(template, interpolation, rest.first()),
         other => Err(unknown_host_error(other)),
     }
 }
@@ -119,10 +119,7 @@ fn ends_host(c: char) -> bool {
     matches!(c, '/' | '?' | '#')
 }
 
-fn literal_base(
-    text: &str,
-    (span, next): (Range<usize>, Option<&TemplateNode>),
-) -> Result<UrlBase, Box<TemplateError>> {
+fn literal_base(text: &str, span: Range<usize>, next: Option<&TemplateNode>) -> Result<UrlBase, Box<TemplateError>> {
     let error =
         |message: &str| Box::new(TemplateError::at_range(span.clone(), Code::Unsafe, message).help(URL_START_HELP));
     if text.starts_with(ends_host) {
@@ -170,7 +167,8 @@ fn value_in_host_error(node: &TemplateNode) -> Box<TemplateError> {
 
 fn variable_base(
     template: &ParsedTemplate<'_>,
-    (interpolation, next): (&Interpolation, Option<&TemplateNode>),
+    interpolation: &Interpolation,
+    next: Option<&TemplateNode>,
 ) -> Result<BaseAndSpan, Box<TemplateError>> {
     let refuse = || unknown_host_error(&TemplateNode::Interpolation(interpolation.clone()));
     let Expression::Path(path) = &interpolation.expression else { return Err(refuse()) };

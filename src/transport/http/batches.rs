@@ -23,7 +23,8 @@ use super::{
 pub(super) async fn answer_batch(
     http_server: &HttpServer,
     headers: &HeaderMap,
-    (bytes, reservation): (Bytes, Arc<Reservation>),
+    bytes: Bytes,
+    reservation: Arc<Reservation>,
 ) -> Response {
     let refuse =
         |message: &'static str| error_response(StatusCode::BAD_REQUEST, &MessageFault::invalid_request(None, message));

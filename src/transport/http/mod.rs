@@ -315,7 +315,7 @@ async fn handle_mcp(http_server: &HttpServer, connection: &HttpConnection, reque
         };
         if is_json(&parts.headers) {
             if batch::is_batch(&bytes) {
-                return batches::answer_batch(http_server, &parts.headers, (bytes, reservation)).await;
+                return batches::answer_batch(http_server, &parts.headers, bytes, reservation).await;
             }
             if let Err(refused) =
                 block_if_large(bytes.len() as u64, || check_message(http_server, &parts.headers, &bytes))
@@ -360,7 +360,7 @@ async fn read_message(
         headers.get(SESSION_ID_HEADER).and_then(|session| http_server.sessions.find(session.to_str().ok()?, false));
     let peer = session.as_ref().map_or(connection.bytes(), |session| session.bytes());
     let parser = |bytes: &[u8]| if batch::is_batch(bytes) { Parser::Folio } else { Parser::Rmcp };
-    let (bytes, reservation) = read_admitted(body, connection, (peer, parser)).await?;
+    let (bytes, reservation) = read_admitted(body, connection, peer, parser).await?;
     Ok((bytes, Arc::new(reservation)))
 }
 
@@ -368,7 +368,8 @@ async fn read_message(
 async fn read_admitted(
     body: Body,
     connection: &HttpConnection,
-    (peer, parser): (&PeerBytes, impl Fn(&[u8]) -> Parser),
+    peer: &PeerBytes,
+    parser: impl Fn(&[u8]) -> Parser,
 ) -> Result<(Bytes, Reservation), Response> {
     let reservation = peer.reserve(0);
     let bytes = read_whole_body(body, connection, &reservation).await?;

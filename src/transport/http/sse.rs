@@ -102,7 +102,7 @@ async fn handle_post(http_server: &HttpServer, connection: &HttpConnection, requ
         return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type: send application/json");
     }
     let parser = |_: &[u8]| Parser::Folio;
-    let (bytes, _reservation) = match read_admitted(body, connection, (session.bytes(), parser)).await {
+    let (bytes, _reservation) = match read_admitted(body, connection, session.bytes(), parser).await {
         Ok(read) => read,
         Err(response) => return response,
     };
