@@ -30,6 +30,22 @@ pub(super) struct Body<'d> {
     pub(super) encoding: Option<Node<'d>>,
 }
 
+impl<'d> Body<'d> {
+    /// A body of a media type, without its schema.
+    fn new(node: Node<'d>, media_type: &str) -> Body<'d> {
+        Body {
+            node,
+            kind: BodyKind::of(media_type),
+            media_type: essence(media_type),
+            required: node.flag("required") == Some(true),
+            description: node.text("description").unwrap_or_default(),
+            schema: None,
+            fields: Vec::new(),
+            encoding: None,
+        }
+    }
+}
+
 /// A field of a form of Swagger 2.
 pub(super) struct FormField<'d> {
     pub(super) node: Node<'d>,
@@ -59,16 +75,7 @@ pub(super) fn read_body<'d>(
     }
     let node = description.resolve(operation.get("requestBody")?)?;
     let (media_type, media) = preferred(node.get("content")?.entries())?;
-    Some(Body {
-        node,
-        kind: BodyKind::of(media_type),
-        media_type: essence(media_type),
-        required: node.flag("required") == Some(true),
-        description: node.text("description").unwrap_or_default(),
-        schema: media.get("schema"),
-        fields: Vec::new(),
-        encoding: media.get("encoding"),
-    })
+    Some(Body { schema: media.get("schema"), encoding: media.get("encoding"), ..Body::new(node, media_type) })
 }
 
 /// The media type that folio writes best: JSON, then forms, then text; of several, the first.
@@ -93,16 +100,7 @@ fn read_body_parameters<'d>(
     if let Some(node) = nodes.iter().copied().find(|node| node.text("in") == Some("body")) {
         let media_type =
             types.iter().find(|kind| is_json(kind)).or(types.first()).copied().unwrap_or("application/json");
-        return Some(Body {
-            node,
-            kind: BodyKind::of(media_type),
-            media_type: essence(media_type),
-            required: node.flag("required") == Some(true),
-            description: node.text("description").unwrap_or_default(),
-            schema: node.get("schema"),
-            fields: Vec::new(),
-            encoding: None,
-        });
+        return Some(Body { schema: node.get("schema"), ..Body::new(node, media_type) });
     }
     read_form(&nodes, &types)
 }

@@ -67,14 +67,6 @@ impl Schema {
         }
     }
 
-    /// Redacts the values of properties of these names, in addition to those that the schema itself marks
-    /// (`writeOnly: true`, `format: password`).
-    #[must_use]
-    pub fn with_secret_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Schema {
-        self.secrets.extend(names.into_iter().map(str::to_owned));
-        self
-    }
-
     /// The self-contained schema for clients. `true` is `{}`, and `false` is `{"not": {}}`.
     pub fn json(&self) -> &Arc<Map<String, Value>> {
         &self.json

@@ -28,11 +28,6 @@ impl Location {
         Span { file: self.file, start: self.start, end: self.end }
     }
 
-    /// Whether it is a node of a tree, and not a position in a plain text.
-    pub fn is_node(self) -> bool {
-        self.node != u32::MAX
-    }
-
     /// Its file.
     pub fn file(self) -> FileId {
         self.file

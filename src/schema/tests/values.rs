@@ -153,9 +153,7 @@ fn secrets_are_never_shown() {
         assert!(!found.is_empty() && !found.contains(secret), "{schema}: {found}");
     }
     let open = json!({ "properties": { "pw": { "type": "integer" } } });
-    assert!(messages(open.clone(), json!({ "pw": secret })).join("").contains(secret));
-    let hidden = compiled(open).with_secret_names(["pw"]).found(&json!({ "pw": secret }));
-    assert_eq!(hidden[0].message, "`pw` must be an integer");
+    assert!(messages(open, json!({ "pw": secret })).join("").contains(secret));
 }
 
 #[test]

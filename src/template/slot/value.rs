@@ -63,6 +63,20 @@ impl Slot for QueryValue {
     }
 }
 
+/// Reports a template that is not exactly one `{{…}}`.
+fn check_single(
+    template: &ParsedTemplate<'_>,
+    errors: &mut Vec<TemplateError>,
+    noun: &str,
+    help: &str,
+) -> ((), Option<Range<usize>>) {
+    if template.single_interpolation().is_none() && errors.is_empty() {
+        let message = format!("invalid {noun}: expected exactly one `{{{{…}}}}`");
+        errors.push(TemplateError::at_range(0..template.text.len(), Code::BadValue, message).help(help));
+    }
+    ((), None)
+}
+
 /// The list of a loop around templates: exactly one `{{…}}`.
 #[derive(Debug)]
 pub enum List {}
@@ -78,15 +92,7 @@ impl Slot for List {
     const TYPED: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        if template.single_interpolation().is_none() && errors.is_empty() {
-            let error = TemplateError::at_range(
-                0..template.text.len(),
-                Code::BadValue,
-                "invalid list: expected exactly one `{{…}}`",
-            );
-            errors.push(error.help("write the value of a list, such as `{{steps.ID.json}}`"));
-        }
-        ((), None)
+        check_single(template, errors, "list", "write the value of a list, such as `{{steps.ID.json}}`")
     }
 
     fn output_from_value(value: &Value, label: &str, (): &()) -> Option<Result<ListItems, RenderError>> {
@@ -114,15 +120,8 @@ impl Slot for Condition {
     const KEEPS_VALUE: bool = false;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
-        if template.single_interpolation().is_none() && errors.is_empty() {
-            let error = TemplateError::at_range(
-                0..template.text.len(),
-                Code::BadValue,
-                "invalid condition: expected exactly one `{{…}}`",
-            );
-            errors.push(error.help("write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`"));
-        }
-        ((), None)
+        let help = "write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`";
+        check_single(template, errors, "condition", help)
     }
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<bool, RenderError>> {
