@@ -110,8 +110,8 @@ pub(super) fn server_info(pack: &LoadedPack, compiler: &mut Compiler<'_>) -> Opt
     let instructions = instructions.and_then(|text| render_at_load(&text, compiler));
     let version = written.version.as_ref().map_or_else(|| "0.0.0".to_owned(), |version| version.0.clone());
     Some(ServerInfo {
-        title: listed_text(written.title.as_deref(), (written.location, "title"), compiler),
-        description: listed_text(written.description.as_deref(), (written.location, "description"), compiler),
+        title: listed_text(written.title.as_deref(), written.location, "title", compiler),
+        description: listed_text(written.description.as_deref(), written.location, "description", compiler),
         instructions: instructions.map(|text| text.trim_end().to_owned()),
         icons: listed_icons(written.icons.as_deref()),
         website_url: written.website_url.as_ref().map(|url| url.value.clone()),

@@ -173,7 +173,7 @@ impl Inputs {
                 (name.clone(), compiler.findings.documents.key_at(located.location, &property_pointer(name)))
             })
             .collect();
-        warn_of_shadowed_names(located, (&located.value, ""), compiler);
+        warn_of_shadowed_names(located, &located.value, "", compiler);
         compiler.warn_unexpanded_schema(&located.value, located.location);
         let schema = compiler.schema(located.clone())?;
         if located.value.get("type").and_then(Value::as_str) != Some("object") {
@@ -366,10 +366,10 @@ pub(super) fn violations_message(violations: &[Violation]) -> String {
 }
 
 /// Warns of properties whose names mean something else in templates.
-fn warn_of_shadowed_names(located: &LocatedJson, (schema, pointer): (&Value, &str), compiler: &mut Compiler<'_>) {
+fn warn_of_shadowed_names(located: &LocatedJson, schema: &Value, pointer: &str, compiler: &mut Compiler<'_>) {
     let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten().enumerate();
     for (index, part) in parts {
-        warn_of_shadowed_names(located, (part, &format!("{pointer}/allOf/{index}")), compiler);
+        warn_of_shadowed_names(located, part, &format!("{pointer}/allOf/{index}"), compiler);
     }
     for (name, _) in properties_of(schema) {
         let Some(meaning) = reserved_name_meaning(name) else { continue };
@@ -434,7 +434,7 @@ fn render_texts(schema: &mut Value, arguments: &Arguments, compiler: &mut Compil
         };
         for key in LISTED_TEXTS {
             let Some(Value::String(text)) = property.get_mut(*key) else { continue };
-            if let Some(rendered) = listed_text(Some(text), (argument.location, key), compiler) {
+            if let Some(rendered) = listed_text(Some(text), argument.location, key, compiler) {
                 *text = rendered;
             }
         }
@@ -465,13 +465,14 @@ fn implied_type(schema: &Map<String, Value>) -> Option<&'static str> {
         (None, Some(only)) => std::slice::from_ref(only),
         (None, None) => return Some("string"),
     };
-    let types: &[(&str, fn(&Value) -> bool)] = &[
-        ("string", Value::is_string),
-        ("boolean", Value::is_boolean),
-        ("integer", |value| value.is_i64() || value.is_u64()),
-        ("number", Value::is_number),
-    ];
-    types.iter().find(|(_, is_of_type)| choices.iter().all(is_of_type)).map(|(name, _)| *name)
+    let all = |is_of_type: fn(&Value) -> bool| choices.iter().all(is_of_type);
+    match () {
+        () if all(Value::is_string) => Some("string"),
+        () if all(Value::is_boolean) => Some("boolean"),
+        () if all(|value| value.is_i64() || value.is_u64()) => Some("integer"),
+        () if all(Value::is_number) => Some("number"),
+        () => None,
+    }
 }
 
 fn compile_schema(schema: Value, written: WrittenArguments<'_>, compiler: &mut Compiler<'_>) -> Option<Schema> {

@@ -58,8 +58,8 @@ impl CompiledPrompt {
         let EntryBuildContext { compiler, references, pack_context, name, contents_before } = build_context;
         check_icons(written.icons.as_deref(), written.location, compiler);
         let inputs = Inputs::from_arguments(&written.arguments, compiler);
-        let title = listed_text(written.title.as_deref(), (written.location, "title"), compiler);
-        let description = listed_text(written.description.as_deref(), (written.location, "description"), compiler);
+        let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
+        let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
         let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
         let keys = RunKeys {
             run: written.run.as_ref(),

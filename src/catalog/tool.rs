@@ -417,9 +417,9 @@ impl ListedTexts {
     fn render(written: &Spanned<manifest::Tool>, compiler: &mut Compiler<'_>) -> ListedTexts {
         let hint = written.annotations.as_ref().and_then(|hints| hints.title.as_deref());
         ListedTexts {
-            title: listed_text(written.title.as_deref(), (written.location, "title"), compiler),
+            title: listed_text(written.title.as_deref(), written.location, "title", compiler),
             description: written.description.as_ref().and_then(|text| render_at_load(text, compiler)),
-            annotations_title: listed_text(hint, (written.location, "annotations/title"), compiler),
+            annotations_title: listed_text(hint, written.location, "annotations/title", compiler),
         }
     }
 }

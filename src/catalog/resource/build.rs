@@ -38,8 +38,8 @@ impl CompiledResource {
         check_mime_type(written.mime_type.as_ref(), compiler);
         let template = compile_uri(written, compiler)?;
         let inputs = variable_inputs(written, &template, compiler);
-        let title = listed_text(written.title.as_deref(), (written.location, "title"), compiler);
-        let description = listed_text(written.description.as_deref(), (written.location, "description"), compiler);
+        let title = listed_text(written.title.as_deref(), written.location, "title", compiler);
+        let description = listed_text(written.description.as_deref(), written.location, "description", compiler);
         let sources = compile_sources(&written.arguments, inputs.as_ref(), compiler);
         let mut content = compile_content(written, &template, compiler, references);
         let hints = written.annotations.as_ref().map(|hints| listed_annotations(hints, compiler));
