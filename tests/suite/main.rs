@@ -42,6 +42,7 @@ mod load;
 mod packs;
 mod programs;
 mod parse;
+mod path_arguments;
 mod readme;
 mod redirects;
 mod reference;

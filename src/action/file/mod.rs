@@ -19,12 +19,12 @@ use serde_json::{Map, Value};
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, OutcomeBody};
 use crate::budget::Budget;
-use crate::compile::{Compiler, JsonTemplate, Pack};
+use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{Existing, FileError, Globs, WorkFolder};
 use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
 
 pub use folder::check_folder;
-use folder::{CompiledFolder, FILES_GRANT, needs_grant};
+use folder::{CompiledFolder, needs_grant};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use path::CallPath;
 use read::{Lines, Reading};
