@@ -40,6 +40,14 @@ impl TestFolder {
         folder
     }
 
+    /// The same on a file system in memory where there is one: what is written is on such a disk at once.
+    pub fn in_memory(files: &[(&str, &str)]) -> TestFolder {
+        let temporary = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = TestFolder { temporary };
+        files.iter().for_each(|(path, text)| folder.write(path, text));
+        folder
+    }
+
     /// The folder of a server that is its manifest.
     pub fn with_manifest(manifest: &str) -> TestFolder {
         TestFolder::new(&[("folio.yaml", manifest)])
@@ -646,6 +654,19 @@ impl TestClient {
     /// Calls a tool without waiting.
     pub fn start_call(&self, name: &str, arguments: Value) -> i64 {
         self.send("tools/call", json!({ "name": name, "arguments": arguments }))
+    }
+
+    /// Sends requests with 16 of them under way at a time; the answers, in order.
+    pub fn request_all(&self, requests: impl Iterator<Item = (&'static str, Value)>) -> Vec<Value> {
+        let (mut waiting, mut answers) = (VecDeque::new(), Vec::new());
+        for (method, params) in requests {
+            waiting.push_back(self.send(method, params));
+            if waiting.len() == 16 {
+                answers.push(self.wait_for_answer(waiting.pop_front().unwrap()));
+            }
+        }
+        answers.extend(waiting.into_iter().map(|id| self.wait_for_answer(id)));
+        answers
     }
 
     /// No longer wants the answer to what was sent, in the way of the version and the wire.
