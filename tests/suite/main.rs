@@ -43,6 +43,7 @@ mod packs;
 mod programs;
 mod parse;
 mod path_arguments;
+mod path_corpus;
 mod readme;
 mod redirects;
 mod reference;
