@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +25,15 @@ pub const SESSIONLESS_VERSION: &str = "2026-07-28";
 
 /// The program under test.
 pub const FOLIO_BIN: &str = env!("CARGO_BIN_EXE_folio");
+
+/// Tells a thread beside a test to stop when the test is over, also one that fails.
+pub struct StopOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A folder with the files of a server, gone when the test is over.
 pub struct TestFolder {

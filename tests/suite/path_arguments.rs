@@ -189,6 +189,7 @@ tools:
                 swap(&work);
             }
         });
+        let _running = StopOnDrop(&stop);
         for _ in 0..40 {
             let calls: Vec<i64> = (0..16).map(|_| client.start_call("pwd", json!({ "dir": "d" }))).collect();
             for id in calls {
@@ -198,7 +199,6 @@ tools:
                 if result["isError"] == true { refused += 1 } else { ran += 1 }
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(ran > 0 && refused > 0, "{ran} ran, {refused} were refused");
 }

@@ -126,6 +126,7 @@ fn folders_that_are_swapped_lead_nowhere() {
             }
             count
         });
+        let running = StopOnDrop(&stop);
         for _ in 0..10 {
             for tool in ["readNotes", "readWork", "held", "writeWork", "writeNamed"] {
                 for path in ["d/secret", "f"] {
@@ -142,7 +143,7 @@ fn folders_that_are_swapped_lead_nowhere() {
             let answers = client.request_all((0..16).map(|_| read("work://d/secret")));
             assert!(!answers.iter().any(leaks), "{answers:?}");
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(running);
         swapping.join().unwrap()
     });
     assert!(swapped > 100, "{swapped}");
