@@ -21,6 +21,7 @@ mod run;
 mod run_plan;
 mod sandbox;
 mod select;
+mod working_folder;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -161,7 +162,8 @@ macro_rules! actions {
             pub on_exit: crate::notation::NamedMap<Spanned<String>>,
             /// The standard input of the program: a template, or `{ file: … }`.
             pub stdin: Option<Spanned<crate::notation::TextOrFile>>,
-            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.
+            /// The working folder of the program: a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an
+            /// argument with `within`, such as `"{{dir}}"`.
             pub cwd: Option<Spanned<String>>,
             /// Environment variables of the program, templates by name: `{ LANG: C }`.
             #[schemars(with = "indexmap::IndexMap<String, crate::notation::Scalar>")]

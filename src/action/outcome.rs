@@ -62,7 +62,7 @@ pub struct ActionOutcome {
     pub failure: Option<String>,
     /// The HTTP status, if it was a request.
     pub status: Option<u16>,
-    /// What the caller must know of the body, such as that it is not complete.
+    /// What the caller must know of the body, such as that it is not complete; without a body, what was done.
     pub note: Option<String>,
 }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
 use super::parse::OutputFormat;
+use super::working_folder::WorkingFolder;
 use super::{Step, code_injection, sandbox};
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
@@ -24,18 +24,13 @@ pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExi
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
-    cwd: Cwd,
+    cwd: WorkingFolder,
     env: Vec<(String, Template<EnvValue>)>,
     stdin: Option<Template<Text>>,
     sandboxes: Vec<Arc<SandboxRules>>,
     ok_exit: Vec<i32>,
     exit_messages: ExitMessages,
     format: OutputFormat,
-}
-
-enum Cwd {
-    Folder(PathBuf),
-    Variable(String),
 }
 
 /// The shape of the outcome of a program.
@@ -88,7 +83,7 @@ impl PreparedCommand {
 
 impl ProgramOptions {
     pub(super) fn compile(step: &Step, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<ProgramOptions> {
-        let cwd = compile_cwd(step.cwd.as_ref(), compiler);
+        let cwd = WorkingFolder::compile(step.cwd.as_ref(), compiler);
         let sandboxes = sandbox::compile(step, compiler);
         let env = compile_env(&step.env, compiler);
         code_injection::check_env(step, compiler);
@@ -123,10 +118,10 @@ impl ProgramOptions {
 
     /// The command without arguments.
     pub(super) fn prepare(&self, program: &str, context: &ActionContext<'_>) -> Result<PreparedCommand, ActionError> {
-        let mut prepared = PreparedCommand {
-            command: ProgramCommand::new(program, self.working_dir(context)?),
-            arg_size: ArgSize::default(),
-        };
+        let cwd = self.cwd.locate(context)?;
+        let mut command = ProgramCommand::new(program, cwd.path);
+        command.cwd_folder = cwd.open;
+        let mut prepared = PreparedCommand { command, arg_size: ArgSize::default() };
         for (name, template) in &self.env {
             let value = template.render(context.scope)?;
             let longest = value.longest_variable().map(str::to_owned);
@@ -141,20 +136,6 @@ impl ProgramOptions {
         command.max_output = context.run.max_output;
         command.cancel = context.run.cancel.clone();
         Ok(prepared)
-    }
-
-    fn working_dir(&self, context: &ActionContext<'_>) -> Result<PathBuf, ActionError> {
-        match &self.cwd {
-            Cwd::Folder(folder) => Ok(folder.clone()),
-            Cwd::Variable(name) => {
-                let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
-                let folder = context.run.pack_folder.join(value);
-                if value.is_empty() || !folder.is_dir() {
-                    return Err(ActionError::NotAFolder { variable: name.clone() });
-                }
-                Ok(folder)
-            }
-        }
     }
 
     /// Runs a program, called `name` in messages, to its outcome.
@@ -218,43 +199,6 @@ fn render_stdin(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, Act
             "invalid `stdin`: {error}; a text that is exactly one value may be longer"
         ))),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn compile_cwd(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Cwd> {
-    let Some(written) = written else {
-        return Some(Cwd::Folder(compiler.pack.folder.path().join(compiler.base)));
-    };
-    if let Some(workspace) = compiler.workspace(written) {
-        return Some(Cwd::Folder(workspace));
-    }
-    if written.contains("{{") {
-        let template: Template<Text> = compiler.template(written, Exposure::Private)?;
-        return match template.single_path() {
-            Some([env, name]) if env == "env" => {
-                compiler.check_folder_variable(name, written.location)?;
-                Some(Cwd::Variable(name.clone()))
-            }
-            _ => {
-                compiler
-                    .error(
-                        Code::Unsafe,
-                        written.location,
-                        "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`",
-                    )
-                    .help("an argument must not choose where a program runs");
-                None
-            }
-        };
-    }
-    let path = compiler.resolve_path(written, written.location)?;
-    let folder = compiler.pack.folder.path().join(&path);
-    match compiler.pack.folder.stat(&path) {
-        Ok(stat) if stat.is_dir => Some(Cwd::Folder(folder)),
-        _ => {
-            compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
-            None
-        }
     }
 }
 

@@ -17,6 +17,8 @@ use crate::yaml::{Location, Spanned};
 
 /// How many items a repeated step may have.
 const MAX_ITEMS: usize = 1000;
+/// How many notes of items are shown.
+const MAX_NOTES: usize = 20;
 /// How many items may run at the same time.
 const MAX_PARALLEL: u32 = 16;
 
@@ -123,28 +125,42 @@ impl Repetition<'_> {
 struct ItemOutcomes {
     values: Vec<Value>,
     bodies: Vec<OutcomeBody>,
+    /// What was done, by items without a body.
+    notes: Vec<String>,
     /// Their size. Items that run at the same time release more of the budget than their own.
     held: usize,
 }
 
 impl ItemOutcomes {
     fn push(&mut self, outcome: ActionOutcome, context: &ActionContext<'_>) -> Result<(), ActionError> {
-        let size = memory_size(&outcome.value).saturating_add(outcome.body.size());
+        let note = outcome.note.as_ref().map_or(0, String::len);
+        let size = memory_size(&outcome.value).saturating_add(outcome.body.size()).saturating_add(note);
         self.held = self.held.saturating_add(size);
         if self.held as u64 > MAX_MEMORY {
             return Err(Exhausted::Memory.into());
         }
         context.scope.budget().charge_memory(size)?;
         self.values.push(outcome.value);
-        if outcome.body != OutcomeBody::None {
-            self.bodies.push(outcome.body);
+        match outcome.body {
+            OutcomeBody::None => self.notes.extend(outcome.note),
+            body => self.bodies.push(body),
         }
         Ok(())
     }
 
     fn into_outcome(self) -> ActionOutcome {
-        ActionOutcome::success(Value::Array(self.values), join_bodies(self.bodies))
+        let note = if self.bodies.is_empty() { join_notes(&self.notes) } else { None };
+        ActionOutcome { note, ..ActionOutcome::success(Value::Array(self.values), join_bodies(self.bodies)) }
     }
+}
+
+/// The first notes, and how many there are more.
+fn join_notes(notes: &[String]) -> Option<String> {
+    let mut lines: Vec<&str> = notes.iter().take(MAX_NOTES).map(String::as_str).collect();
+    let more = notes.len().saturating_sub(MAX_NOTES);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    lines.extend(more.as_deref());
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The bodies as one: a list where all are JSON, else their texts, one after the other.

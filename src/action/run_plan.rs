@@ -282,7 +282,8 @@ impl StepRun<'_> {
             if outcome.failure.is_some() {
                 return Ok(RunOutcome { outcome, steps: state.scope.steps().cloned() });
             }
-            if outcome.body != OutcomeBody::None {
+            let says_more = outcome.note.is_some() && state.last_outcome.body == OutcomeBody::None;
+            if outcome.body != OutcomeBody::None || says_more {
                 state.last_outcome = outcome;
             }
             if self.detach_after == Some(at) {

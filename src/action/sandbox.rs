@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Step;
-use crate::compile::{Compiler, SandboxPath, SandboxRules};
+use super::{Step, working_folder};
+use crate::compile::{Compiler, FILES_GRANT, SandboxPath, SandboxPlace, SandboxRules};
 use crate::diagnostic::Code;
 use crate::notation::Sandbox;
 use crate::world::MAX_SANDBOXES;
@@ -34,7 +34,7 @@ pub(super) fn compile(step: &Step, compiler: &mut Compiler<'_>) -> Option<Vec<Ar
 fn own_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'_>) -> Option<SandboxRules> {
     let mut rules = compiler.sandbox(written)?;
     let cwd = match &step.cwd {
-        Some(cwd) if cwd.contains("{{") => compiler.sandbox_variable(cwd)?,
+        Some(cwd) if cwd.contains("{{") => variable_cwd(cwd, compiler)?,
         Some(cwd) => {
             let path = compiler.resolve_path(cwd, cwd.location)?;
             SandboxPath::beneath(compiler.pack.folder.path(), &path)
@@ -45,11 +45,25 @@ fn own_rules(written: &Spanned<Sandbox>, step: &Step, compiler: &mut Compiler<'_
     Some(rules)
 }
 
-/// What an importer demands of a pack, which may read its own folder, and that which the importer passes as `cwd`.
+/// The working folder that a variable or an argument names.
+fn variable_cwd(cwd: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<SandboxPath> {
+    if working_folder::is_argument(cwd, compiler) {
+        let shown = cwd.trim_matches(['{', '}', ' ']).to_owned();
+        return Some(SandboxPath { shown, place: SandboxPlace::WorkingFolder });
+    }
+    compiler.sandbox_variable(cwd)
+}
+
+/// What an importer demands of a pack, which may read its own folder, and that which the importer passes as `cwd`. The
+/// workspace and what an argument names are for packs that may read outside of themselves.
 fn with_pack_folder(demand: &SandboxRules, step: &Step, compiler: &mut Compiler<'_>) -> SandboxRules {
     let mut rules = demand.clone();
     rules.read.push(SandboxPath::beneath(compiler.pack.folder.path(), Path::new("")));
-    let variable = step.cwd.as_ref().filter(|cwd| cwd.contains("{{"));
-    rules.read.extend(variable.and_then(|cwd| compiler.sandbox_variable(cwd)));
+    if let Some(cwd) = step.cwd.as_ref().filter(|cwd| cwd.contains("{{")) {
+        let is_passed = !working_folder::is_argument(cwd, compiler) && compiler.workspace(cwd).is_none();
+        if is_passed || compiler.pack.grants.allows(FILES_GRANT) {
+            rules.read.extend(variable_cwd(cwd, compiler));
+        }
+    }
     rules
 }

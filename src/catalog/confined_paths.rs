@@ -1,4 +1,4 @@
-//! Resolves arguments that must be paths inside the client's roots.
+//! Resolves arguments that must be paths inside of folders: the client's roots, or those that the manifest names.
 
 use std::path::{Path, PathBuf};
 
@@ -9,37 +9,7 @@ use crate::files::{RootPathError, Roots};
 use crate::uri::file_uri_to_path;
 
 use super::listing::Object;
-
-/// Puts in the place of each of these arguments the path that it leads to, with every link followed.
-///
-/// # Errors
-/// The errors of all values outside of the roots, or that are not paths.
-pub(super) fn resolve_paths(
-    names: &[String],
-    mut arguments: Object,
-    (roots, budget): (&[String], &Budget),
-) -> Result<Result<Object, Vec<String>>, Exhausted> {
-    let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
-    roots.iter().try_for_each(|root| charge(root, budget))?;
-    let roots = Roots::follow(roots.iter().map(PathBuf::as_path));
-    let (mut complaints, mut more) = (Vec::new(), 0);
-    for name in names {
-        let Some(argument) = arguments.get_mut(name) else { continue };
-        let items: &mut [Value] = match argument {
-            Value::Array(items) => items,
-            one => std::slice::from_mut(one),
-        };
-        for item in items.iter_mut().filter(|item| !item.is_null()) {
-            match resolve_path(item, &roots, budget)? {
-                Ok(path) => *item = path.into(),
-                Err(error) if complaints.len() < MAX_COMPLAINTS => complaints.push(format!("`{name}` {error}")),
-                Err(_) => more += 1,
-            }
-        }
-    }
-    complaints.extend((more > 0).then(|| format!("and {more} more")));
-    Ok(if complaints.is_empty() { Ok(arguments) } else { Err(complaints) })
-}
+use super::path_limit::{ConfinedArgument, PathLimit};
 
 /// How many complaints are listed.
 const MAX_COMPLAINTS: usize = 20;
@@ -47,25 +17,138 @@ const MAX_COMPLAINTS: usize = 20;
 /// What it costs to ask the system for one folder on the way to a path.
 const FOLDER_COST_BYTES: usize = 512;
 
-/// Charges what it costs to follow a path.
-fn charge(path: &Path, budget: &Budget) -> Result<(), Exhausted> {
-    budget.charge_work(FOLDER_COST_BYTES.saturating_mul(path.components().count()))
+/// Puts in the place of each of these arguments the path that it leads to, with every link followed. `roots` are those of
+/// the client.
+///
+/// # Errors
+/// The errors of all values outside of their folders, or that are not paths.
+pub(super) fn resolve_paths(
+    confined: &[ConfinedArgument],
+    mut arguments: Object,
+    (roots, budget): (&[String], &Budget),
+) -> Result<Result<Object, Vec<String>>, Exhausted> {
+    let roots = AllowedFolders::of_client(roots, budget)?;
+    let mut complaints = Complaints::default();
+    for ConfinedArgument { name, limit } in confined {
+        let Some(items) = arguments.get_mut(name).map(given_items) else { continue };
+        let own;
+        let allowed = match limit {
+            PathLimit::Roots => &roots,
+            PathLimit::Folders { paths, shown } if items.iter().any(|item| !item.is_null()) => {
+                own = AllowedFolders::new(paths.clone(), shown, budget)?;
+                &own
+            }
+            PathLimit::Unset(variable) if items.iter().any(|item| !item.is_null()) => {
+                complaints.push(format!("`{name}` is inside of no folder, as `{variable}` is not set"));
+                continue;
+            }
+            PathLimit::Folders { .. } | PathLimit::Unset(_) => continue,
+        };
+        for item in items.iter_mut().filter(|item| !item.is_null()) {
+            match allowed.resolve(item, budget)? {
+                Ok(path) => *item = path.into(),
+                Err(error) => complaints.push(format!("`{name}` {error}")),
+            }
+        }
+    }
+    let complaints = complaints.into_lines();
+    Ok(if complaints.is_empty() { Ok(arguments) } else { Err(complaints) })
 }
 
-/// Whether an argument that must be inside the roots is given at all.
-pub(super) fn is_given(names: &[String], arguments: &Object) -> bool {
+/// The values of an argument: itself, or those of a list.
+fn given_items(argument: &mut Value) -> &mut [Value] {
+    match argument {
+        Value::Array(items) => items,
+        one => std::slice::from_mut(one),
+    }
+}
+
+/// Whether one of these arguments is given at all.
+pub(super) fn is_given<'a>(mut confined: impl Iterator<Item = &'a ConfinedArgument>, arguments: &Object) -> bool {
     let given = |value: &Value| match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty(),
         _ => true,
     };
-    names.iter().filter_map(|name| arguments.get(name)).any(given)
+    confined.any(|argument| arguments.get(&argument.name).is_some_and(given))
 }
 
-fn resolve_path(value: &Value, roots: &Roots, budget: &Budget) -> Result<Result<String, RootPathError>, Exhausted> {
-    let Some(path) = value.as_str().and_then(parse_path) else { return Ok(Err(RootPathError::NotAbsolute)) };
-    charge(&path, budget)?;
-    Ok(roots.resolve(&path))
+/// The first complaints, and how many there are more.
+#[derive(Default)]
+struct Complaints {
+    lines: Vec<String>,
+    more: usize,
+}
+
+impl Complaints {
+    fn push(&mut self, line: String) {
+        if self.lines.len() < MAX_COMPLAINTS { self.lines.push(line) } else { self.more += 1 }
+    }
+
+    fn into_lines(self) -> Vec<String> {
+        let more = (self.more > 0).then(|| format!("and {} more", self.more));
+        self.lines.into_iter().chain(more).collect()
+    }
+}
+
+/// Folders, with all links resolved.
+struct AllowedFolders {
+    roots: Roots,
+    /// What relative paths start from, if they are allowed.
+    base: Option<PathBuf>,
+    /// What a path outside of them must do.
+    outside: String,
+}
+
+impl AllowedFolders {
+    fn of_client(roots: &[String], budget: &Budget) -> Result<AllowedFolders, Exhausted> {
+        let roots: Vec<PathBuf> = roots.iter().filter_map(|root| parse_path(root)).collect();
+        let outside = "must be inside one of the client's roots".to_owned();
+        Ok(AllowedFolders { roots: follow(&roots, budget)?, base: None, outside })
+    }
+
+    fn new(paths: Vec<PathBuf>, shown: &str, budget: &Budget) -> Result<AllowedFolders, Exhausted> {
+        let outside = format!("must be inside {shown}");
+        Ok(AllowedFolders { roots: follow(&paths, budget)?, base: paths.into_iter().next(), outside })
+    }
+
+    fn resolve(&self, value: &Value, budget: &Budget) -> Result<Result<String, String>, Exhausted> {
+        let Some(path) = value.as_str().and_then(|written| self.parse(written)) else {
+            return Ok(Err(self.not_a_path().to_owned()));
+        };
+        charge(&path, budget)?;
+        Ok(self.roots.resolve(&path).map_err(|error| match error {
+            RootPathError::OutsideRoots => self.outside.clone(),
+            RootPathError::NotAbsolute => self.not_a_path().to_owned(),
+            other => other.to_string(),
+        }))
+    }
+
+    /// The path that is written, from the first folder on if it is relative.
+    fn parse(&self, written: &str) -> Option<PathBuf> {
+        let path = parse_path(written)?;
+        match &self.base {
+            Some(base) if !path.is_absolute() && !written.is_empty() => Some(base.join(path)),
+            _ => Some(path),
+        }
+    }
+
+    fn not_a_path(&self) -> &'static str {
+        match self.base {
+            Some(_) => "must be a path or a `file:` URI",
+            None => "must be an absolute path or a `file:` URI",
+        }
+    }
+}
+
+fn follow(folders: &[PathBuf], budget: &Budget) -> Result<Roots, Exhausted> {
+    folders.iter().try_for_each(|folder| charge(folder, budget))?;
+    Ok(Roots::follow(folders.iter().map(PathBuf::as_path)))
+}
+
+/// Charges what it costs to follow a path.
+fn charge(path: &Path, budget: &Budget) -> Result<(), Exhausted> {
+    budget.charge_work(FOLDER_COST_BYTES.saturating_mul(path.components().count()))
 }
 
 /// The path that is written, or that a `file:` URI names.
@@ -85,8 +168,8 @@ mod tests {
     fn one(value: Value, roots: &[&str]) -> Result<Value, Vec<String>> {
         let roots: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
         let arguments = Map::from_iter([("p".to_owned(), value), ("q".to_owned(), json!("../q"))]);
-        let names = ["p".to_owned(), "absent".to_owned()];
-        let resolved = resolve_paths(&names, arguments, (&roots, &Budget::default())).unwrap()?;
+        let confined = ["p", "absent"].map(|name| ConfinedArgument { name: name.to_owned(), limit: PathLimit::Roots });
+        let resolved = resolve_paths(&confined, arguments, (&roots, &Budget::default())).unwrap()?;
         assert_eq!(resolved.get("q"), Some(&json!("../q")));
         Ok(resolved.get("p").cloned().unwrap())
     }

@@ -19,6 +19,7 @@ use super::confined_paths;
 use super::entry::EntryContext;
 use super::listed_text::listed_text;
 use super::listing::{Object, PromptArgumentListing};
+use super::path_limit::ConfinedArgument;
 
 /// The arguments of one entry.
 #[derive(Debug)]
@@ -27,8 +28,8 @@ pub(super) struct Inputs {
     /// The names in scope of its templates.
     declared: Vec<String>,
     required: BTreeSet<String>,
-    /// The arguments that must be paths inside the client's roots.
-    confined_arguments: Vec<String>,
+    /// The arguments that must be paths inside of folders.
+    confined_arguments: Vec<ConfinedArgument>,
     /// Whether arguments that are not declared are in scope too.
     is_open: bool,
 }
@@ -81,7 +82,7 @@ impl From<Misfit> for Refusal {
     }
 }
 
-/// A call whose arguments may go to its entry: those that must be inside the client's roots are.
+/// A call whose arguments may go to its entry: those that must be inside of folders are.
 pub(super) struct ConfinedCall<'a> {
     /// The arguments; each path is the one that it leads to.
     pub(super) arguments: Object,
@@ -128,21 +129,23 @@ impl Inputs {
             LISTED_TEXTS.iter().for_each(|key| drop(written.as_object_mut().and_then(|keys| keys.remove(*key))));
             compiler.warn_unexpanded_schema(&written, argument.location);
         }
-        let confined = arguments.iter().filter(|(_, argument)| argument.within.is_some());
-        let confined = confined.map(|(name, _)| name.value.clone()).collect();
-        compile_schema(schema, written, compiler).map(|schema| Inputs {
-            confined_arguments: confined,
-            is_open,
-            ..Inputs::new(schema)
-        })
+        compiler.path_arguments.clear();
+        let confined: Vec<ConfinedArgument> = arguments
+            .iter()
+            .filter_map(|(name, argument)| ConfinedArgument::compile(name, argument, compiler))
+            .collect();
+        let is_sound = confined.len() == compiler.path_arguments.len();
+        compile_schema(schema, written, compiler)
+            .filter(|_| is_sound)
+            .map(|schema| Inputs { confined_arguments: confined, is_open, ..Inputs::new(schema) })
     }
 
     /// Whether an argument must be inside the client's roots.
-    pub(super) fn has_confined_arguments(&self) -> bool {
-        !self.confined_arguments.is_empty()
+    pub(super) fn asks_for_roots(&self) -> bool {
+        self.confined_arguments.iter().any(ConfinedArgument::needs_roots)
     }
 
-    /// Resolves what must be inside the client's roots, which are asked for where something is given.
+    /// Resolves what must be inside of folders. The client's roots are asked for where something is given.
     ///
     /// # Errors
     /// What is outside of them, and a client that cannot be asked, or has yet to answer.
@@ -151,18 +154,24 @@ impl Inputs {
         arguments: Object,
         entry_context: &EntryContext<'a>,
     ) -> Result<ConfinedCall<'a>, Refusal> {
-        if !confined_paths::is_given(&self.confined_arguments, &arguments) {
+        if !confined_paths::is_given(self.confined_arguments.iter(), &arguments) {
             return Ok(ConfinedCall { arguments, entry_context: *entry_context, roots: None });
         }
-        let roots = entry_context.roots().await?;
+        let in_roots = self.confined_arguments.iter().filter(|argument| argument.needs_roots());
+        let roots = match confined_paths::is_given(in_roots, &arguments) {
+            true => Some(entry_context.roots().await?),
+            false => None,
+        };
+        let known = roots.as_deref().unwrap_or_default();
         let resolve =
-            || confined_paths::resolve_paths(&self.confined_arguments, arguments, (&roots, entry_context.budget));
+            || confined_paths::resolve_paths(&self.confined_arguments, arguments, (known, entry_context.budget));
         let arguments = entry_context
             .budget
             .run_io(resolve)
             .flatten()?
             .map_err(|complaints| Refusal::new(RefusalKind::BadArguments, complaints.join("\n")))?;
-        Ok(ConfinedCall { arguments, entry_context: entry_context.without_roots_checkpoint(), roots: Some(roots) })
+        let entry_context = if roots.is_some() { entry_context.without_roots_checkpoint() } else { *entry_context };
+        Ok(ConfinedCall { arguments, entry_context, roots })
     }
 
     /// Compiles `inputSchema`, and puts its properties in scope even if it has errors.
@@ -270,9 +279,9 @@ impl Inputs {
     }
 
     /// Binds what of the arguments is filled in already, when one is to be completed: those that are declared and fit;
-    /// the others are null. So are those that must be inside the client's roots, which are not asked for here.
+    /// the others are null. So are those that must be inside of folders: no client is asked for its roots here.
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
-        let given = |name: &String| given.get(name).filter(|_| !self.confined_arguments.contains(name));
+        let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
         let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
             Coercion::Value(value) if self.schema.allows_property(name, &value, budget) => Some(value),
             _ => None,
@@ -302,6 +311,10 @@ impl Inputs {
             // What takes too much to check is found out by the call.
             Ok(_) | Err(Misfit::Exhausted(_)) => Vec::new(),
         }
+    }
+
+    fn is_confined(&self, name: &str) -> bool {
+        self.confined_arguments.iter().any(|argument| argument.name == name)
     }
 
     /// Whether it takes an argument of that name.

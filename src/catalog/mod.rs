@@ -37,6 +37,7 @@ mod resolve;
 mod tool;
 mod manifest_tests;
 mod confined_paths;
+mod path_limit;
 mod digests;
 #[cfg(test)]
 mod tests;
@@ -306,7 +307,7 @@ impl Catalog {
         self.plans().any(RunPlan::uses_client)
             || self.tools.values().any(|tool| tool.has_queue())
             || self.tools.values().any(|tool| tool.requires.is_some())
-            || self.inputs().any(Inputs::has_confined_arguments)
+            || self.inputs().any(Inputs::asks_for_roots)
     }
 
     fn inputs(&self) -> impl Iterator<Item = &Inputs> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::compile::{Compiler, Exposure};
+use crate::compile::{Compiler, Exposure, FILES_GRANT};
 use crate::diagnostic::Code;
 use crate::files::{FileEntry, FileError, Folder, Globs};
 use crate::manifest;
@@ -157,7 +157,7 @@ fn resolve_folder(root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option
 
 /// The folder that the client's user works on, which a pack reads only where it may.
 fn open_workspace(workspace: &Path, root: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<Folder> {
-    if !compiler.pack.grants.allows("files") {
+    if !compiler.pack.grants.allows(FILES_GRANT) {
         compiler
             .error(Code::NotGranted, root.location, "missing grant `files`: this `root` is outside of the pack")
             .help("add `allow: [files]` where the pack is imported");

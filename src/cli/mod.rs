@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod completions;
 mod environment;
+mod file_size_limit;
 mod exit;
 mod get;
 mod init;

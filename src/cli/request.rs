@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use serde_json::Value;
 
+use super::file_size_limit::fail_writes_beyond_limit;
 use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, Usage, build};
 use crate::diagnostic::sanitize;
@@ -122,6 +123,7 @@ fn send_request(
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
+        fail_writes_beyond_limit();
         let live = LiveCatalog::new(catalog, world, options);
         in_process::ask(&live, method, params).await
     });

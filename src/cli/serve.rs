@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::environment::environment;
+use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
 use super::request::{load_with, new_world};
 use super::sandbox_listing::warn_of_gaps;
@@ -48,6 +49,7 @@ async fn load_and_serve(
     world: Arc<RealWorld>,
     output: &Output,
 ) -> anyhow::Result<Exit> {
+    fail_writes_beyond_limit();
     let began = SystemTime::now();
     let environment = environment(&arguments.env, arguments.workspace.as_deref());
     let mut built = load_with(&place, &environment, output);

@@ -5,6 +5,7 @@
 
 mod shell_variable;
 mod findings;
+mod folder_variable;
 mod pack;
 mod sandbox;
 mod schema;
@@ -14,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use findings::{Findings, LoadDependencies};
-pub use pack::{Environment, Grants, Pack, PackVariable};
+pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
+pub use pack::{Environment, FILES_GRANT, Grants, Pack, PackVariable};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};
 pub use shell_variable::ShellVariableCheck;
@@ -42,6 +44,8 @@ pub struct Compiler<'a> {
     pub scope_shape: ScopeShape,
     /// Arguments whose values may start with `-` in an argv element.
     pub allow_dash: BTreeSet<String>,
+    /// Arguments with `within`, and whether every call has a value for them.
+    pub path_arguments: BTreeMap<String, bool>,
     /// The locations of the declared arguments.
     pub argument_locations: BTreeMap<String, Location>,
     /// The steps whose results templates read, in order; `None` for all steps.
@@ -57,6 +61,7 @@ impl<'a> Compiler<'a> {
             base,
             scope_shape: ScopeShape::new(),
             allow_dash: BTreeSet::new(),
+            path_arguments: BTreeMap::new(),
             argument_locations: BTreeMap::new(),
             steps_read: Vec::new(),
         }

@@ -13,6 +13,9 @@ use crate::notation::{Connection, NamedMap, WorkFolder};
 use crate::template::{Engine, Shape};
 use crate::yaml::Spanned;
 
+/// The grant that a pack needs to change files, and to read outside of itself.
+pub const FILES_GRANT: &str = "files";
+
 /// One pack: a folder with a manifest, its grants and its environment.
 pub struct Pack {
     /// The folder, which no path escapes.

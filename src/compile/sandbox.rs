@@ -39,6 +39,8 @@ pub enum SandboxPlace {
     Beneath(PathBuf, PathBuf),
     /// Anywhere.
     Anywhere(PathBuf),
+    /// The working folder of the program, which an argument names.
+    WorkingFolder,
     /// Nowhere: the variable is not set.
     Unset,
 }
@@ -104,17 +106,20 @@ impl Compiler<'_> {
         Some(SandboxPath { shown: written.value.clone(), place })
     }
 
-    /// A path that is exactly one `{{env.NAME}}`.
+    /// A path that is exactly one `{{env.NAME}}` or `{{workspace}}`.
     ///
     /// Variables of the outermost manifest, and those that an importer passes, name folders; a pack's own must not.
     pub fn sandbox_variable(&mut self, written: &Spanned<String>) -> Option<SandboxPath> {
+        if let Some(workspace) = self.workspace(written) {
+            return Some(SandboxPath { shown: "workspace".to_owned(), place: SandboxPlace::Anywhere(workspace) });
+        }
         let template: Template<Text> = self.template(written, Exposure::Private)?;
         let Some([env, name]) = template.single_path().filter(|path| path.first().is_some_and(|head| head == "env"))
         else {
             self.error(
                 Code::Unsafe,
                 written.location,
-                "invalid path in `sandbox`: expected a path, or exactly one `{{env.NAME}}`",
+                "invalid path in `sandbox`: expected a path, or exactly one `{{env.NAME}}` or `{{workspace}}`",
             )
             .help("an argument must not choose what a program may reach");
             return None;

@@ -18,7 +18,7 @@ pub enum RootPathError {
     #[error("cannot be resolved (dangling link, link loop or unreadable folder)")]
     Unresolved,
     /// It is outside.
-    #[error("must be inside one of the client's roots")]
+    #[error("must be inside one of the folders")]
     OutsideRoots,
     /// The resolved path is not UTF-8.
     #[error("resolves to a path that is not UTF-8")]

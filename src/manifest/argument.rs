@@ -45,9 +45,12 @@ pub struct Argument {
     pub complete: Option<Spanned<Complete>>,
     /// Whether its value may begin with `-` at the beginning of an element of `exec`.
     pub allow_dash: Option<bool>,
-    /// Only allows paths inside `roots`, the folders that the client works on. The value is an absolute path or a `file:`
-    /// URI without `..`, or a list of these. Templates and programs see the absolute path, with all links resolved.
-    pub within: Option<Spanned<Within>>,
+    /// Only allows paths inside of folders: `roots`, those that the client works on, or exactly one `"{{workspace}}"`, or
+    /// `"{{env.DIR}}"` with one folder, or several separated by `:` as in `PATH`. The value is an absolute path or a `file:`
+    /// URI without `..`, or a list of these; with `{{…}}` it may be relative to the (first) folder. Templates and programs see
+    /// the absolute path, with all links resolved.
+    #[schemars(with = "Option<String>")]
+    pub within: Option<Spanned<String>>,
     /// A regular expression that a string must match.
     #[schemars(with = "Option<String>")]
     pub pattern: Option<Value>,
@@ -163,14 +166,6 @@ pub struct Argument {
     pub content_schema: Option<Value>,
     /// Whether the value is only returned, never given.
     pub read_only: Option<Value>,
-}
-
-/// The folders that a path must be inside of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Within {
-    /// The folders that the client works on (MCP roots).
-    Roots,
 }
 
 /// The types of JSON.

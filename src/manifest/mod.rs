@@ -22,7 +22,7 @@ use serde::Deserialize;
 use crate::notation::{Connection, NamedMap, Sandbox, Scalar, WorkFolder, kind_enum};
 use crate::yaml::Spanned;
 
-pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch, Within};
+pub use argument::{ARGUMENT_KEYWORDS, Argument, Arguments, Complete, CompleteBody, CompletionMatch};
 pub use examples::example_of;
 pub use http::Http;
 pub use prompt::{Message, Prompt};
@@ -170,6 +170,8 @@ pub struct GrantLimits {
     pub http: Option<PlainGrant>,
     /// Asks the client questions: `{}`.
     pub ask: Option<PlainGrant>,
+    /// Changes files, and reads outside of the pack: `{}`.
+    pub files: Option<PlainGrant>,
 }
 
 impl GrantLimits {
@@ -179,6 +181,7 @@ impl GrantLimits {
             (Grant::Script, self.script.is_some()),
             (Grant::Http, self.http.is_some()),
             (Grant::Ask, self.ask.is_some()),
+            (Grant::Files, self.files.is_some()),
         ];
         given.into_iter().filter_map(|(grant, given)| given.then_some(grant)).collect()
     }

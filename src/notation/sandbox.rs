@@ -17,8 +17,8 @@ use crate::yaml::Spanned;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sandbox {
-    /// The folders and files that it may read: paths of the pack, `{{env.NAME}}`, and in the served manifest absolute paths:
-    /// `[data, /etc/motd]`. Its `cwd` is always one of them.
+    /// The folders and files that it may read: paths of the pack, `{{env.NAME}}`, `{{workspace}}`, and in the served manifest absolute
+    /// paths: `[data, /etc/motd]`. Its `cwd` is always one of them.
     #[schemars(with = "Option<Vec<String>>")]
     pub read: Option<Vec<Spanned<String>>>,
     /// The folders and files that it may read and write, as in `read`: `[out]`. Programs that need temporary files need `/tmp`

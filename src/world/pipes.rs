@@ -41,7 +41,7 @@ impl ParentPipes {
             stdout: OutputReader::new(stdout, limit),
             stderr: OutputReader::new(stderr, limit),
         };
-        Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new() }))
+        Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None }))
     }
 
     /// Reads and writes until all three pipes are closed.

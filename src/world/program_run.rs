@@ -37,6 +37,8 @@ pub struct ProgramCommand {
     pub args: Vec<OsString>,
     /// The working folder.
     pub cwd: PathBuf,
+    /// The working folder itself, where a link must not take its place.
+    pub cwd_folder: Option<Arc<OwnedFd>>,
     /// Environment variables in addition to `PATH`, `HOME`, `LANG` and `TMPDIR`; later ones win.
     pub env: Vec<(String, String)>,
     /// The stdin; empty by default.
@@ -59,6 +61,7 @@ impl ProgramCommand {
             program: program.into(),
             args: Vec::new(),
             cwd: cwd.into(),
+            cwd_folder: None,
             env: Vec::new(),
             stdin: None,
             sandboxes: Vec::new(),
@@ -161,13 +164,16 @@ fn start_program(
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
     let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output)?;
-    let child_stdio = ChildStdio { sandbox, ..child_stdio };
+    let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
+    // The path would be followed again.
+    let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };
+    let child_stdio = ChildStdio { sandbox, cwd: cwd_folder, ..child_stdio };
     let own_env = command.env.iter().map(|(name, value)| (name.into(), value.into()));
     let start = StartRequest {
         program: program.into(),
         arg0: (&command.program).into(),
         args: command.args.clone(),
-        cwd: (&command.cwd).into(),
+        cwd: cwd.into(),
         env: real.environment.iter().cloned().chain(own_env).collect(),
     };
     Ok((real.supervisor.spawn_supervisor_process(&start, child_stdio, permit)?, pipes))

@@ -397,10 +397,15 @@ fn git_desk_uses_the_configured_repository() {
         return;
     }
     let repository = repository();
-    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let server =
+        ServeCommand::new(&example("git-desk")).env("FOLIO_WORKSPACE", repository.path().to_str().unwrap()).stdio();
     let client = server.session("2025-06-18");
     let status = client.call_text("status", json!({}));
     assert!(status.contains("## main") && status.contains("M  a.txt") && status.contains("?? new.txt"), "{status}");
+    assert!(client.call_text("status", json!({ "folder": "src" })).contains("## main"));
+    for elsewhere in ["..", "/", "src/b.txt"] {
+        assert_eq!(client.call("status", json!({ "folder": elsewhere }))["isError"], true, "{elsewhere}");
+    }
     let log = |arguments: Value| client.call_text("log", arguments);
     assert_eq!(log(json!({})).lines().count(), 2);
     assert!(log(json!({ "count": 1 })).trim_end().ends_with("Ada: Add hay"));
@@ -421,7 +426,8 @@ fn git_desk_refuses_leading_dash_values() {
         return;
     }
     let repository = repository();
-    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let server =
+        ServeCommand::new(&example("git-desk")).env("FOLIO_WORKSPACE", repository.path().to_str().unwrap()).stdio();
     let client = server.sessionless();
     let result = client.call("changed-files", json!({ "since": "--output=taken.txt" }));
     assert_eq!(result["isError"], true, "{result}");
@@ -436,7 +442,8 @@ fn git_desk_prompts_gather_what_they_need() {
         return;
     }
     let repository = repository();
-    let server = ServeCommand::new(&example("git-desk")).env("REPO", repository.path().to_str().unwrap()).stdio();
+    let server =
+        ServeCommand::new(&example("git-desk")).env("FOLIO_WORKSPACE", repository.path().to_str().unwrap()).stdio();
     let client = server.session("2025-11-25");
     let staged = client.get_text("commit-staged", json!({}));
     assert!(staged.contains("-one\n+two"), "{staged}");

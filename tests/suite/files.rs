@@ -149,6 +149,71 @@ fn edits_give_a_diff_and_change_all_or_nothing() {
 }
 
 #[test]
+fn changes_are_told_in_a_sentence() {
+    let folder = notes();
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let absolute = fs::canonicalize(folder.join("notes")).unwrap().join("a.md");
+    let absolute = absolute.to_str().unwrap();
+    for (tool, arguments, sentence) in [
+        ("write", json!({ "path": "new.md", "text": "Grüße" }), "created new.md with 7 bytes".to_owned()),
+        ("write", json!({ "path": "./new.md", "text": "" }), "wrote 0 bytes to new.md".to_owned()),
+        ("write", json!({ "path": absolute, "text": "x" }), format!("wrote 1 byte to {absolute}")),
+        ("append", json!({ "path": "new.md", "text": "abc" }), "added 3 bytes to new.md".to_owned()),
+        ("append", json!({ "path": "log", "text": "abc" }), "created log with 3 bytes".to_owned()),
+        ("writeBytes", json!({ "path": "new.md", "text": "AP8=" }), "wrote 2 bytes to new.md".to_owned()),
+        ("replace", json!({ "path": "a.md", "text": "x", "to": "x" }), "nothing to change in a.md".to_owned()),
+        ("copy", json!({ "path": "a.md", "to": "sub/c.md" }), "copied a.md to sub/c.md".to_owned()),
+        ("move", json!({ "path": "sub", "to": "moved" }), "moved sub to moved".to_owned()),
+        ("makeDir", json!({ "path": "x/y" }), "made the folder x/y".to_owned()),
+        ("makeDir", json!({ "path": "." }), "made the folder .".to_owned()),
+        ("remove", json!({ "path": "x/y" }), "removed x/y".to_owned()),
+        ("create", json!({ "path": "only", "text": "1" }), "created only with 1 byte".to_owned()),
+    ] {
+        let result = called(&client, tool, arguments.clone()).unwrap();
+        assert_eq!(result["content"], json!([{ "type": "text", "text": sentence }]), "{tool} {arguments}");
+        assert_eq!(result["structuredContent"], Value::Null, "{tool}");
+    }
+}
+
+#[test]
+fn sentence_replaces_no_body_and_no_value() {
+    let manifest = r#"
+folio: 1
+server: { name: s }
+folders: { notes: { path: notes, write: true } }
+tools:
+  after:
+    description: D
+    run: [{ set: { x: 1 }, id: made }, { file: { write: a, in: notes, text: x } }, { file: { append: a, in: notes, text: yz } }]
+  before:
+    description: D
+    run: [{ exec: [echo, out] }, { file: { write: a, in: notes, text: x } }]
+  each:
+    description: D
+    run: [{ each: '{{split "a,b" ","}}', file: { write: "{{this}}", in: notes, text: x } }]
+  many:
+    description: D
+    run: [{ each: '{{split "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22" ","}}', file: { makeDir: "{{this}}", in: notes } }]
+  value: { description: D, run: { file: { write: a, in: notes, text: x } }, result: { structuredContent: "{{result}}" } }
+  text: { description: D, run: { file: { write: a, in: notes, text: x } }, result: { text: "done {{result.path}}" } }
+"#;
+    let folder = TestFolder::new(&[("folio.yaml", manifest), ("notes/a", "old")]);
+    let server = folder.stdio();
+    let client = server.client(SESSION_VERSIONS[3]);
+    let text = |tool: &str| text(&client, tool, json!({})).unwrap();
+    assert_eq!(text("before"), "out\n");
+    assert_eq!(text("each"), "wrote 1 byte to a\ncreated b with 1 byte");
+    assert_eq!(text("text"), "done a");
+    let many = text("many");
+    assert!(many.starts_with("made the folder 1\n") && many.ends_with("folder 20\nand 2 more"), "{many}");
+    let value = called(&client, "value", json!({})).unwrap();
+    assert_eq!(value["structuredContent"], json!({ "path": "a" }), "{value}");
+    let after = text("after");
+    assert_eq!(after, r#"{"x":1}"#);
+}
+
+#[test]
 fn appends_at_once_lose_nothing() {
     let folder = notes();
     let server = folder.stdio();
@@ -235,6 +300,23 @@ fn checked(folders: &str, file: &str) -> String {
             "folio: 1\nserver: {{ name: s }}\nenv: {{ D: {{}} }}\nfolders: {{ {folders} }}\ntools:\n  t: {{ description: D, arguments: {{ p: {{}} }}, run: {{ file: {{ {file} }} }} }}\n"
         ),
     )])
+}
+
+#[test]
+fn unknown_folder_lists_the_folders() {
+    let two = "folders: { notes: notes, drafts: notes }";
+    for (folders, name, help) in [
+        (two, "note", "help: did you mean `notes`? expected one of `notes`, `drafts`\n"),
+        (two, "zz", "help: expected one of `notes`, `drafts`\n"),
+        ("", "notes", "help: write `folders: { notes: { path: notes } }` at the top level\n"),
+    ] {
+        let manifest = format!(
+            "folio: 1\nserver: {{ name: s }}\n{folders}\ntools:\n  t: {{ description: D, run: {{ file: {{ read: a.md, in: {name} }} }} }}\n"
+        );
+        let folder = TestFolder::new(&[("folio.yaml", &manifest), ("notes/a.md", "a")]);
+        let ran = run_folio(Path::new("/"), &["check", folder.path().to_str().unwrap()]);
+        assert!(ran.out.contains(help), "{name}: {}", ran.out);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +26,15 @@ pub const SESSIONLESS_VERSION: &str = "2026-07-28";
 /// The program under test.
 pub const FOLIO_BIN: &str = env!("CARGO_BIN_EXE_folio");
 
+/// Tells a thread beside a test to stop when the test is over, also one that fails.
+pub struct StopOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A folder with the files of a server, gone when the test is over.
 pub struct TestFolder {
     temporary: TempDir,
@@ -37,6 +46,14 @@ impl TestFolder {
         for (path, text) in files {
             folder.write(path, text);
         }
+        folder
+    }
+
+    /// The same on a file system in memory where there is one: what is written is on such a disk at once.
+    pub fn in_memory(files: &[(&str, &str)]) -> TestFolder {
+        let temporary = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let folder = TestFolder { temporary };
+        files.iter().for_each(|(path, text)| folder.write(path, text));
         folder
     }
 
@@ -646,6 +663,19 @@ impl TestClient {
     /// Calls a tool without waiting.
     pub fn start_call(&self, name: &str, arguments: Value) -> i64 {
         self.send("tools/call", json!({ "name": name, "arguments": arguments }))
+    }
+
+    /// Sends requests with 16 of them under way at a time; the answers, in order.
+    pub fn request_all(&self, requests: impl Iterator<Item = (&'static str, Value)>) -> Vec<Value> {
+        let (mut waiting, mut answers) = (VecDeque::new(), Vec::new());
+        for (method, params) in requests {
+            waiting.push_back(self.send(method, params));
+            if waiting.len() == 16 {
+                answers.push(self.wait_for_answer(waiting.pop_front().unwrap()));
+            }
+        }
+        answers.extend(waiting.into_iter().map(|id| self.wait_for_answer(id)));
+        answers
     }
 
     /// No longer wants the answer to what was sent, in the way of the version and the wire.

@@ -3,7 +3,7 @@
 //! [`SLOTS`] and [`CONNECTION_SLOTS`] are the places of requests. A key of a request or of a connection that the schema
 //! has and no table names fails [`every_key_of_requests_has_hostile_values`]; so does a slot of the template language.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -299,6 +299,8 @@ const OTHER_KEYS: &[&str] = &[
     "Paginate.page",
     "Paginate.parameter",
     "Paginate.partial",
+    "Paginate.start",
+    "Paginate.step",
     "Retry.attempts",
     "Retry.backoff",
     "Retry.on",
@@ -398,15 +400,8 @@ fn tool(run: Value) -> Value {
 
 /// Calls tools with 16 calls under way at a time; the results, in order.
 fn call_all(client: &TestClient, calls: impl Iterator<Item = (String, Value)>) -> Vec<Value> {
-    let (mut waiting, mut results) = (VecDeque::new(), Vec::new());
-    for (name, arguments) in calls {
-        waiting.push_back(client.start_call(&name, arguments));
-        if waiting.len() == 16 {
-            results.push(client.wait_for_answer(waiting.pop_front().unwrap())["result"].take());
-        }
-    }
-    results.extend(waiting.into_iter().map(|call| client.wait_for_answer(call)["result"].take()));
-    results
+    let calls = calls.map(|(name, arguments)| ("tools/call", json!({ "name": name, "arguments": arguments })));
+    client.request_all(calls).into_iter().map(|mut answer| answer["result"].take()).collect()
 }
 
 /// Issues tokens, and accepts everything else.
@@ -1025,10 +1020,11 @@ fn values_of_files_arrive_or_are_refused() {
             format!("  {key}: {{ description: D, arguments: {{ v: {{}}, id: {{}} }}, run: {{ file: {file} }} }}\n")
         })
         .collect();
-    let folder = TestFolder::with_manifest(&format!(
+    let manifest = format!(
         "folio: 1\nserver: {{ name: s, limits: {{ callsPerSecond: 1000000 }} }}\nfolders: {{ n: {{ path: n, write: true }} }}\ntools:\n{}",
         tools.concat()
-    ));
+    );
+    let folder = TestFolder::in_memory(&[("folio.yaml", &manifest)]);
     make_files(&folder, &values);
     let before = paths_outside(&folder);
     let server = folder.serve_command().flag("--log-level=debug").flag("--no-watch").stdio();

@@ -82,7 +82,7 @@ fn response_is_kept_for_its_time() {
     let api = Upstream::start(numbered);
     let (_folder, server) = serve(&format!("{{ url: \"{}\", cache: 300ms }}", api.url()));
     let client = server.client(SESSION_VERSIONS[3]);
-    let mut text = || text_of(&client.call("t", json!({}))["content"][0]);
+    let text = || text_of(&client.call("t", json!({}))["content"][0]);
     assert_eq!(text(), number(0));
     std::thread::sleep(std::time::Duration::from_millis(400));
     assert_eq!(text(), number(1));

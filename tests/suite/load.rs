@@ -185,3 +185,62 @@ fn dropped_sessions_free_their_memory() {
     let after = round();
     assert_given_back(warm, after);
 }
+
+/// What reads, writes, edits, lists, moves and removes files of 16 clients, each in a folder of its own.
+const FILES: &str = r#"
+folio: 1
+server: { name: files, limits: { callsPerSecond: 1000000 } }
+folders: { n: { path: n, write: true }, work: { path: "{{workspace}}" } }
+x-keys: &keys { description: D, arguments: { at: {} } }
+tools:
+  write: { <<: *keys, run: { file: { write: "{{at}}/a", in: n, text: "one\ntwo\n" } } }
+  append: { <<: *keys, run: { file: { append: "{{at}}/a", in: n, text: "three\n" } } }
+  edit: { <<: *keys, run: { file: { write: "{{at}}/a", in: n, edits: [{ old: two, new: "2" }] } } }
+  read: { <<: *keys, run: { file: { read: "n/{{at}}/a", in: work } } }
+  list: { <<: *keys, run: { file: { list: "{{at}}", in: n } } }
+  find: { <<: *keys, run: { file: { find: "{{at}}", in: n, glob: "**/*" } } }
+  copy: { <<: *keys, run: { file: { copy: "{{at}}/a", to: "{{at}}/b", in: n } } }
+  move: { <<: *keys, run: { file: { move: "{{at}}/b", to: "{{at}}/c", in: n } } }
+  stat: { <<: *keys, run: { file: { stat: "{{at}}/c", in: n } } }
+  remove: { <<: *keys, run: { file: { remove: "{{at}}/c", in: n } } }
+"#;
+
+#[test]
+fn thousands_of_file_actions_leave_nothing_behind() {
+    const ACTIONS: usize = 10_000;
+    const AT_ONCE: usize = 16;
+    /// Less than a kilobyte for each action.
+    const KILOBYTES_OF_THREADS: usize = 8 << 10;
+    const TOOLS: [&str; 10] = ["write", "append", "edit", "read", "list", "find", "copy", "move", "stat", "remove"];
+    let folder = TestFolder::in_memory(&[("folio.yaml", FILES)]);
+    (0..AT_ONCE).for_each(|client| folder.write(&format!("n/{client}/keep"), ""));
+    let command = folder.serve_command().flag("--no-watch");
+    let server = command.flag(&format!("--workspace={}", folder.path().display())).stdio();
+    let client = server.sessionless();
+    let call_all = |actions: usize| {
+        std::thread::scope(|scope| {
+            for nth in 0..AT_ONCE {
+                let client = &client;
+                scope.spawn(move || {
+                    for tool in TOOLS.iter().cycle().take(actions / AT_ONCE / TOOLS.len() * TOOLS.len()) {
+                        let result = client.call(tool, json!({ "at": nth.to_string() }));
+                        assert_eq!(result["isError"], false, "{tool}: {result}");
+                    }
+                });
+            }
+        });
+    };
+    // Threads that wait for disks come and go, each with some memory of its own.
+    call_all(ACTIONS / 2);
+    let warm = held(&server);
+    call_all(ACTIONS);
+    let after = held(&server);
+    assert!(after.kilobytes <= warm.kilobytes + KILOBYTES_OF_THREADS, "{warm:?}, then {after:?}");
+    assert!(after.files <= warm.files, "{warm:?}, then {after:?}");
+    for nth in 0..AT_ONCE {
+        let mut names: Vec<_> =
+            fs::read_dir(folder.join(&format!("n/{nth}"))).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["a", "keep"]);
+    }
+}

@@ -43,6 +43,8 @@ mod load;
 mod packs;
 mod programs;
 mod parse;
+mod path_arguments;
+mod path_corpus;
 mod readme;
 mod redirects;
 mod reference;

@@ -371,7 +371,7 @@ fn every_command_in_the_examples_pages_runs() {
             } else if command.starts_with("folio ") {
                 run(command);
             } else {
-                let needs_more = command.starts_with("REPO=") || command.starts_with("WEATHER_API=");
+                let needs_more = command.starts_with("FOLIO_WORKSPACE=") || command.starts_with("WEATHER_API=");
                 assert!(needs_more, "nobody knows `{command}`");
                 continue;
             }

@@ -359,3 +359,80 @@ fn missing_landlock_is_said_and_refuses_what_requires_it() {
     assert!((out.clone() + &log).contains("sandbox required for `echo`"), "{out} {log}");
     assert!(!out.contains("ran"), "{out}");
 }
+
+#[test]
+fn workspace_and_folder_of_argument_are_given() {
+    if !is_enforced() {
+        return;
+    }
+    let manifest = r#"
+folio: 1
+server: { name: s }
+tools:
+  cwd: { description: D, arguments: { path: {} }, run: { exec: [cat, "{{path}}"], cwd: "{{workspace}}", sandbox: {} } }
+  argument:
+    description: D
+    arguments: { path: {}, dir: { within: "{{workspace}}", required: true } }
+    run: { exec: [cat, "{{path}}"], cwd: "{{dir}}", sandbox: { required: true } }
+  read: { description: D, arguments: { path: {} }, run: { exec: [cat, "{{path}}"], sandbox: { read: ["{{workspace}}"] } } }
+  write:
+    description: D
+    arguments: { path: {} }
+    run: { exec: [tee, "{{path}}"], stdin: new, cwd: "{{workspace}}", sandbox: { write: ["{{workspace}}"] } }
+  held: { description: D, arguments: { path: {} }, run: { exec: [tee, "{{path}}"], stdin: new, cwd: "{{workspace}}", sandbox: {} } }
+"#;
+    let folder = TestFolder::new(&[
+        ("server/folio.yaml", manifest),
+        ("work/file", "mine"),
+        ("work/sub/file", "below"),
+        ("outside/secret", "SECRET"),
+    ]);
+    let at = |path: &str| folder.join(path).to_str().unwrap().to_owned();
+    let server = ServeCommand::new(&folder.join("server")).flag(&format!("--workspace={}", at("work"))).stdio();
+    let client = server.sessionless();
+    for (tool, arguments, content) in [
+        ("cwd", json!({ "path": "file" }), Some("mine")),
+        ("cwd", json!({ "path": "../outside/secret" }), None),
+        ("cwd", json!({ "path": at("server/folio.yaml") }), None),
+        ("argument", json!({ "dir": "sub", "path": "file" }), Some("below")),
+        ("argument", json!({ "dir": "sub", "path": "../file" }), None),
+        ("argument", json!({ "dir": ".", "path": "../outside/secret" }), None),
+        ("read", json!({ "path": at("work/sub/file") }), Some("below")),
+        ("read", json!({ "path": at("outside/secret") }), None),
+        ("write", json!({ "path": "new" }), Some("new")),
+        ("write", json!({ "path": "../outside/new" }), None),
+        ("held", json!({ "path": "newer" }), None),
+    ] {
+        let result = client.call(tool, arguments.clone());
+        let words = text_of(&result["content"][0]);
+        assert_eq!(result["isError"] == true, content.is_none(), "{tool} {arguments}: {words}");
+        content.inspect(|content| assert_eq!(&words, content, "{tool}"));
+        assert!(content.is_some() || words.contains("Permission denied"), "{tool} {arguments}: {words}");
+    }
+    assert!(!folder.join("outside/new").exists() && !folder.join("work/newer").exists());
+    let ran = run_folio(Path::new("/"), &["check", "-v", &at("server"), "--workspace", &at("work")]);
+    assert!(ran.out.contains("  read: workspace\n") && ran.out.contains("  read: dir\n"), "{}", ran.out);
+}
+
+#[test]
+fn importer_gives_no_workspace_without_its_grant() {
+    if !is_enforced() {
+        return;
+    }
+    let pack = r#"
+folio: 1
+server: { name: p }
+tools: { t: { description: D, run: { exec: [cat, file], cwd: "{{workspace}}" } } }
+"#;
+    for (allow, is_given) in
+        [("exec: { sandbox: { network: none } }", false), ("exec: { sandbox: {} }, files: {}", true)]
+    {
+        let manifest =
+            format!("folio: 1\nserver: {{ name: s }}\npacks: {{ p: {{ path: p, allow: {{ {allow} }} }} }}\n");
+        let folder = TestFolder::new(&[("folio.yaml", &manifest), ("p/folio.yaml", pack), ("work/file", "mine")]);
+        let command = folder.serve_command().flag(&format!("--workspace={}", folder.join("work").display()));
+        let server = command.stdio();
+        let result = server.sessionless().call("p-t", json!({}));
+        assert_eq!(result["isError"] == false, is_given, "{allow}: {result}");
+    }
+}

@@ -3,19 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::action::{ActionContext, ActionError, ClientCapability, ask_roots};
-use crate::compile::{Compiler, Exposure, Grants};
+use crate::compile::{Compiler, Grants, MAX_NAMED_FOLDERS, NamedFolders};
 use crate::diagnostic::Code;
 use crate::files::WorkFolder;
 use crate::notation::{FolderKeys, WorkFolder as WorkFolderSpec};
-use crate::template::{ScopeShape, Template, Text};
 use crate::uri::file_uri_to_path;
 use crate::yaml::Spanned;
-
-/// The grant that a pack needs to change files, and to read outside of itself.
-pub(super) const FILES_GRANT: &str = "files";
-
-/// How many folders one name may stand for.
-const MAX_FOLDERS: usize = 64;
 
 /// One of `folders`.
 #[derive(Debug, Clone)]
@@ -50,11 +43,18 @@ pub(super) fn find_folder<'a>(
         compiler.findings.used_connections.insert(key.location);
         return Some((key, folder));
     }
-    let known = pack.folders.keys().map(|name| name.value.as_str());
+    let known: Vec<&str> = pack.folders.keys().map(|name| name.value.as_str()).collect();
     let place = name.location.span();
-    compiler
-        .error(Code::UnknownReference, place, format!("unknown folder `{}`", name.value))
-        .did_you_mean(name, place, known);
+    let diagnostic = compiler.error(Code::UnknownReference, place, format!("unknown folder `{}`", name.value));
+    diagnostic.did_you_mean(name, place, known.iter().copied());
+    let expected = match known.as_slice() {
+        [] => "write `folders: { notes: { path: notes } }` at the top level".to_owned(),
+        known => format!("expected one of `{}`", known.join("`, `")),
+    };
+    match diagnostic.help.take() {
+        Some(near) => diagnostic.help(format!("{near} {expected}")),
+        None => diagnostic.help(expected),
+    };
     None
 }
 
@@ -135,7 +135,7 @@ impl CompiledFolder {
         if self.client_roots && (context.run.client.can(ClientCapability::Roots) || self.source.is_empty()) {
             let roots = ask_roots(context.run.client, context.run.client_wait).await.map_err(in_step)?;
             let roots: Vec<PathBuf> =
-                roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_FOLDERS).collect();
+                roots.iter().filter_map(|root| file_uri_to_path(root)).take(MAX_NAMED_FOLDERS).collect();
             if !roots.is_empty() || self.source.is_empty() {
                 return Ok(roots);
             }
@@ -196,36 +196,13 @@ impl FolderSource {
     }
 
     fn of_variable(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
-        if let Some(workspace) = compiler.workspace(path) {
-            return Some(FolderSource::Outside(vec![workspace]));
-        }
-        let names = ScopeShape::new().with_name("env", compiler.pack.env.shape());
-        let template: Template<Text> =
-            compiler.with_scope_shape(names, |compiler| compiler.template(path, Exposure::Client))?;
-        let Some([env, name]) = template.single_path() else { return report_template(path, compiler) };
-        if env != "env" {
-            return report_template(path, compiler);
-        }
-        compiler.check_folder_variable(name, path.location)?;
-        let value = compiler.pack.env.variables.get(name).and_then(|variable| variable.value.clone());
-        let Some(value) = value.filter(|value| !value.is_empty()) else {
-            return Some(FolderSource::Unset(name.clone()));
-        };
-        let manifest = compiler.pack.folder.path();
-        let paths = std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).take(MAX_FOLDERS);
-        Some(FolderSource::Outside(paths.map(|path| manifest.join(path)).collect()))
+        let message = "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`";
+        let help = "an argument must not choose a folder; it may be a path beneath one";
+        compiler.named_folders(path, (message, help)).map(|named| match named {
+            NamedFolders::Paths(paths) => FolderSource::Outside(paths),
+            NamedFolders::Unset(variable) => FolderSource::Unset(variable),
+        })
     }
-}
-
-fn report_template(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<FolderSource> {
-    compiler
-        .error(
-            Code::Unsafe,
-            path.location,
-            "invalid folder: expected a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`",
-        )
-        .help("an argument must not choose a folder; it may be a path beneath one");
-    None
 }
 
 /// The question for roots, as that of a step.

@@ -19,12 +19,12 @@ use serde_json::{Map, Value};
 
 use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, OutcomeBody};
 use crate::budget::Budget;
-use crate::compile::{Compiler, JsonTemplate, Pack};
+use crate::compile::{Compiler, FILES_GRANT, JsonTemplate, Pack};
 use crate::files::{Existing, FileError, Globs, WorkFolder};
 use crate::template::{FolderPath, JsonLeaf, QueryValue, Scope, Shape, Template, Text};
 
 pub use folder::check_folder;
-use folder::{CompiledFolder, FILES_GRANT, needs_grant};
+use folder::{CompiledFolder, needs_grant};
 use list::{DEFAULT_ENTRIES, Listing, MAX_ENTRIES};
 use path::CallPath;
 use read::{Lines, Reading};
@@ -132,7 +132,7 @@ impl FileAction {
                 if !path.relative.is_empty() {
                     folder.create_folder(&path.relative)?;
                 }
-                Ok(call.changed(&path))
+                Ok(call.changed(&path, |shown| format!("made the folder {shown}")))
             }
         }
     }
@@ -232,13 +232,20 @@ impl FileCall<'_> {
         self.announce(path)?;
         let failed = |source| ActionError::from(FileError::write_failed(&path.relative, source));
         let append = self.action.operation == Operation::Append;
+        let mut is_new = false;
         folder.write(&path.relative, existing, |old, file| {
+            is_new = old.is_none();
             if let (true, Some(old)) = (append, old) {
                 self.pump(&mut old.into_reader(), file, &path.relative)?;
             }
             file.write_all(&bytes).map_err(failed)
         })?;
-        Ok(self.changed(path))
+        let size = if bytes.len() == 1 { "1 byte".to_owned() } else { format!("{} bytes", bytes.len()) };
+        Ok(self.changed(path, |shown| match (is_new, append) {
+            (true, _) => format!("created {shown} with {size}"),
+            (false, true) => format!("added {size} to {shown}"),
+            (false, false) => format!("wrote {size} to {shown}"),
+        }))
     }
 
     fn edit(&self, folder: &WorkFolder, path: &CallPath, edits: &JsonTemplate) -> Result<ActionOutcome, ActionError> {
@@ -266,8 +273,10 @@ impl FileCall<'_> {
             })?;
         }
         let diff = self.context.run.world.redact(diff);
+        let note = diff.is_empty().then(|| format!("nothing to change in {shown}"));
         let value = Map::from_iter([("path".to_owned(), shown.into()), ("diff".to_owned(), diff.clone().into())]);
-        Ok(ActionOutcome::success(Value::Object(value), OutcomeBody::Text(diff)))
+        let body = if diff.is_empty() { OutcomeBody::None } else { OutcomeBody::Text(diff) };
+        Ok(ActionOutcome { note, ..ActionOutcome::success(Value::Object(value), body) })
     }
 
     fn transfer(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
@@ -282,14 +291,16 @@ impl FileCall<'_> {
             }
             _ => folder.rename(&path.relative, (self.folder(&to)?, &to.relative), existing)?,
         }
-        Ok(self.changed(&to))
+        let verb = if self.action.operation == Operation::Copy { "copied" } else { "moved" };
+        let from = path.shown(self.folders, "");
+        Ok(self.changed(&to, |to| format!("{verb} {from} to {to}")))
     }
 
     fn remove(&self, folder: &WorkFolder, path: &CallPath) -> Result<ActionOutcome, ActionError> {
         let recursive = self.flag(&self.action.options.recursive)?;
         self.announce(path)?;
         folder.remove(&path.relative, recursive)?;
-        Ok(self.changed(path))
+        Ok(self.changed(path, |shown| format!("removed {shown}")))
     }
 
     /// Copies what a file has, as long as the call may.
@@ -314,10 +325,12 @@ impl FileCall<'_> {
         Ok(self.context.run.world.change_file(&format!("{} {shown:?}", self.action.operation.key()))?)
     }
 
-    /// The outcome of a change: the path that is there now, or was.
-    fn changed(&self, path: &CallPath) -> ActionOutcome {
-        let value = Map::from_iter([("path".to_owned(), path.shown(self.folders, "").into())]);
-        ActionOutcome::success(Value::Object(value), OutcomeBody::None)
+    /// The outcome of a change: the path that is there now, or was, and what was done to it in words.
+    fn changed(&self, path: &CallPath, words: impl FnOnce(&str) -> String) -> ActionOutcome {
+        let shown = path.shown(self.folders, "");
+        let note = Some(words(if shown.is_empty() { "." } else { &shown }));
+        let value = Map::from_iter([("path".to_owned(), shown.into())]);
+        ActionOutcome { note, ..ActionOutcome::success(Value::Object(value), OutcomeBody::None) }
     }
 
     /// A flag; nothing is false.

@@ -10,7 +10,8 @@ use crate::yaml::Spanned;
 /// `find`, `copy`, `move`, `remove`, `makeDir`, whose value is a path: `{ read: "{{name}}.md", in: notes }`.
 ///
 /// A path is a template. It is relative to the folder, or absolute and inside it. No link leads out of the folder, and no
-/// value names a hidden file. What is written is whole or not at all.
+/// value names a hidden file. What is written is whole or not at all. A change answers with a sentence, such as `wrote 12
+/// bytes to a.md`, where no other step has an output.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct FileSpec {

@@ -49,7 +49,11 @@ pub(super) fn enforce(rulesets: &[OwnedFd]) -> io::Result<()> {
 }
 
 /// The ruleset of a sandbox, and of what its program needs.
-pub(super) fn ruleset(rules: &SandboxRules, needs: &[ProgramNeed]) -> Result<OwnedFd, WorldError> {
+pub(super) fn ruleset(
+    rules: &SandboxRules,
+    needs: &[ProgramNeed],
+    cwd: Option<&OwnedFd>,
+) -> Result<OwnedFd, WorldError> {
     let rights = rights_of(&rules.network);
     let mut ruleset = create(&rules.network).map_err(|error| failed(&error))?;
     for need in needs {
@@ -60,7 +64,7 @@ pub(super) fn ruleset(rules: &SandboxRules, needs: &[ProgramNeed]) -> Result<Own
     let read = rules.read.iter().map(|path| (path, read_rights()));
     let write = rules.write.iter().map(|path| (path, write_rights(rights)));
     for (path, rights) in read.chain(write) {
-        let file = open_path(path)?;
+        let file = open_path(path, cwd)?;
         ruleset = allow(ruleset, file, rights).map_err(|error| failed(&error))?;
     }
     Option::<OwnedFd>::from(ruleset).ok_or_else(|| failed(&"the kernel has no Landlock"))
@@ -114,18 +118,15 @@ fn path_flags() -> OFlags {
     OFlags::PATH | OFlags::CLOEXEC
 }
 
-fn open_path(path: &SandboxPath) -> Result<OwnedFd, WorldError> {
+fn open_path(path: &SandboxPath, cwd: Option<&OwnedFd>) -> Result<OwnedFd, WorldError> {
+    let unset = || WorldError::SandboxPath { path: path.shown.clone(), reason: "not set".into() };
     let opened = match &path.place {
-        SandboxPlace::Anywhere(place) => open(place, path_flags(), Mode::empty()),
-        SandboxPlace::Beneath(root, relative) => open_beneath(root, relative),
-        SandboxPlace::Unset => {
-            return Err(WorldError::SandboxPath { path: path.shown.clone(), reason: "not set".into() });
-        }
+        SandboxPlace::Anywhere(place) => open(place, path_flags(), Mode::empty()).map_err(io::Error::from),
+        SandboxPlace::Beneath(root, relative) => open_beneath(root, relative).map_err(io::Error::from),
+        SandboxPlace::WorkingFolder => cwd.ok_or_else(unset)?.try_clone(),
+        SandboxPlace::Unset => return Err(unset()),
     };
-    opened.map_err(|error| {
-        let reason = io::Error::from(error).kind().to_string();
-        WorldError::SandboxPath { path: path.shown.clone(), reason }
-    })
+    opened.map_err(|error| WorldError::SandboxPath { path: path.shown.clone(), reason: error.kind().to_string() })
 }
 
 /// Opens a path below a folder, which no link leaves, whatever a program has made of it.

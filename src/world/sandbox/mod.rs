@@ -73,7 +73,8 @@ pub(super) fn rulesets(
     #[cfg(target_os = "linux")]
     if support.version > 0 {
         let needs = program_needs(program, search_path);
-        return command.sandboxes.iter().map(|rules| landlock::ruleset(rules, &needs)).collect();
+        let cwd = command.cwd_folder.as_deref();
+        return command.sandboxes.iter().map(|rules| landlock::ruleset(rules, &needs, cwd)).collect();
     }
     let _ = (program, search_path);
     Ok(Vec::new())

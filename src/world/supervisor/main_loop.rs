@@ -187,18 +187,22 @@ fn command(start: &StartRequest, pipes: ChildStdio) -> Command {
         .stdin(pipes.stdin.map_or_else(Stdio::null, Stdio::from))
         .stdout(pipes.stdout)
         .stderr(pipes.stderr);
-    let sandbox = pipes.sandbox;
+    let (sandbox, cwd) = (pipes.sandbox, pipes.cwd);
     // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
-    #[allow(unsafe_code, reason = "a session, its subreaper and a sandbox can only be set in the new process")]
+    #[allow(
+        unsafe_code,
+        reason = "a session, its subreaper, its folder and a sandbox can only be set in the new process"
+    )]
     unsafe {
-        command.pre_exec(move || become_program(&sandbox));
+        command.pre_exec(move || become_program(cwd.as_ref(), &sandbox));
     }
     command
 }
 
 /// Makes the calling process what a program is started as. Its sandbox comes last: it would hold the rest too.
-fn become_program(sandbox: &[OwnedFd]) -> io::Result<()> {
+fn become_program(cwd: Option<&OwnedFd>, sandbox: &[OwnedFd]) -> io::Result<()> {
     become_session_leader()?;
+    cwd.map_or(Ok(()), rustix::process::fchdir)?;
     #[cfg(target_os = "linux")]
     crate::world::sandbox::enforce(sandbox)?;
     let _ = sandbox;

@@ -17,8 +17,8 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// Stdin, stdout and stderr, and the rulesets of sandboxes.
-const MAX_PIPES: usize = 3 + MAX_SANDBOXES;
+/// Stdin, stdout and stderr, the rulesets of sandboxes, and the working folder.
+const MAX_PIPES: usize = 4 + MAX_SANDBOXES;
 const START_TAG: u8 = 0;
 const KILL_TAG: u8 = 1;
 const PING: u8 = 2;
@@ -54,6 +54,8 @@ pub(in crate::world) struct ChildStdio {
     pub(in crate::world) stderr: OwnedFd,
     /// The rulesets that the program is held to.
     pub(in crate::world) sandbox: Vec<OwnedFd>,
+    /// The working folder, instead of the path of the request.
+    pub(in crate::world) cwd: Option<OwnedFd>,
 }
 
 /// A request to send.
@@ -68,6 +70,7 @@ impl OutgoingRequest {
     pub(super) fn start(id: u64, start: &StartRequest, pipes: ChildStdio) -> OutgoingRequest {
         let mut bytes = encode_header(START_TAG, id);
         bytes.push(u8::from(pipes.stdin.is_some()));
+        bytes.push(u8::from(pipes.cwd.is_some()));
         encode_count(&mut bytes, pipes.sandbox.len());
         for part in [&start.program, &start.arg0, &start.cwd] {
             encode_bytes(&mut bytes, part);
@@ -78,7 +81,8 @@ impl OutgoingRequest {
             encode_bytes(&mut bytes, name);
             encode_bytes(&mut bytes, value);
         }
-        let pipes = pipes.stdin.into_iter().chain([pipes.stdout, pipes.stderr]).chain(pipes.sandbox).collect();
+        let ChildStdio { stdin, stdout, stderr, sandbox, cwd } = pipes;
+        let pipes = stdin.into_iter().chain([stdout, stderr]).chain(sandbox).chain(cwd).collect();
         OutgoingRequest { bytes: with_length_prefix(bytes), pipes, sent: 0 }
     }
 
@@ -189,13 +193,14 @@ impl RequestDecoder {
         let mut parts = FieldDecoder(&request);
         match (parts.byte()?, parts.number()?) {
             (START_TAG, id) => {
-                let (reads, sandboxes) = (parts.byte()? == 1, parts.count()?);
+                let (reads, has_cwd, sandboxes) = (parts.byte()? == 1, parts.byte()? == 1, parts.count()?);
                 let start = parts.start()?;
                 let pipes = ChildStdio {
                     stdin: if reads { self.pipes.pop_front() } else { None },
                     stdout: self.pipes.pop_front()?,
                     stderr: self.pipes.pop_front()?,
                     sandbox: (0..sandboxes).map(|_| self.pipes.pop_front()).collect::<Option<_>>()?,
+                    cwd: if has_cwd { Some(self.pipes.pop_front()?) } else { None },
                 };
                 Some((SupervisorRequest::Start(id, Box::new(start)), Some(pipes)))
             }
@@ -329,7 +334,8 @@ mod tests {
                 let sandbox = (0..start.args.len()).map(|_| pipe().1).collect();
                 OutgoingRequest::kill(id + 100).send(&ours).unwrap();
                 let stdin = reads.then_some(stdin);
-                OutgoingRequest::start(id, start, ChildStdio { stdin, stdout, stderr, sandbox }).send(&ours).unwrap();
+                let cwd = reads.then(|| pipe().1);
+                OutgoingRequest::start(id, start, ChildStdio { stdin, stdout, stderr, sandbox, cwd }).send(&ours).unwrap();
                 outs.push(out);
             }
             drop(ours);
@@ -341,7 +347,7 @@ mod tests {
                 let arguments = start.args.len();
                 prop_assert_eq!(request, SupervisorRequest::Start(id, Box::new(start)));
                 let pipes = pipes.unwrap();
-                prop_assert_eq!(pipes.stdin.is_some(), reads);
+                prop_assert_eq!((pipes.stdin.is_some(), pipes.cwd.is_some()), (reads, reads));
                 prop_assert_eq!(pipes.sandbox.len(), arguments);
                 std::fs::File::from(pipes.stdout).write_all(b"mine").unwrap();
                 let mut said = String::new();

@@ -67,7 +67,7 @@ impl Example {
 
     fn serve(&self, binary: &Path) -> Command {
         let mut command = Command::new(binary);
-        command.arg("serve").arg(self.folder()).env("DESK", self.desk()).env("REPO", self.desk());
+        command.arg("serve").arg(self.folder()).env("DESK", self.desk()).env("FOLIO_WORKSPACE", self.desk());
         command
     }
 

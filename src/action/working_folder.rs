@@ -1,0 +1,128 @@
+//! `cwd`: the working folder of a program.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::outcome::{ActionContext, ActionError};
+use crate::compile::{Compiler, Exposure};
+use crate::diagnostic::Code;
+use crate::files::open_real_folder;
+use crate::template::{Template, Text};
+use crate::yaml::Spanned;
+
+/// Where a program runs.
+pub(super) enum WorkingFolder {
+    /// A folder that is known at load.
+    Folder(PathBuf),
+    /// That of a variable.
+    Variable(String),
+    /// That of an argument with `within`.
+    Argument(String),
+}
+
+/// The folder of one call.
+pub(super) struct LocatedFolder {
+    pub(super) path: PathBuf,
+    /// The folder itself, where a path could lead elsewhere by now.
+    pub(super) open: Option<Arc<OwnedFd>>,
+}
+
+impl WorkingFolder {
+    pub(super) fn compile(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<WorkingFolder> {
+        let Some(written) = written else {
+            return Some(WorkingFolder::Folder(compiler.pack.folder.path().join(compiler.base)));
+        };
+        if let Some(workspace) = compiler.workspace(written) {
+            return Some(WorkingFolder::Folder(workspace));
+        }
+        if written.contains("{{") {
+            return WorkingFolder::of_template(written, compiler);
+        }
+        let path = compiler.resolve_path(written, written.location)?;
+        let folder = compiler.pack.folder.path().join(&path);
+        match compiler.pack.folder.stat(&path) {
+            Ok(stat) if stat.is_dir => Some(WorkingFolder::Folder(folder)),
+            _ => {
+                compiler.error(Code::NotFound, written.location, format!("folder `{}` not found", written.value));
+                None
+            }
+        }
+    }
+
+    fn of_template(written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<WorkingFolder> {
+        let template: Template<Text> = compiler.template(written, Exposure::Private)?;
+        if let Some([env, name]) = template.single_path()
+            && env == "env"
+        {
+            compiler.check_folder_variable(name, written.location)?;
+            return Some(WorkingFolder::Variable(name.clone()));
+        }
+        if let Some(name) = path_argument(template.single_path(), compiler) {
+            check_is_given(&name, written, compiler)?;
+            return Some(WorkingFolder::Argument(name));
+        }
+        let message = "invalid `cwd`: expected a path of the pack, or exactly one `{{env.NAME}}`, `{{workspace}}`, or an \
+                       argument with `within`";
+        let argument = template.single_path().and_then(|path| declared_argument(path, compiler));
+        compiler.error(Code::Unsafe, written.location, message).help(match argument {
+            Some(name) => format!("write `within: \"{{{{workspace}}}}\"` in the argument `{name}`"),
+            None => "an argument must not choose where a program runs, unless it has a `within`".to_owned(),
+        });
+        None
+    }
+
+    pub(super) fn locate(&self, context: &ActionContext<'_>) -> Result<LocatedFolder, ActionError> {
+        match self {
+            WorkingFolder::Folder(path) => Ok(LocatedFolder { path: path.clone(), open: None }),
+            WorkingFolder::Variable(name) => {
+                let value = context.scope.get(&["env", name]).and_then(Value::as_str).unwrap_or_default();
+                let path = context.run.pack_folder.join(value);
+                if value.is_empty() || !path.is_dir() {
+                    return Err(ActionError::NotAFolder { variable: name.clone() });
+                }
+                Ok(LocatedFolder { path, open: None })
+            }
+            WorkingFolder::Argument(name) => {
+                let value = context.scope.arguments().and_then(|arguments| arguments.get(name)).and_then(Value::as_str);
+                let path = Path::new(value.unwrap_or_default());
+                let open = open_real_folder(path).map_err(|_| ActionError::NotAFolder { variable: name.clone() })?;
+                Ok(LocatedFolder { path: path.to_owned(), open: Some(Arc::new(open)) })
+            }
+        }
+    }
+}
+
+/// The argument with `within` that is at a path of a template.
+fn path_argument(path: Option<&[String]>, compiler: &Compiler<'_>) -> Option<String> {
+    declared_argument(path?, compiler).filter(|name| compiler.path_arguments.contains_key(name))
+}
+
+fn declared_argument(path: &[String], compiler: &Compiler<'_>) -> Option<String> {
+    let name = match path {
+        [name] => name,
+        [arguments, name] if arguments == "arguments" => name,
+        _ => return None,
+    };
+    compiler.argument_locations.contains_key(name).then(|| name.clone())
+}
+
+/// Reports an argument that a call may leave out, so that there is no folder.
+fn check_is_given(name: &str, written: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<()> {
+    if compiler.path_arguments.get(name) == Some(&true) {
+        return Some(());
+    }
+    compiler
+        .error(Code::Unsafe, written.location, format!("a call without `{name}` has no folder for `cwd`"))
+        .help("add `required: true` to the argument, or `default: .` where its `within` is exactly one `{{…}}`");
+    None
+}
+
+/// Whether `cwd` is an argument with `within`.
+pub(super) fn is_argument(written: &Spanned<String>, compiler: &Compiler<'_>) -> bool {
+    let name = written.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim);
+    let path: Vec<String> = name.into_iter().flat_map(|name| name.split('.')).map(str::to_owned).collect();
+    path_argument(Some(&path), compiler).is_some()
+}

@@ -1,0 +1,85 @@
+//! `within`: the folders that the path in an argument must be inside of.
+
+use std::path::PathBuf;
+
+use crate::compile::{Compiler, FILES_GRANT, NamedFolders};
+use crate::diagnostic::Code;
+use crate::manifest::Argument;
+use crate::yaml::Spanned;
+
+/// The value of `within` for the client's roots.
+const ROOTS: &str = "roots";
+
+/// An argument with `within`.
+#[derive(Debug)]
+pub(super) struct ConfinedArgument {
+    pub(super) name: String,
+    pub(super) limit: PathLimit,
+}
+
+/// What a path must be inside of.
+#[derive(Debug)]
+pub(super) enum PathLimit {
+    /// The client's roots.
+    Roots,
+    /// Folders; `shown` is what they are in messages.
+    Folders { paths: Vec<PathBuf>, shown: String },
+    /// Nothing, as this variable is not set.
+    Unset(String),
+}
+
+impl ConfinedArgument {
+    /// The limit of an argument, if it has one; reports what is wrong with it.
+    pub(super) fn compile(
+        name: &Spanned<String>,
+        argument: &Argument,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<ConfinedArgument> {
+        let within = argument.within.as_ref()?;
+        let is_given =
+            argument.required == Some(true) || argument.default.as_ref().is_some_and(|value| !value.is_null());
+        compiler.path_arguments.insert(name.value.clone(), is_given);
+        Some(ConfinedArgument { name: name.value.clone(), limit: PathLimit::compile(within, compiler)? })
+    }
+
+    /// Whether it must be inside the client's roots.
+    pub(super) fn needs_roots(&self) -> bool {
+        matches!(self.limit, PathLimit::Roots)
+    }
+}
+
+impl PathLimit {
+    fn compile(within: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<PathLimit> {
+        if within.value == ROOTS {
+            return Some(PathLimit::Roots);
+        }
+        let message = "invalid `within`, expected `roots`, or exactly one `{{env.NAME}}` or `{{workspace}}`";
+        let help = "write `within: \"{{workspace}}\"` for the folder that the client's user works on";
+        if !within.contains("{{") {
+            compiler.error(Code::BadValue, within.location, message).help(help);
+            return None;
+        }
+        let is_workspace = compiler.workspace(within).is_some();
+        if is_workspace && !compiler.pack.grants.allows(FILES_GRANT) {
+            compiler
+                .error(Code::NotGranted, within.location, "missing grant `files`: the workspace is outside of the pack")
+                .help("add `allow: [files]` where the pack is imported");
+            return None;
+        }
+        match compiler.named_folders(within, (message, help))? {
+            NamedFolders::Paths(paths) => {
+                let variable = within.trim_matches(['{', '}', ' ']);
+                let shown =
+                    if is_workspace { "the workspace".to_owned() } else { format!("the folder of `{variable}`") };
+                Some(PathLimit::Folders { paths, shown })
+            }
+            NamedFolders::Unset(variable) => {
+                let message = format!("variable `{variable}` is not set, so no path is inside of it");
+                compiler
+                    .note(Code::UnsetVariable, within.location, message)
+                    .help("set it to a folder where the server is started");
+                Some(PathLimit::Unset(variable))
+            }
+        }
+    }
+}
