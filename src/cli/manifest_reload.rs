@@ -127,7 +127,7 @@ impl ReloadSource for ManifestReload {
     }
 }
 
-/// A fingerprint of everything that was read, listed and reported; files of a root count by size and time.
+/// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.
 fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for source in report.sources.iter() {
@@ -135,6 +135,7 @@ fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
         source.text().hash(&mut hasher);
     }
     diagnostic::render_lines(report).hash(&mut hasher);
+    catalog.map(|catalog| catalog.redactor().as_ref()).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
         let modified = resource.info.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
         (&resource.uri, resource.size, modified).hash(&mut hasher);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::EnvSource;
+use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
@@ -20,10 +20,20 @@ pub(super) struct DeclaredVariables {
     pub(super) unset: Vec<String>,
 }
 
+/// Where the values of the variables of a manifest come from.
+pub(super) struct VariableSources<'a> {
+    /// The variables that it may read.
+    pub(super) environment: &'a EnvSource,
+    /// Those that are secrets of its importer.
+    pub(super) secrets: &'a [String],
+    /// Whether it is the served manifest, which may name files.
+    pub(super) is_served: bool,
+}
+
 /// Resolves every variable that the manifest declares.
 pub(super) fn resolve_variables(
     manifest: &Manifest,
-    (values, secrets): (&EnvSource, &[String]),
+    sources: &VariableSources<'_>,
     findings: &mut Findings,
 ) -> DeclaredVariables {
     let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
@@ -38,25 +48,15 @@ pub(super) fn resolve_variables(
                 )
                 .help("use letters, digits and `_`");
         }
-        let declared = match &entry.value {
-            EnvEntry::Keys(variable) => variable.clone(),
-            EnvEntry::Null(()) => EnvVariable::default(),
-            EnvEntry::Bare(Scalar(value)) => {
-                findings
-                    .report
-                    .error(
-                        Code::WrongType,
-                        entry.location.span(),
-                        format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
-                    )
-                    .help(format!("write `{{ default: {value:?} }}` for a default"));
-                EnvVariable::default()
-            }
+        let declared = declaration(name, entry, findings);
+        check_file(name, &declared, sources.is_served, findings);
+        let mut variable = match &declared.file {
+            Some(file) => variable_in_file(file, &declared, sources.is_served, findings),
+            None => resolve_variable(name, &declared, sources.environment, findings),
         };
-        let mut variable = resolve_variable(name, &declared, values, findings);
-        variable.secret |= secrets.contains(&name.value);
+        variable.secret |= sources.secrets.contains(&name.value);
         check_secret_length(name, &variable, findings);
-        if variable.value.is_none() && declared.required == Some(true) {
+        if variable.value.is_none() && declared.required == Some(true) && declared.file.is_none() {
             found.unset.push(name.value.clone());
             findings
                 .report
@@ -71,6 +71,56 @@ pub(super) fn resolve_variables(
         found.environment.variables.insert(name.value.clone(), variable);
     }
     found
+}
+
+/// The declaration of a variable; one without keys is empty.
+fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut Findings) -> EnvVariable {
+    match &entry.value {
+        EnvEntry::Keys(variable) => variable.clone(),
+        EnvEntry::Null(()) => EnvVariable::default(),
+        EnvEntry::Bare(Scalar(value)) => {
+            findings
+                .report
+                .error(
+                    Code::WrongType,
+                    entry.location.span(),
+                    format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
+                )
+                .help(format!("write `{{ default: {value:?} }}` for a default"));
+            EnvVariable::default()
+        }
+    }
+}
+
+/// Reports a `file` with a `default`, and one in a pack.
+fn check_file(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut Findings) {
+    let Some(file) = &declared.file else { return };
+    if let Some(default) = &declared.default {
+        findings
+            .report
+            .error(Code::Conflict, default.location.span(), "`default` cannot be used with `file`")
+            .help("remove it: the file must exist");
+    }
+    if !is_served {
+        findings
+            .report
+            .error(Code::NotGranted, file.location.span(), "`file` of a variable is not available in packs")
+            .help(format!(
+                "pass the value from the importer: `env: {{ {name}: \"{{{{env.{name}}}}}\" }}`",
+                name = name.value
+            ));
+    }
+}
+
+/// A variable whose value is that of a file, and a secret unless it is declared as none.
+fn variable_in_file(
+    file: &Spanned<String>,
+    declared: &EnvVariable,
+    is_served: bool,
+    findings: &mut Findings,
+) -> PackVariable {
+    let value = if is_served { variable_file::read_variable(file, findings) } else { None };
+    PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true }
 }
 
 /// Whether a value is still `${NAME}`, which the caller of folio did not expand.

@@ -9,6 +9,7 @@ mod pack;
 mod paths;
 mod location;
 mod secret_scan;
+mod variable_file;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment::{self, DeclaredVariables, is_unexpanded};
+use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
 use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
@@ -87,8 +87,9 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
     let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut findings.report)?;
     let at = findings.documents.add(document);
     check_version(&manifest, file, findings);
-    let DeclaredVariables { environment, unset } =
-        environment::resolve_variables(&manifest, (request.env, request.secrets), findings);
+    let sources =
+        VariableSources { environment: request.env, secrets: request.secrets, is_served: request.importer.is_none() };
+    let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, findings);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, findings);
     let mut files = vec![take_entries(&mut manifest)];

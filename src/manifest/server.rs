@@ -88,8 +88,12 @@ pub struct EnvVariable {
     pub description: Option<String>,
     /// Whether the server refuses to start if it is not set.
     pub required: Option<bool>,
-    /// Whether its value is a secret, which is never shown.
+    /// Whether its value is a secret, which is never shown. The default is `false`, and `true` with `file`.
     pub secret: Option<bool>,
     /// Its value if it is not set: `{ default: info }`.
     pub default: Option<Spanned<Scalar>>,
+    /// The absolute path of a file with its value, such as a mounted secret: `{ file: /run/secrets/token }`. It is read at
+    /// start and again when it changes, up to 64 KiB, without line breaks at its end. A variable of the environment does not
+    /// replace it. Only the served manifest may have it; packs are passed the value.
+    pub file: Option<Spanned<String>>,
 }

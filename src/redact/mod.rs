@@ -21,6 +21,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 pub use redactors::Redactors;
@@ -62,6 +63,13 @@ pub struct Redactor {
 impl PartialEq for Redactor {
     fn eq(&self, other: &Redactor) -> bool {
         self.secrets == other.secrets && self.public_names == other.public_names
+    }
+}
+
+/// To tell a load with another secret from the last.
+impl Hash for Redactor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.secrets.hash(state);
     }
 }
 

@@ -72,5 +72,6 @@ mod tls;
 mod http2;
 mod proxy;
 mod upstream;
+mod variables;
 mod versions;
 mod client_roots;
