@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::variable_command::{CommandOutputs, command_value};
 use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
@@ -26,8 +27,10 @@ pub(super) struct VariableSources<'a> {
     pub(super) environment: &'a EnvSource,
     /// Those that are secrets of its importer.
     pub(super) secrets: &'a [String],
-    /// Whether it is the served manifest, which may name files.
+    /// Whether it is the served manifest, which may name files and commands.
     pub(super) is_served: bool,
+    /// What its commands printed.
+    pub(super) commands: &'a CommandOutputs,
 }
 
 /// Resolves every variable that the manifest declares.
@@ -49,14 +52,13 @@ pub(super) fn resolve_variables(
                 .help("use letters, digits and `_`");
         }
         let declared = declaration(name, entry, findings);
-        check_file(name, &declared, sources.is_served, findings);
-        let mut variable = match &declared.file {
-            Some(file) => variable_in_file(file, &declared, sources.is_served, findings),
-            None => resolve_variable(name, &declared, sources.environment, findings),
-        };
+        check_source(name, &declared, sources.is_served, findings);
+        let sourced = sourced_variable(name, &declared, sources, findings);
+        let is_sourced = sourced.is_some();
+        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, findings));
         variable.secret |= sources.secrets.contains(&name.value);
         check_secret_length(name, &variable, findings);
-        if variable.value.is_none() && declared.required == Some(true) && declared.file.is_none() {
+        if variable.value.is_none() && declared.required == Some(true) && !is_sourced {
             found.unset.push(name.value.clone());
             findings
                 .report
@@ -92,35 +94,46 @@ fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut
     }
 }
 
-/// Reports a `file` with a `default`, and one in a pack.
-fn check_file(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut Findings) {
-    let Some(file) = &declared.file else { return };
+/// Reports a `file` or `command` with what excludes it, and in a pack.
+fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut Findings) {
+    let file = declared.file.as_ref().map(|file| ("file", file.location));
+    let command = declared.command.as_ref().map(|command| ("command", command.location));
+    let report = &mut findings.report;
+    let Some((key, at)) = file.or(command) else { return };
+    if let (Some(_), Some((_, command))) = (file, command) {
+        report.error(Code::Conflict, command.span(), "`command` cannot be used with `file`").help("remove one of them");
+    }
     if let Some(default) = &declared.default {
-        findings
-            .report
-            .error(Code::Conflict, default.location.span(), "`default` cannot be used with `file`")
-            .help("remove it: the file must exist");
+        report
+            .error(Code::Conflict, default.location.span(), format!("`default` cannot be used with `{key}`"))
+            .help("remove it: there is always a value");
+    }
+    if command.is_some() && declared.secret == Some(false) {
+        report
+            .error(Code::Conflict, at.span(), "`secret: false` cannot be used with `command`")
+            .help("remove it: what a command prints is a secret");
     }
     if !is_served {
-        findings
-            .report
-            .error(Code::NotGranted, file.location.span(), "`file` of a variable is not available in packs")
-            .help(format!(
-                "pass the value from the importer: `env: {{ {name}: \"{{{{env.{name}}}}}\" }}`",
-                name = name.value
-            ));
+        report
+            .error(Code::NotGranted, at.span(), format!("`{key}` of a variable is not available in packs"))
+            .help(format!("pass the value from the importer: `env: {{ {0}: \"{{{{env.{0}}}}}\" }}`", name.value));
     }
 }
 
-/// A variable whose value is that of a file, and a secret unless it is declared as none.
-fn variable_in_file(
-    file: &Spanned<String>,
+/// A variable whose value is that of a file, or what a command prints; `None` if it is one of the environment.
+fn sourced_variable(
+    name: &Spanned<String>,
     declared: &EnvVariable,
-    is_served: bool,
+    sources: &VariableSources<'_>,
     findings: &mut Findings,
-) -> PackVariable {
-    let value = if is_served { variable_file::read_variable(file, findings) } else { None };
-    PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true }
+) -> Option<PackVariable> {
+    let value = match (&declared.file, &declared.command) {
+        (None, None) => return None,
+        _ if !sources.is_served => None,
+        (Some(file), _) => variable_file::read_variable(file, findings),
+        (None, Some(command)) => command_value(name, command, sources.commands, findings),
+    };
+    Some(PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true })
 }
 
 /// Whether a value is still `${NAME}`, which the caller of folio did not expand.

@@ -124,19 +124,152 @@ fn unusable_secret_file_is_an_error_at_its_place() {
 }
 
 #[test]
-fn secret_file_is_refused_in_packs() {
+fn files_and_commands_are_refused_in_packs() {
     let secrets = TestFolder::new(&[("token", "aaaa bbbb cccc")]);
-    let pack = file_manifest(&secrets.join("token"));
-    let folder = TestFolder::new(&[
+    let path = secrets.join("token").display().to_string();
+    for (key, declaration) in
+        [("file", format!("{{ file: '{path}' }}")), ("command", format!("{{ command: [cat, '{path}'] }}"))]
+    {
+        let root =
+            "folio: 1\nserver: { name: s }\npacks: { p: { path: p, allow: [exec], env: { T: passed-value } } }\n";
+        let folder = TestFolder::new(&[("folio.yaml", root), ("p/folio.yaml", &manifest(&declaration))]);
+        for command in ["check", "serve"] {
+            let ran = run_folio(folder.path(), &[command]);
+            let said = ran.out + &ran.err;
+            assert_eq!(ran.code, Some(1), "{said}");
+            assert!(said.contains(&format!("`{key}` of a variable is not available in packs")), "{said}");
+            assert!(said.contains(r#"pass the value from the importer: `env: { T: "{{env.T}}" }`"#), "{said}");
+            assert!(!said.contains("bbbb"), "{said}");
+        }
+    }
+}
+
+/// How often the command of a manifest has run, which leaves a line in `runs`.
+fn runs(folder: &TestFolder) -> usize {
+    fs::read_to_string(folder.join("runs")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn command_of_variable_runs_at_start_and_on_sighup() {
+    let text = manifest("{ command: [sh, -c, 'echo x >>runs; cat value'] }");
+    let folder = TestFolder::new(&[("folio.yaml", &text), ("value", "first-aaaa\n\n")]);
+    let server = folder.serve_command().env("T", "from the environment").stdio();
+    let client = server.sessionless();
+    assert_eq!(client.call_text("shifted", json!({})), "gjstu-bbbb");
+    assert_eq!(client.call_text("plain", json!({})), "[secret]");
+    let edit = |text: &str| {
+        let mark = server.log.line_count();
+        folder.rename_over("folio.yaml", text);
+        server.log.wait_for_reload(mark);
+    };
+    folder.write("value", "second-bbbb");
+    edit(&format!("{text}prompts: {{ p: {{ text: Hi }} }}\n"));
+    assert_eq!((client.call_text("shifted", json!({})), runs(&folder)), ("gjstu-bbbb".to_owned(), 1));
+    let hang_up = || {
+        let mark = server.log.line_count();
+        server.signal("HUP");
+        mark
+    };
+    server.log.wait_for_reload(hang_up());
+    assert_eq!((client.call_text("shifted", json!({})), runs(&folder)), ("tfdpoe-cccc".to_owned(), 2));
+    // Without a value the last one stays, also for later edits.
+    folder.remove("value");
+    server.log.wait_for_failed_reload(hang_up());
+    assert!(
+        server.log.text().contains("command of `T` failed: `sh` exited with code 1: cat: "),
+        "{}",
+        server.log.text()
+    );
+    edit(&text);
+    assert_eq!((client.call_text("shifted", json!({})), runs(&folder)), ("tfdpoe-cccc".to_owned(), 3));
+    edit(&text.replace("cat value", "printf other-cccc"));
+    assert_eq!((client.call_text("shifted", json!({})), runs(&folder)), ("puifs-dddd".to_owned(), 4));
+    let log = server.log.text();
+    assert!(!["aaaa", "bbbb", "cccc", "dddd"].iter().any(|part| log.contains(part)), "{log}");
+}
+
+#[test]
+fn failing_command_refuses_the_start() {
+    let cases = [
         (
-            "folio.yaml",
-            "folio: 1\nserver: { name: s }\npacks: { p: { path: p, allow: [exec], env: { T: passed-value } } }\n",
+            "[sh, -c, 'echo >&2; echo \"no session for $(cat value) \" >&2; echo second >&2; cat value; exit 3']",
+            "command of `T` failed: `sh` exited with code 3: no session for [secret]\n",
         ),
-        ("p/folio.yaml", &pack),
-    ]);
-    let ran = run_folio(folder.path(), &["check"]);
-    assert_eq!(ran.code, Some(1), "{}", ran.out);
-    assert!(ran.out.contains("`file` of a variable is not available in packs"), "{}", ran.out);
-    assert!(ran.out.contains(r#"pass the value from the importer: `env: { T: "{{env.T}}" }`"#), "{}", ran.out);
-    assert!(!ran.out.contains("bbbb"), "{}", ran.out);
+        ("[sh, -c, 'kill -9 $$']", "command of `T` failed: `sh` was killed by signal 9"),
+        ("[no-such-program-x]", "command of `T` failed: program `no-such-program-x` not found"),
+        ("['true']", "command of `T` failed: `true` printed nothing"),
+        ("[printf, '\\377\\376aaa']", "command of `T` failed: `printf` printed what is not UTF-8"),
+        ("[sh, -c, 'yes | head -c 65537']", "command of `T` failed: `sh` printed more than 65536 bytes"),
+        ("[printf, abc]", "secret `T` is too short: 3 characters"),
+    ];
+    for (command, message) in cases {
+        let text = manifest(&format!("{{ command: {command} }}"));
+        let folder = TestFolder::new(&[("folio.yaml", &text), ("value", "aaaa bbbb cccc")]);
+        for arguments in [&["serve"][..], &["call", "plain"]] {
+            let ran = run_folio(folder.path(), arguments);
+            let said = ran.out + &ran.err;
+            assert!(ran.code == Some(1) && said.contains(message), "{command}: {said}");
+            assert!(said.contains("folio.yaml:4:"), "{command}: {said}");
+            assert!(!said.contains("bbbb"), "{command}: {said}");
+        }
+        let ran = run_folio(folder.path(), &["check"]);
+        assert_eq!(ran.code, Some(0), "{command}: {}", ran.out);
+    }
+}
+
+#[test]
+fn invalid_command_is_an_error_at_its_place() {
+    let cases = [
+        ("{ command: [] }", "missing program in `command`"),
+        ("{ command: [''] }", "missing program in `command`"),
+        ("{ command: op read }", "expected"),
+        ("{ command: [[op]] }", "expected"),
+        ("{ command: [op], file: /etc/hostname }", "`command` cannot be used with `file`"),
+        ("{ command: [op], default: x }", "`default` cannot be used with `command`"),
+        ("{ command: [op], secret: false }", "`secret: false` cannot be used with `command`"),
+    ];
+    for (declaration, message) in cases {
+        let folder = TestFolder::with_manifest(&manifest(declaration));
+        let ran = run_folio(folder.path(), &["check"]);
+        assert!(ran.code == Some(1) && ran.out.contains(message), "{declaration}: {}", ran.out);
+        assert!(ran.out.contains("folio.yaml:4:"), "{declaration}: {}", ran.out);
+    }
+}
+
+#[test]
+fn commands_run_for_calls_and_reads_only() {
+    let entries = "resources: { r: { uri: 'r://r', run: { exec: [sh, -c, 'printf %s \"$T\" | wc -c'], env: { T: '{{env.T}}' } } } }\nprompts: { p: { text: 'it is <{{env.T}}>' } }\n";
+    let text = manifest("{ required: true, command: [sh, -c, 'echo x >>runs; echo aaaabbbb'] }")
+        .replace("[sh, -c, 'printf %s \"$T\" | tr a-y b-z']", "[sh, -c, 'printf %s \"$T\" | tr a-y b-z; echo']");
+    // A secret may not be in a prompt.
+    let folder = TestFolder::with_manifest(&(text + &entries.replace("{{env.T}}>", ">")));
+    for arguments in [&["check"][..], &["check", "-v"], &["list"], &["get", "p"], &["call", "shifted", "--dry-run"]] {
+        let ran = run_folio(folder.path(), arguments);
+        assert_eq!((ran.code, runs(&folder)), (Some(0), 0), "{arguments:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = run_folio(folder.path(), &["call", "shifted"]);
+    assert_eq!((ran.out.as_str(), runs(&folder)), ("bbbbcccc\n", 1), "{}", ran.err);
+    let ran = run_folio(folder.path(), &["read", "r://r"]);
+    assert_eq!((ran.out.trim(), runs(&folder)), ("8", 2), "{}", ran.err);
+    let broken = fs::read_to_string(folder.join("folio.yaml")).unwrap().replace("server:", "servers:");
+    folder.write("folio.yaml", broken);
+    let ran = run_folio(folder.path(), &["serve"]);
+    assert_eq!((ran.code, runs(&folder)), (Some(1), 2), "a manifest with errors runs something");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn command_of_variable_ends_with_the_server() {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let marker = format!("folio-suite-variables-{}", std::process::id());
+    let folder = TestFolder::with_manifest(&manifest(&format!("{{ command: [sh, -c, 'sleep 600; :', {marker}] }}")));
+    let server = folder.stdio();
+    wait_until("the command", || processes_with_argument(&marker).len() == 1);
+    // It would end with the first signal, if that ended it.
+    server.signal("HUP");
+    server.signal("TERM");
+    let status = server.wait_for_exit(TEST_TIMEOUT).expect("the server is still there");
+    assert_eq!(status.signal(), Some(15), "{status:?}");
+    wait_until("the end of the command", || processes_with_argument(&marker).is_empty());
 }
