@@ -41,6 +41,7 @@ mod limits;
 mod load;
 mod packs;
 mod programs;
+mod progress_lines;
 mod parse;
 mod readme;
 mod redirects;
