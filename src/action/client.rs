@@ -31,6 +31,11 @@ pub trait McpClient: Send + Sync {
     /// Sends a log message, if the client asked for its level.
     fn log(&self, message: LogNotification) -> BoxFuture<'_, ()>;
 
+    /// Whether it asked for progress.
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
     /// Reports progress, if the client asked for it.
     fn progress(&self, progress: ProgressUpdate) -> BoxFuture<'_, ()>;
 

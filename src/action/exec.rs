@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::condition::{ConditionSpec, argument_shape};
 use super::program::{self, PreparedCommand, ProgramOptions};
 use super::repeat::compile_list;
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, code_injection};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse, code_injection};
 use crate::compile::{Compiler, Exposure, ShellVariableCheck};
 use crate::diagnostic::Code;
 use crate::notation::{Scalar, is_identifier, kind_enum};
@@ -132,6 +132,10 @@ impl ActionKind for ExecAction {
 
     fn has_side_effects(&self) -> bool {
         true
+    }
+
+    fn client_use(&self) -> ClientUse {
+        self.options.client_use()
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {

@@ -21,6 +21,7 @@ mod run;
 mod run_plan;
 mod sandbox;
 mod select;
+mod stream;
 mod working_folder;
 
 use schemars::JsonSchema;
@@ -174,6 +175,10 @@ macro_rules! actions {
             /// the outcome is the value, a list but for `json`. Without it, `json` is set where the output is JSON.
             #[schemars(with = "Option<parse::ParseFormat>")]
             pub parse: Option<Spanned<parse::ParseFormat>>,
+            /// What becomes of stdout while the program runs: `progress` sends the latest line as a progress message to a client
+            /// that sent a progress token.
+            #[schemars(with = "Option<stream::StreamTarget>")]
+            pub stream: Option<Spanned<stream::StreamTarget>>,
             /// What the program may reach: `{ read: [data], write: [out], network: none }`.
             pub sandbox: Option<Spanned<crate::notation::Sandbox>>,
             /// How long to wait for the answers. The default is 5m.

@@ -10,17 +10,20 @@ use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
 use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
 use super::parse::OutputFormat;
+use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
-use super::{Step, code_injection, sandbox};
+use super::{ClientUse, Step, code_injection, sandbox};
+use crate::budget::Exhausted;
 use crate::compile::{Compiler, Exposure, SandboxRules, SandboxUse};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar, is_identifier};
 use crate::template::{EnvValue, RenderError, Scope, Shape, Template, Text};
-use crate::world::{ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
+use crate::world::{LatestLine, ProgramCommand, ProgramOutput, WorldError, excerpt, strip_escapes};
 use crate::yaml::{Location, Spanned};
 
 /// The keys beside the action.
-pub(super) const PROGRAM_SIBLING_KEYS: &[&str] = &["stdin", "cwd", "env", "okExit", "onExit", "sandbox", "parse"];
+pub(super) const PROGRAM_SIBLING_KEYS: &[&str] =
+    &["stdin", "cwd", "env", "okExit", "onExit", "sandbox", "parse", "stream"];
 
 /// The options of a program: working directory, environment, stdin and exit codes.
 pub(super) struct ProgramOptions {
@@ -31,6 +34,8 @@ pub(super) struct ProgramOptions {
     ok_exit: Vec<i32>,
     exit_messages: ExitMessages,
     format: OutputFormat,
+    /// Whether its lines are progress messages.
+    streams: bool,
 }
 
 /// The shape of the outcome of a program.
@@ -81,6 +86,15 @@ impl PreparedCommand {
     }
 }
 
+impl PreparedCommand {
+    /// Runs it, and reports its lines as they come.
+    async fn run_reporting(mut self, context: &ActionContext<'_>) -> Result<ProgramOutput, ActionError> {
+        let latest = Arc::<LatestLine>::default();
+        self.command.latest_line = Some(latest.clone());
+        report_lines(&latest, context.run.client, self.run(context)).await
+    }
+}
+
 impl ProgramOptions {
     pub(super) fn compile(step: &Step, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<ProgramOptions> {
         let cwd = WorkingFolder::compile(step.cwd.as_ref(), compiler);
@@ -105,7 +119,13 @@ impl ProgramOptions {
             ok_exit,
             exit_messages: exit_messages?,
             format,
+            streams: step.stream.is_some(),
         })
+    }
+
+    /// How it uses the client of its call.
+    pub(super) fn client_use(&self) -> ClientUse {
+        if self.streams { ClientUse::ReportsProgress } else { ClientUse::None }
     }
 
     /// Lists the program with its sandbox, if it has one; `name` is known unless it is a template.
@@ -145,7 +165,10 @@ impl ProgramOptions {
         name: &str,
         context: &ActionContext<'_>,
     ) -> Result<ActionOutcome, ActionError> {
-        let finished = prepared.run(context).await?;
+        let finished = match self.streams && context.run.client.wants_progress() {
+            true => Box::pin(prepared.run_reporting(context)).await?,
+            false => prepared.run(context).await?,
+        };
         let size = finished.stdout.bytes.len() + finished.stderr.bytes.len();
         let outcome =
             context.scope.budget().run_sized(size, || self.to_outcome(name, finished, context.run.max_output))??;
@@ -190,7 +213,7 @@ impl ProgramOptions {
 /// Renders `stdin`. A single value is not limited in size as rendered texts are, since it exists already.
 fn render_stdin(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, ActionError> {
     if let Some(Value::String(text)) = template.single_path().and_then(|path| scope.get(path)) {
-        scope.budget().charge_memory(text.len())?;
+        charge_stdin(text.len(), scope)?;
         return Ok(text.as_bytes().to_vec());
     }
     match template.render(scope) {
@@ -200,6 +223,14 @@ fn render_stdin(template: &Template<Text>, scope: &Scope) -> Result<Vec<u8>, Act
         ))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Charges the bytes of `stdin`, and names it where they are too many.
+fn charge_stdin(bytes: usize, scope: &Scope) -> Result<(), ActionError> {
+    scope.budget().charge_memory(bytes).map_err(|error| match error {
+        Exhausted::Memory => ActionError::message(format!("invalid `stdin` of {bytes} bytes: {error}")),
+        other => other.into(),
+    })
 }
 
 fn compile_env(

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::arg_max::MAX_ARG_STRLEN;
 use super::exec::warn_if_not_on_path;
 use super::program::{self, ProgramOptions};
-use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome};
+use super::{ActionContext, ActionError, ActionKind, ActionNode, ActionOutcome, ClientUse};
 use crate::compile::Compiler;
 use crate::diagnostic::Code;
 use crate::notation::{TextOrFile, is_identifier, kind_enum};
@@ -112,6 +112,10 @@ impl ActionKind for ScriptAction {
 
     fn has_side_effects(&self) -> bool {
         true
+    }
+
+    fn client_use(&self) -> ClientUse {
+        self.options.client_use()
     }
 
     async fn execute(&self, context: &ActionContext<'_>) -> Result<ActionOutcome, ActionError> {

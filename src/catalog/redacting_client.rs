@@ -56,6 +56,10 @@ impl McpClient for RedactingClient<'_> {
         self.client.log(message)
     }
 
+    fn wants_progress(&self) -> bool {
+        self.client.wants_progress()
+    }
+
     fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         progressed.message.iter_mut().for_each(|message| self.redact_text(message));
         self.client.progress(progressed)

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use tokio::runtime::Handle;
+
 use super::Output;
-use super::request::load_with;
+use super::request::finish_load;
+use super::variable_commands::VariableCommands;
 use crate::catalog::{BuildOutcome, Catalog, Usage};
 use crate::compile::LoadDependencies;
 use crate::diagnostic::{self, Diagnostic, Report};
@@ -16,6 +19,7 @@ use crate::server::LiveCatalog;
 pub(super) struct ManifestReload {
     place: ManifestLocation,
     environment: EnvSource,
+    commands: VariableCommands,
     usage: Usage,
     live: LiveCatalog,
     output: Output,
@@ -26,11 +30,17 @@ pub(super) struct ManifestReload {
 }
 
 impl ManifestReload {
-    /// Reloads what `live` serves.
-    pub(super) fn new(place: ManifestLocation, usage: Usage, live: LiveCatalog, output: Output) -> ManifestReload {
+    /// Reloads what `live` serves, with the variables of `environment` and of `commands`.
+    pub(super) fn new(
+        (place, environment, commands): (ManifestLocation, EnvSource, VariableCommands),
+        usage: Usage,
+        live: LiveCatalog,
+        output: Output,
+    ) -> ManifestReload {
         ManifestReload {
             place,
-            environment: EnvSource::Process,
+            environment,
+            commands,
             usage,
             live,
             output,
@@ -38,11 +48,6 @@ impl ManifestReload {
             reported: ReportedWarnings::default(),
             last_fingerprint: None,
         }
-    }
-
-    /// Loads with the variables of `environment`.
-    pub(super) fn with_environment(self, environment: EnvSource) -> ManifestReload {
-        ManifestReload { environment, ..self }
     }
 
     /// Continues from the load that is served.
@@ -95,8 +100,9 @@ impl ReportedWarnings {
 impl ReloadSource for ManifestReload {
     type Outcome = BuildOutcome;
 
-    fn load(&mut self) -> LoadOutput<BuildOutcome> {
-        let built = load_with(&self.place, &self.environment, &self.output);
+    fn load(&mut self, requested: bool) -> LoadOutput<BuildOutcome> {
+        let load = self.commands.load((&self.place, &self.environment), requested);
+        let built = finish_load(Handle::current().block_on(load), &self.output);
         let mut watch = built.reads.clone();
         if built.catalog.is_none() {
             // A broken manifest may not reach the file with the fix, so earlier dependencies stay watched.
@@ -127,7 +133,7 @@ impl ReloadSource for ManifestReload {
     }
 }
 
-/// A fingerprint of everything that was read, listed and reported; files of a root count by size and time.
+/// A fingerprint of everything that was read, listed and reported, and of secrets; files of a root count by size and time.
 fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for source in report.sources.iter() {
@@ -135,6 +141,7 @@ fn load_fingerprint(report: &Report, catalog: Option<&Catalog>) -> u64 {
         source.text().hash(&mut hasher);
     }
     diagnostic::render_lines(report).hash(&mut hasher);
+    catalog.map(|catalog| catalog.redactor().as_ref()).hash(&mut hasher);
     for resource in catalog.iter().flat_map(|catalog| &catalog.lists().resources) {
         let modified = resource.info.annotations.as_ref().and_then(|annotations| annotations.last_modified.as_ref());
         (&resource.uri, resource.size, modified).hash(&mut hasher);

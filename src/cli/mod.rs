@@ -27,6 +27,7 @@ mod sandbox_listing;
 mod schema;
 mod serve;
 mod state_keys;
+mod variable_commands;
 
 #[cfg(test)]
 mod tests;

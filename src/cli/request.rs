@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
 
 use super::file_size_limit::fail_writes_beyond_limit;
+use super::variable_commands::VariableCommands;
 use super::{Exit, Output, RequestArgs};
 use crate::catalog::{BuildOutcome, Catalog, Usage, build};
 use crate::diagnostic::sanitize;
-use crate::load::{EnvSource, ManifestLocation, load};
+use crate::load::{EnvSource, LoadedPacks, ManifestLocation, load};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::in_process::{self, RequestError};
 use crate::world::{ActionReport, DryRunWorld, RealWorld, ReportingWorld, World};
@@ -22,9 +25,27 @@ pub(super) fn load_and_build(place: &ManifestLocation, output: &Output) -> Build
 
 /// The same with the variables of `environment`.
 pub(super) fn load_with(place: &ManifestLocation, environment: &EnvSource, output: &Output) -> BuildOutcome {
-    let built = build(load(place, environment));
+    finish_load(load(place, environment), output)
+}
+
+/// Loads and builds a manifest whose variables may come from commands, which are run.
+fn run_commands_and_build(place: &ManifestLocation, output: &Output) -> anyhow::Result<BuildOutcome> {
+    let world = Arc::new(new_world());
+    let mut commands = VariableCommands::new(world.clone(), CancellationToken::new());
+    let loaded = build_runtime()?.block_on(commands.load((place, &EnvSource::Process), false));
+    world.shut_down();
+    Ok(finish_load(loaded, output))
+}
+
+/// Builds what was loaded, and lets `output` remove its secrets.
+pub(super) fn finish_load(loaded: LoadedPacks, output: &Output) -> BuildOutcome {
+    let built = build(loaded);
     output.add_secrets(&built);
     built
+}
+
+fn build_runtime() -> anyhow::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("could not start the runtime")
 }
 
 /// The real world, with folio itself as the supervisor of programs.
@@ -54,7 +75,11 @@ impl Request<'_> {
         print: impl FnOnce(&Value, &Output) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
         let Request { method, options, output, .. } = self;
-        let mut built = load_and_build(&ManifestLocation::resolve(&options.file)?, output);
+        let place = ManifestLocation::resolve(&options.file)?;
+        let mut built = match options.dry_run || method == "prompts/get" {
+            true => load_and_build(&place, output),
+            false => run_commands_and_build(&place, output)?,
+        };
         let Ok(catalog) = built.accept(&Usage::Local) else {
             output.eprint_report(&built.report);
             return Ok(Exit::Failure);
@@ -119,8 +144,7 @@ fn send_request(
     method: &str,
     params: Value,
 ) -> anyhow::Result<Result<Value, RequestError>> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("could not start the runtime")?;
+    let runtime = build_runtime()?;
     let options = ServeOptions { watching: false, declare_all: true };
     let answer = runtime.block_on(async {
         fail_writes_beyond_limit();

@@ -7,16 +7,18 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::environment::environment;
 use super::file_size_limit::fail_writes_beyond_limit;
 use super::manifest_reload::{ManifestReload, ReportedWarnings};
-use super::request::{load_with, new_world};
+use super::request::{finish_load, new_world};
 use super::sandbox_listing::warn_of_gaps;
+use super::variable_commands::VariableCommands;
 use super::{Exit, ListenAddress, Output, ServeArgs};
 use crate::catalog::{AcceptError, BuildOutcome, Catalog, HttpSettings, HttpUsage, SettingsAtStart, Usage};
-use crate::load::{ManifestLocation, WORKSPACE_VARIABLE};
+use crate::load::{EnvSource, ManifestLocation, WORKSPACE_VARIABLE};
 use crate::reload::{self, InitialLoad, WatchHandle};
 use crate::server::{LiveCatalog, ServeOptions};
 use crate::transport::http::{self, HttpOptions};
@@ -52,7 +54,11 @@ async fn load_and_serve(
     fail_writes_beyond_limit();
     let began = SystemTime::now();
     let environment = environment(&arguments.env, arguments.workspace.as_deref());
-    let mut built = load_with(&place, &environment, output);
+    let stop = CancellationToken::new();
+    // From here on SIGHUP does not end the server.
+    let _hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
+    let mut commands = VariableCommands::new(world.clone(), stop.clone());
+    let mut built = finish_load(commands.load((&place, &environment), false).await, output);
     let usage = usage(arguments, built.catalog.as_deref().map(Catalog::http_settings)).await?;
     let catalog = match built.accept(&usage) {
         Ok(catalog) => catalog,
@@ -65,9 +71,10 @@ async fn load_and_serve(
     said.log_new(&built.report);
     warn_of_gaps(&built);
     let keys = super::state_keys::read_state_keys(arguments)?;
+    let origin = (place, environment, commands);
     let start =
-        LoadedServer { place, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
-    serve(arguments, start, output).await?;
+        LoadedServer { origin, state_keys: keys, catalog, built, reported: said, usage, started_at: began, world };
+    serve(arguments, start, output, stop).await?;
     Ok(Exit::Success)
 }
 
@@ -80,7 +87,8 @@ async fn usage(arguments: &ServeArgs, listening: Option<&HttpSettings>) -> anyho
 
 /// A loaded manifest that is ready to be served.
 struct LoadedServer {
-    place: ManifestLocation,
+    /// The place of the manifest, and the sources of its variables.
+    origin: (ManifestLocation, EnvSource, VariableCommands),
     catalog: Arc<Catalog>,
     /// The outcome of the load, without its catalog.
     built: BuildOutcome,
@@ -109,8 +117,12 @@ fn build_runtime(arguments: &ServeArgs) -> anyhow::Result<Runtime> {
     builder.enable_all().build().context("could not start the runtime")
 }
 
-async fn serve(arguments: &ServeArgs, start: LoadedServer, output: &Output) -> anyhow::Result<()> {
-    let stop = CancellationToken::new();
+async fn serve(
+    arguments: &ServeArgs,
+    start: LoadedServer,
+    output: &Output,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let options = ServeOptions { watching: !arguments.no_watch, declare_all: false };
     if start.state_keys.is_empty() && start.catalog.asks_client() {
         tracing::info!(target: "folio::serve", "pending questions are lost on exit; use `--state-key-file` to keep them");
@@ -164,10 +176,11 @@ fn start_watch(
 ) -> WatchHandle {
     let usage = reload_usage(arguments, &start);
     let watch = start.built.reads.clone();
-    let environment = environment(&arguments.env, arguments.workspace.as_deref());
-    let load = ManifestReload::new(start.place, usage, destination.live, destination.output)
-        .with_environment(environment)
-        .continue_from(&start.built.report, start.reported, &watch);
+    let load = ManifestReload::new(start.origin, usage, destination.live, destination.output).continue_from(
+        &start.built.report,
+        start.reported,
+        &watch,
+    );
     let first = InitialLoad { started_at: start.started_at, watch };
     let poll = arguments.poll.map(|poll| poll.duration());
     let options =
@@ -207,7 +220,6 @@ fn http_options(arguments: &ServeArgs, endpoint: &HttpUsage, listening: &HttpSet
 
 /// Stops the server on SIGTERM and SIGINT, and ignores SIGHUP, which the watcher handles.
 fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("could not listen for signals")?;
     let mut hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;

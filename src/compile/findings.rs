@@ -20,6 +20,8 @@ pub struct Findings {
     pub content_digests: Vec<[u8; 32]>,
     /// The names of the connections that requests use.
     pub used_connections: HashSet<Location>,
+    /// The commands that print values of variables, each with its arguments.
+    pub commands: Vec<Vec<String>>,
     /// The programs that have a sandbox.
     pub sandboxes: Vec<SandboxUse>,
     decoded: HashMap<String, FileId>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::EnvSource;
+use super::variable_command::{CommandOutputs, command_value};
+use super::{EnvSource, variable_file};
 use crate::compile::{Compiler, Environment, Exposure, Findings, Pack, PackVariable};
 use crate::diagnostic::{Code, Purpose};
 use crate::manifest::{EnvEntry, EnvVariable, Manifest, PackRef};
@@ -20,10 +21,22 @@ pub(super) struct DeclaredVariables {
     pub(super) unset: Vec<String>,
 }
 
+/// Where the values of the variables of a manifest come from.
+pub(super) struct VariableSources<'a> {
+    /// The variables that it may read.
+    pub(super) environment: &'a EnvSource,
+    /// Those that are secrets of its importer.
+    pub(super) secrets: &'a [String],
+    /// Whether it is the served manifest, which may name files and commands.
+    pub(super) is_served: bool,
+    /// What its commands printed.
+    pub(super) commands: &'a CommandOutputs,
+}
+
 /// Resolves every variable that the manifest declares.
 pub(super) fn resolve_variables(
     manifest: &Manifest,
-    (values, secrets): (&EnvSource, &[String]),
+    sources: &VariableSources<'_>,
     findings: &mut Findings,
 ) -> DeclaredVariables {
     let mut found = DeclaredVariables { environment: Environment::default(), unset: Vec::new() };
@@ -38,25 +51,14 @@ pub(super) fn resolve_variables(
                 )
                 .help("use letters, digits and `_`");
         }
-        let declared = match &entry.value {
-            EnvEntry::Keys(variable) => variable.clone(),
-            EnvEntry::Null(()) => EnvVariable::default(),
-            EnvEntry::Bare(Scalar(value)) => {
-                findings
-                    .report
-                    .error(
-                        Code::WrongType,
-                        entry.location.span(),
-                        format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
-                    )
-                    .help(format!("write `{{ default: {value:?} }}` for a default"));
-                EnvVariable::default()
-            }
-        };
-        let mut variable = resolve_variable(name, &declared, values, findings);
-        variable.secret |= secrets.contains(&name.value);
+        let declared = declaration(name, entry, findings);
+        check_source(name, &declared, sources.is_served, findings);
+        let sourced = sourced_variable(name, &declared, sources, findings);
+        let is_sourced = sourced.is_some();
+        let mut variable = sourced.unwrap_or_else(|| resolve_variable(name, &declared, sources.environment, findings));
+        variable.secret |= sources.secrets.contains(&name.value);
         check_secret_length(name, &variable, findings);
-        if variable.value.is_none() && declared.required == Some(true) {
+        if variable.value.is_none() && declared.required == Some(true) && !is_sourced {
             found.unset.push(name.value.clone());
             findings
                 .report
@@ -71,6 +73,67 @@ pub(super) fn resolve_variables(
         found.environment.variables.insert(name.value.clone(), variable);
     }
     found
+}
+
+/// The declaration of a variable; one without keys is empty.
+fn declaration(name: &Spanned<String>, entry: &Spanned<EnvEntry>, findings: &mut Findings) -> EnvVariable {
+    match &entry.value {
+        EnvEntry::Keys(variable) => variable.clone(),
+        EnvEntry::Null(()) => EnvVariable::default(),
+        EnvEntry::Bare(Scalar(value)) => {
+            findings
+                .report
+                .error(
+                    Code::WrongType,
+                    entry.location.span(),
+                    format!("invalid entry `{}` in `env`: expected a declaration, found a value", name.value),
+                )
+                .help(format!("write `{{ default: {value:?} }}` for a default"));
+            EnvVariable::default()
+        }
+    }
+}
+
+/// Reports a `file` or `command` with what excludes it, and in a pack.
+fn check_source(name: &Spanned<String>, declared: &EnvVariable, is_served: bool, findings: &mut Findings) {
+    let file = declared.file.as_ref().map(|file| ("file", file.location));
+    let command = declared.command.as_ref().map(|command| ("command", command.location));
+    let report = &mut findings.report;
+    let Some((key, at)) = file.or(command) else { return };
+    if let (Some(_), Some((_, command))) = (file, command) {
+        report.error(Code::Conflict, command.span(), "`command` cannot be used with `file`").help("remove one of them");
+    }
+    if let Some(default) = &declared.default {
+        report
+            .error(Code::Conflict, default.location.span(), format!("`default` cannot be used with `{key}`"))
+            .help("remove it: there is always a value");
+    }
+    if command.is_some() && declared.secret == Some(false) {
+        report
+            .error(Code::Conflict, at.span(), "`secret: false` cannot be used with `command`")
+            .help("remove it: what a command prints is a secret");
+    }
+    if !is_served {
+        report
+            .error(Code::NotGranted, at.span(), format!("`{key}` of a variable is not available in packs"))
+            .help(format!("pass the value from the importer: `env: {{ {0}: \"{{{{env.{0}}}}}\" }}`", name.value));
+    }
+}
+
+/// A variable whose value is that of a file, or what a command prints; `None` if it is one of the environment.
+fn sourced_variable(
+    name: &Spanned<String>,
+    declared: &EnvVariable,
+    sources: &VariableSources<'_>,
+    findings: &mut Findings,
+) -> Option<PackVariable> {
+    let value = match (&declared.file, &declared.command) {
+        (None, None) => return None,
+        _ if !sources.is_served => None,
+        (Some(file), _) => variable_file::read_variable(file, findings),
+        (None, Some(command)) => command_value(name, command, sources.commands, findings),
+    };
+    Some(PackVariable { value, secret: declared.secret != Some(false), default: None, is_external: true })
 }
 
 /// Whether a value is still `${NAME}`, which the caller of folio did not expand.

@@ -9,6 +9,8 @@ mod pack;
 mod paths;
 mod location;
 mod secret_scan;
+mod variable_command;
+mod variable_file;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +23,7 @@ use crate::yaml::Location;
 pub(crate) use environment::is_unexpanded;
 pub use location::{LocationError, MANIFEST_NAMES, ManifestLocation};
 pub use pack::WORKSPACE_VARIABLE;
+pub use variable_command::CommandOutputs;
 
 /// The result of a load.
 pub struct LoadedPacks {
@@ -90,10 +93,15 @@ impl FromIterator<(String, String)> for EnvSource {
     }
 }
 
-/// Loads the manifest at `place`, with the variables of `environment`.
+/// Loads the manifest at `place`, with the variables of `environment`. Those of commands are not set.
 pub fn load(place: &ManifestLocation, environment: &EnvSource) -> LoadedPacks {
+    load_with_commands(place, environment, &CommandOutputs::default())
+}
+
+/// The same with what the commands printed. Those that are declared are among the findings.
+pub fn load_with_commands(place: &ManifestLocation, environment: &EnvSource, commands: &CommandOutputs) -> LoadedPacks {
     let mut findings = Findings::default();
-    let packs = pack::load_packs(place, environment, &mut findings);
+    let packs = pack::load_packs(place, (environment, commands), &mut findings);
     secret_scan::warn_secrets_in_clear(&mut findings);
     LoadedPacks { findings, packs }
 }

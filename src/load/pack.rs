@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::environment::{self, DeclaredVariables, is_unexpanded};
-use super::{EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
+use super::environment::{self, DeclaredVariables, VariableSources, is_unexpanded};
+use super::{CommandOutputs, EntryFile, EnvSource, LoadedPack, ManifestLocation, include, paths};
 use crate::compile::{Compiler, Environment, Findings, Grants, MAX_FILE_BYTES, Pack, SandboxRules};
 use crate::diagnostic::{Code, FileId, Span};
 use crate::files::{FileError, Folder};
@@ -35,6 +35,8 @@ struct PackRequest<'a> {
     env: &'a EnvSource,
     secrets: &'a [String],
     search_path: Option<String>,
+    /// What the commands of the served manifest printed.
+    commands: &'a CommandOutputs,
     /// The variables of the process, to report those that are not passed.
     process_env: &'a EnvSource,
     /// The number of the pack that imports it, if any.
@@ -48,7 +50,7 @@ struct PackRequest<'a> {
 /// Loads the served pack and all packs that it imports.
 pub(super) fn load_packs(
     place: &ManifestLocation,
-    environment: &EnvSource,
+    (environment, commands): (&EnvSource, &CommandOutputs),
     findings: &mut Findings,
 ) -> Vec<LoadedPack> {
     for name in place.manifest_names() {
@@ -71,6 +73,7 @@ pub(super) fn load_packs(
         env: environment,
         secrets: &[],
         search_path: environment.get("PATH"),
+        commands,
         process_env: environment,
         importer: None,
         referenced_at: None,
@@ -87,8 +90,13 @@ fn load_pack(request: PackRequest<'_>, findings: &mut Findings, packs: &mut Vec<
     let mut manifest: Manifest = from_document_with_examples(&document, example_of, &mut findings.report)?;
     let at = findings.documents.add(document);
     check_version(&manifest, file, findings);
-    let DeclaredVariables { environment, unset } =
-        environment::resolve_variables(&manifest, (request.env, request.secrets), findings);
+    let sources = VariableSources {
+        environment: request.env,
+        secrets: request.secrets,
+        is_served: request.importer.is_none(),
+        commands: request.commands,
+    };
+    let DeclaredVariables { environment, unset } = environment::resolve_variables(&manifest, &sources, findings);
     let mut pack = build_pack(&request, &manifest, environment);
     load_partials(&manifest, &mut pack, findings);
     let mut files = vec![take_entries(&mut manifest)];
@@ -285,6 +293,7 @@ fn load_nested(
             env: &values,
             secrets: &secrets,
             search_path: request.search_path.clone(),
+            commands: request.commands,
             process_env: request.process_env,
             importer: Some(outer),
             referenced_at: Some(path.location.span()),

@@ -88,8 +88,18 @@ pub struct EnvVariable {
     pub description: Option<String>,
     /// Whether the server refuses to start if it is not set.
     pub required: Option<bool>,
-    /// Whether its value is a secret, which is never shown.
+    /// Whether its value is a secret, which is never shown. The default is `false`; with `file` it is `true`, and
+    /// with `command` always.
     pub secret: Option<bool>,
     /// Its value if it is not set: `{ default: info }`.
     pub default: Option<Spanned<Scalar>>,
+    /// The absolute path of a file with its value, such as a mounted secret: `{ file: /run/secrets/token }`. It is read at
+    /// start and again when it changes, up to 64 KiB, without line breaks at its end. A variable of the environment does not
+    /// replace it. Only the served manifest may have it; packs are passed the value.
+    pub file: Option<Spanned<String>>,
+    /// A program that prints its value, without a shell and without templates: `{ command: [op, read, "op://vault/item/token"] }`.
+    /// `serve`, `call` and `read` run it in the folder of the manifest, with `PATH`, `HOME`, `LANG` and `TMPDIR`, for at most
+    /// 10 s; `serve` again on SIGHUP. Elsewhere the variable is not set. If it fails, the server does not start, and keeps the
+    /// last value on SIGHUP. Only the served manifest may have it; packs are passed the value.
+    pub command: Option<Spanned<Vec<Spanned<Scalar>>>>,
 }

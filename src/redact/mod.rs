@@ -21,6 +21,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 pub use redactors::Redactors;
@@ -62,6 +63,13 @@ pub struct Redactor {
 impl PartialEq for Redactor {
     fn eq(&self, other: &Redactor) -> bool {
         self.secrets == other.secrets && self.public_names == other.public_names
+    }
+}
+
+/// To tell a load with another secret from the last.
+impl Hash for Redactor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.secrets.hash(state);
     }
 }
 
@@ -130,6 +138,12 @@ impl Redactor {
         dropped
     }
 
+    /// The ranges of the secrets in bytes that more may follow, sorted and disjoint. One that is incomplete at the end
+    /// counts.
+    pub fn find_so_far(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        self.find(bytes, InputEnd::Interrupted)
+    }
+
     fn find(&self, bytes: &[u8], end: InputEnd) -> Vec<Range<usize>> {
         let min_partial = match end {
             InputEnd::Complete => usize::MAX,
@@ -163,6 +177,20 @@ fn secret_and_lines(secret: &str) -> impl Iterator<Item = &str> {
         .map(str::trim)
         .filter(|line| line.chars().count() >= SAFE_SECRET_CHARS && !line.starts_with("-----"));
     whole.into_iter().chain(lines)
+}
+
+/// A part of `bytes` in which these ranges of `bytes`, as [`Redactor::find_so_far`] has them, are replaced.
+pub fn redact_part(bytes: &[u8], part: Range<usize>, mut found: Vec<Range<usize>>) -> Vec<u8> {
+    found.sort_by_key(|range| range.start);
+    let mut inside: Vec<Range<usize>> = Vec::new();
+    for range in found.iter().filter(|range| range.start < part.end && part.start < range.end) {
+        let (start, end) = (range.start.max(part.start) - part.start, range.end.min(part.end) - part.start);
+        match inside.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => inside.push(start..end),
+        }
+    }
+    replace_ranges(bytes.get(part).unwrap_or_default(), &inside)
 }
 
 /// Replaces ranges. Binary data keeps its length, as images and archives contain offsets.

@@ -32,8 +32,8 @@ pub trait ReloadSource: Send + 'static {
     type Outcome: Send + 'static;
 
     /// Reads everything again, without changing what is served. A load that fails returns its dependencies too, with those
-    /// of the last load that it did not reach, so that a fix is noticed.
-    fn load(&mut self) -> LoadOutput<Self::Outcome>;
+    /// of the last load that it did not reach, so that a fix is noticed. `requested` is as in [`ReloadInfo`].
+    fn load(&mut self, requested: bool) -> LoadOutput<Self::Outcome>;
 
     /// Publishes the outcome. Called only if no file changed while it was read, or after `WatchOptions::max_delay`.
     fn publish(&mut self, outcome: Self::Outcome, round: ReloadInfo);

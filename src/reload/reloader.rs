@@ -78,7 +78,7 @@ impl<L: ReloadSource> Reloader<L> {
 
     fn reload(&mut self, trigger: Trigger, before: FileStamps) -> ReloadOutcome {
         let (began, clock) = (SystemTime::now(), Instant::now());
-        let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load()));
+        let loaded = catch_unwind(AssertUnwindSafe(|| self.load.load(trigger.requested)));
         let round = ReloadInfo { requested: trigger.requested, elapsed: clock.elapsed() };
         let LoadOutput { outcome, watch } = match loaded {
             Ok(loaded) => loaded,

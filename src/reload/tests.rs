@@ -53,7 +53,7 @@ impl FolderSourceLoad {
 impl ReloadSource for FolderSourceLoad {
     type Outcome = Texts;
 
-    fn load(&mut self) -> LoadOutput<Texts> {
+    fn load(&mut self, _: bool) -> LoadOutput<Texts> {
         let mut loaded = LoadOutput { outcome: Texts::new(), watch: LoadDependencies::default() };
         loaded.watch.files.insert(self.root.join("folio.yaml"));
         self.read(&self.root.clone(), &mut loaded);
@@ -121,7 +121,7 @@ impl WatchTest {
             amidst: Box::new(|| ()),
         };
         let began = SystemTime::now();
-        let first = InitialLoad { started_at: began, watch: reader.load().watch };
+        let first = InitialLoad { started_at: began, watch: reader.load(false).watch };
         reader.amidst = self.mid_load.unwrap_or_else(|| Box::new(|| ()));
         let shutdown = CancellationToken::new();
         let listen = self.listen.unwrap_or_else(|| Box::new(watcher::open_backend));

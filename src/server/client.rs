@@ -1,7 +1,9 @@
 //! The client of one request as actions see it: asked within a session, or by an `input_required` result without one.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use rmcp::{
@@ -13,6 +15,7 @@ use rmcp::{
     service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{
@@ -52,11 +55,15 @@ struct ProgressState {
     pace: Throttle,
     /// The newest update that was held back.
     held: Option<ProgressUpdate>,
+    /// When the last was sent, or the call began.
+    sent_at: Instant,
 }
 
 /// How many progress notifications are sent at once, and then per second.
 const PROGRESS_BURST: u32 = 50;
 const PROGRESS_PER_SECOND: u32 = 20;
+/// After how long without progress a call reports that it is running.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
 impl RequestClient {
     pub(crate) fn new(
@@ -79,6 +86,7 @@ impl RequestClient {
                 last: None,
                 pace: Throttle::new(PROGRESS_BURST, PROGRESS_PER_SECOND),
                 held: None,
+                sent_at: Instant::now(),
             }),
             level: if spec_version.is_sessionless() {
                 context.meta.log_level().map(logging::level_from_protocol)
@@ -92,6 +100,31 @@ impl RequestClient {
     /// Drops the answers in the request, so that its questions are asked again.
     pub(crate) fn forget_answers(&self) {
         self.answers().take();
+    }
+
+    /// Runs a call, and reports that it is running whenever nothing was reported for a while.
+    pub(crate) async fn with_heartbeat<T>(&self, call: impl Future<Output = T>) -> T {
+        if self.token.is_none() {
+            return call.await;
+        }
+        tokio::select! {
+            biased;
+            outcome = call => outcome,
+            never = self.report_running() => match never {},
+        }
+    }
+
+    async fn report_running(&self) -> Infallible {
+        let began = self.progress().sent_at;
+        loop {
+            let due = self.progress().sent_at + HEARTBEAT_INTERVAL;
+            tokio::time::sleep_until(due).await;
+            if self.progress().sent_at + HEARTBEAT_INTERVAL <= Instant::now() {
+                let message = Some(format!("running for {} s", began.elapsed().as_secs()));
+                self.progress().sent_at = Instant::now();
+                McpClient::progress(self, ProgressUpdate { progress: None, total: None, message }).await;
+            }
+        }
     }
 
     /// Sends progress that was held back, at the end of a call.
@@ -266,6 +299,10 @@ impl McpClient for RequestClient {
         })
     }
 
+    fn wants_progress(&self) -> bool {
+        self.token.is_some()
+    }
+
     fn progress(&self, mut progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self.token.is_none() {
@@ -285,6 +322,7 @@ impl McpClient for RequestClient {
                     return;
                 }
                 state.held = None;
+                state.sent_at = Instant::now();
             }
             self.send_progress(progressed).await;
         })

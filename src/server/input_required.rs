@@ -78,7 +78,8 @@ impl ConnectionHandler {
         refuse: impl Fn(Refusal) -> ErrorData + Send + Sync + 'a,
     ) -> Result<CallOutcome<T>, ErrorData> {
         // A waiting call is resumed or refused, even if no entry asks any more.
-        if !admitted.snapshot.uses_client && !request.detach && request.state.is_none() {
+        let has_heartbeat = request.target.runs_actions && request.context.meta.get_progress_token().is_some();
+        if !admitted.snapshot.uses_client && !has_heartbeat && !request.detach && request.state.is_none() {
             let log = CallLog::start(request.target, request.arguments.as_ref(), &admitted.snapshot.catalog);
             let fresh_call = self.call_context(request.context, &admitted.snapshot);
             let outcome = self.run(request.context, call(request.arguments, fresh_call)).await;
@@ -113,11 +114,11 @@ impl ConnectionHandler {
                 Some(checkpoint) => fresh_call.clone().with_checkpoint(checkpoint.clone()),
                 None => fresh_call.clone(),
             };
-            let mut outcome = self.run(context, call(arguments.clone(), resumed)).await;
+            let mut outcome = client.with_heartbeat(self.run(context, call(arguments.clone(), resumed))).await;
             // Nothing was done that must not be done twice, so the call begins again.
             if entry_changed(&outcome) && checkpoint.is_some_and(|checkpoint| !checkpoint.any_side_effects()) {
                 client.forget_answers();
-                outcome = self.run(context, call(arguments.clone(), fresh_call)).await;
+                outcome = client.with_heartbeat(self.run(context, call(arguments.clone(), fresh_call))).await;
             }
             client.flush_held().await;
             log.finish(&outcome);

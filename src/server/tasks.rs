@@ -249,6 +249,11 @@ impl McpClient for TaskClient {
         Box::pin(std::future::ready(()))
     }
 
+    /// The status of a task says how far it is.
+    fn wants_progress(&self) -> bool {
+        true
+    }
+
     fn progress(&self, progressed: ProgressUpdate) -> BoxFuture<'_, ()> {
         let total = progressed.total.map(|total| format!(" of {total}")).unwrap_or_default();
         let message =

@@ -13,6 +13,7 @@ mod error;
 mod host_policy;
 mod http;
 mod isolation;
+mod latest_line;
 mod permits;
 mod pipes;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub use error::WorldError;
 pub use host_policy::{HostPolicy, is_public};
 pub use http::{HttpHeader, HttpRequest, HttpResponse};
 pub use isolation::forbid_ptrace;
+pub use latest_line::LatestLine;
 pub use program_path::find_program;
 pub use program_run::{ProgramCommand, ProgramOutput};
 pub use proxy::Proxy;

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
 
+use super::LatestLine;
 use super::captured_bytes::CapturedBytes;
 use crate::world::supervisor;
 
@@ -42,6 +44,12 @@ impl ParentPipes {
             stderr: OutputReader::new(stderr, limit),
         };
         Ok((ours, supervisor::ChildStdio { stdin: fed, stdout: out, stderr: err, sandbox: Vec::new(), cwd: None }))
+    }
+
+    /// Passes stdout on as it comes.
+    pub(super) fn with_latest_line(mut self, latest_line: Option<Arc<LatestLine>>) -> ParentPipes {
+        self.stdout.latest_line = latest_line;
+        self
     }
 
     /// Reads and writes until all three pipes are closed.
@@ -86,11 +94,13 @@ struct OutputReader {
     limit: u64,
     missing: u64,
     scratch: Vec<u8>,
+    /// Takes the bytes as they come.
+    latest_line: Option<Arc<LatestLine>>,
 }
 
 impl OutputReader {
     fn new(pipe: Receiver, limit: u64) -> OutputReader {
-        OutputReader { pipe: Some(pipe), bytes: Vec::new(), limit, missing: 0, scratch: Vec::new() }
+        OutputReader { pipe: Some(pipe), bytes: Vec::new(), limit, missing: 0, scratch: Vec::new(), latest_line: None }
     }
 
     async fn read_to_end(&mut self) {
@@ -98,7 +108,9 @@ impl OutputReader {
             let room = self.limit.saturating_sub(self.bytes.len() as u64);
             let read = if room > 0 {
                 self.bytes.reserve(room.min(4 << 10) as usize);
-                pipe.take(room).read_buf(&mut self.bytes).await
+                let read = pipe.take(room).read_buf(&mut self.bytes).await;
+                self.pass_on(&self.bytes, &read);
+                read
             } else {
                 self.discard().await
             };
@@ -115,9 +127,17 @@ impl OutputReader {
         }
         self.scratch.clear();
         self.scratch.reserve(SCRATCH_BYTES);
-        let count = pipe.read_buf(&mut self.scratch).await?;
-        self.missing += count as u64;
-        Ok(count)
+        let read = pipe.read_buf(&mut self.scratch).await;
+        self.pass_on(&self.scratch, &read);
+        self.missing += *read.as_ref().unwrap_or(&0) as u64;
+        read
+    }
+
+    /// Passes on what was read at the end of `bytes`.
+    fn pass_on(&self, bytes: &[u8], read: &io::Result<usize>) {
+        if let (Some(latest_line), Ok(count)) = (&self.latest_line, read) {
+            latest_line.push(bytes.get(bytes.len() - count..).unwrap_or_default());
+        }
     }
 
     fn into_captured(self) -> CapturedBytes {

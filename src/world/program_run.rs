@@ -15,7 +15,7 @@ use super::error::WorldError;
 use super::permits::ProgramPermit;
 use super::pipes::ParentPipes;
 use super::program_path::{is_executable, lacks_shebang, path_candidates};
-use super::{RealWorld, sandbox};
+use super::{LatestLine, RealWorld, sandbox};
 use crate::compile::SandboxRules;
 use crate::world::supervisor::{ChildStdio, Failure, ProcessTree, StartRequest};
 
@@ -50,6 +50,8 @@ pub struct ProgramCommand {
     /// How many bytes of stdout and of stderr are kept. More is read and counted: at full speed up to 64 times the limit
     /// (at least 16 MiB), then slowly, so that a flood costs no CPU.
     pub max_output: u64,
+    /// Takes its stdout as it comes.
+    pub latest_line: Option<Arc<LatestLine>>,
     /// Cancels it.
     pub cancel: CancellationToken,
 }
@@ -67,6 +69,7 @@ impl ProgramCommand {
             sandboxes: Vec::new(),
             timeout: Duration::from_secs(30),
             max_output: 1 << 20,
+            latest_line: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -164,6 +167,7 @@ fn start_program(
     permit: ProgramPermit,
 ) -> io::Result<(ProcessTree, ParentPipes)> {
     let (pipes, child_stdio) = ParentPipes::new(command.stdin.take(), command.max_output)?;
+    let pipes = pipes.with_latest_line(command.latest_line.clone());
     let cwd_folder = command.cwd_folder.as_ref().map(|folder| folder.try_clone()).transpose()?;
     // The path would be followed again.
     let cwd: &Path = if cwd_folder.is_some() { Path::new("/") } else { &command.cwd };

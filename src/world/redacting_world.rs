@@ -97,6 +97,9 @@ impl World for RedactingWorld {
     fn run_program(&self, mut command: ProgramCommand) -> BoxFuture<'_, Result<ProgramOutput, WorldError>> {
         Box::pin(async move {
             let limit = command.max_output;
+            if let Some(latest_line) = &command.latest_line {
+                latest_line.redact_with(&self.redactor);
+            }
             command.max_output = limit.saturating_add(self.redactor.lookahead() as u64);
             let finished = self.world.run_program(command).await;
             finished

@@ -308,14 +308,22 @@ fn holdings(pid: i32) -> (u64, usize) {
     (resident, fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count))
 }
 
-/// Fewer than a long run has, but more than a leak of a descriptor or of a page each would hide in.
+/// Fewer than a long run has, but more than a leak of a descriptor or of a page each would hide in. `FOLIO_CALLS` is
+/// another number, such as 10000.
 #[test]
 fn thousands_of_calls_leave_nothing_behind() {
-    const CALLS: usize = 3_000;
     const AT_ONCE: usize = 16;
-    let folder = TestFolder::with_manifest(
-        "folio: 1\nserver: { name: s, limits: { callsPerSecond: 100000 } }\ntools:\n  plain: { description: P, run: { exec: [\"true\"] } }\n  held: { description: H, run: { exec: [\"true\"], sandbox: {} } }\n",
-    );
+    let calls = std::env::var("FOLIO_CALLS").map_or(3_000, |calls| calls.parse().unwrap());
+    let marker = marker("many");
+    let tool = |name: &str, rest: &str| {
+        format!("  {name}: {{ description: D, run: {{ exec: [sh, -c, 'true & wait', {marker}]{rest} }} }}\n")
+    };
+    let folder = TestFolder::with_manifest(&format!(
+        "folio: 1\nserver: {{ name: s, limits: {{ callsPerSecond: 100000 }} }}\ntools:\n{}{}{}",
+        tool("plain", ""),
+        tool("held", ", sandbox: {}"),
+        tool("streamed", ", stream: progress, stdin: some")
+    ));
     let server = folder.stdio();
     let client = server.sessionless();
     let call_all = |calls: usize| {
@@ -324,28 +332,33 @@ fn thousands_of_calls_leave_nothing_behind() {
                 let client = &client;
                 scope.spawn(move || {
                     for _ in 0..calls / AT_ONCE {
-                        let tool = if nth % 2 == 0 { "plain" } else { "held" };
-                        assert_ne!(client.call(tool, json!({}))["isError"], true);
+                        let tool = ["plain", "held", "plain", "streamed"][nth % 4];
+                        let params = json!({ "name": tool, "_meta": { "progressToken": nth } });
+                        assert_ne!(client.result("tools/call", params)["isError"], true);
                     }
                 });
             }
         });
     };
-    call_all(CALLS / 10);
+    call_all(calls / 10);
     let pids = [server.pid(), supervisor(&server).unwrap()];
     let before = pids.map(holdings);
-    call_all(CALLS);
+    let began = std::time::Instant::now();
+    call_all(calls);
+    eprintln!("{calls} calls in {:?}", began.elapsed());
     for ((pid, before), name) in pids.into_iter().zip(before).zip(["server", "supervisor"]) {
         let after = holdings(pid);
+        eprintln!("{name}, KiB and descriptors: {before:?} before, {after:?} after");
         assert!(after.0 < before.0 + (12 << 10), "{name}: {before:?} {after:?}");
         assert!(after.1 <= before.1 + 4, "{name}: {before:?} {after:?}");
     }
+    assert_eq!((processes_with_argument(&marker), children(pids[1])), (vec![], vec![]));
 }
 
 #[test]
 fn stdin_takes_big_texts() {
     let folder = TestFolder::with_manifest(
-        "folio: 1\nserver: { name: s }\ntools:\n  given: { description: G, arguments: { text: {} }, run: { exec: [wc, -c], stdin: \"{{text}}\" } }\n  made: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}\" }] }\n  mixed: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}.\" }] }\n  argument: { description: A, arguments: { text: {} }, run: { exec: [wc, \"{{text}}\"] } }\n",
+        "folio: 1\nserver: { name: s }\ntools:\n  given: { description: G, arguments: { text: {} }, run: { exec: [wc, -c], stdin: \"{{text}}\" } }\n  made: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}\" }] }\n  mixed: { description: M, maxOutput: 32MiB, run: [{ id: big, exec: [sh, -c, \"yes | head -c 25165824\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}.\" }] }\n  large: { description: L, maxOutput: 192MiB, timeout: 5m, arguments: { bytes: {} }, run: [{ id: big, exec: [sh, -c, \"head -c $0 /dev/zero | tr '\\\\0' x\", \"{{bytes}}\"] }, { exec: [wc, -c], stdin: \"{{steps.big.stdout}}\" }] }\n  argument: { description: A, arguments: { text: {} }, run: { exec: [wc, \"{{text}}\"] } }\n",
     );
     let server = folder.stdio();
     let client = server.sessionless();
@@ -355,6 +368,10 @@ fn stdin_takes_big_texts() {
     assert_eq!(client.call_text("made", json!({})).trim(), (25_165_824 - 1).to_string());
     let refused = text_of(&client.call("mixed", json!({}))["content"][0]);
     assert!(refused.starts_with("invalid `stdin`: text exceeds 16777216 bytes"), "{refused}");
+    let large = |bytes: usize| run_folio(folder.path(), &["call", "large", &format!("bytes={bytes}")]);
+    assert_eq!(large(40 << 20).out.trim(), (40 << 20).to_string());
+    let refused = large(130 << 20).err;
+    assert!(refused.contains("invalid `stdin` of 136314880 bytes: memory limit exceeded"), "{refused}");
     let refused = text_of(&client.call("argument", json!({ "text": text }))["content"][0]);
     assert!(refused.starts_with("`text` is too long") && refused.contains("pass it by `stdin`"), "{refused}");
 }

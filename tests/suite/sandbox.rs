@@ -57,6 +57,9 @@ fn attempts() {
     say("rename out", fs::write("out/own", "x").and_then(|()| fs::rename("out/own", outside.join("own"))));
     say("rename in", fs::rename(outside.join("movable"), "out/moved"));
     say("read by link", symlink(outside.join("secret"), "out/soft").and_then(|()| fs::read("out/soft").map(drop)));
+    say("write by link", fs::write("out/soft", "x"));
+    say("make device", mkfifo(&outside.join("fifo")));
+    say("swap", fs::write("out/one", "x").and_then(|()| swap(Path::new("out/one"), &outside.join("full"))));
     say("connect", TcpStream::connect(("127.0.0.1", port)).map(drop));
     say("bind", TcpListener::bind("127.0.0.1:0").map(drop));
     let name = SocketAddr::from_abstract_name(format!("folio-suite-{pid}")).unwrap();
@@ -66,6 +69,12 @@ fn attempts() {
     let parent = std::os::unix::process::parent_id();
     say("parent", fs::read(format!("/proc/{parent}/environ")).map(drop));
     say("ptrace", trace(pid));
+    say("take descriptor", take_descriptor(pid));
+    say("descriptors of parent", fs::read_dir(format!("/proc/{parent}/fd")).map(drop));
+    say(
+        "open by descriptor",
+        fs::File::open(format!("/proc/{pid}/root{}", outside.join("secret").display())).map(drop),
+    );
     say("open descriptors", if open == 0 { Ok(()) } else { Err(io::Error::other(format!("{open}"))) });
 }
 
@@ -80,6 +89,25 @@ fn truncate(path: &Path) -> io::Result<()> {
     // SAFETY: the path ends with NUL.
     let outcome = unsafe { libc::truncate(path.as_ptr(), 0) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn mkfifo(path: &Path) -> io::Result<()> {
+    let mode = rustix::fs::Mode::RWXU;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).map_err(io::Error::from)
+}
+
+/// Exchanges two files.
+fn swap(one: &Path, other: &Path) -> io::Result<()> {
+    let flags = rustix::fs::RenameFlags::EXCHANGE;
+    rustix::fs::renameat_with(rustix::fs::CWD, one, rustix::fs::CWD, other, flags).map_err(io::Error::from)
+}
+
+/// Duplicates the stdin of a process, which is open there.
+fn take_descriptor(pid: i32) -> io::Result<()> {
+    let pid = rustix::process::Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+    let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+    let flags = rustix::process::PidfdGetfdFlags::empty();
+    rustix::process::pidfd_getfd(process, 0, flags).map(drop).map_err(io::Error::from)
 }
 
 /// Seizes a process, which does not stop it.
@@ -166,7 +194,18 @@ fn attempts_succeed_without_sandbox() {
     let server = playground.folder.stdio();
     let client = server.sessionless();
     // Who may look at other processes is also up to the system; hard links and renames need one file system.
-    let elsewhere = ["ptrace", "parent", "signal", "link out", "rename out", "rename in"];
+    let elsewhere = [
+        "ptrace",
+        "parent",
+        "signal",
+        "link out",
+        "rename out",
+        "rename in",
+        "swap",
+        "take descriptor",
+        "descriptors of parent",
+        "open by descriptor",
+    ];
     for (what, how) in playground.attempts(&client, "free") {
         assert!(how == "ok" || elsewhere.contains(&what.as_str()), "{what}: {how}");
     }
