@@ -59,6 +59,7 @@ mod skills;
 mod sse;
 mod multipart;
 mod notifications;
+mod numbers;
 mod observability;
 mod openapi;
 mod specification;
