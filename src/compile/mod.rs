@@ -5,6 +5,7 @@
 
 mod shell_variable;
 mod findings;
+mod mime_type;
 mod pack;
 mod sandbox;
 mod schema;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use findings::{Findings, LoadDependencies};
+pub use mime_type::MimeType;
 pub use pack::{Environment, Grants, Pack, PackVariable};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};

@@ -70,3 +70,71 @@ fn integral_texts_are_integers_where_no_string_is() {
     });
     assert_eq!(client.result("completion/complete", ask)["completion"]["values"], json!(["n2"]));
 }
+
+const QUESTIONS: &str = r#"folio: 1
+server: { name: numbers }
+tools:
+  ask:
+    description: Asks the model
+    arguments: { n: { type: integer }, t: {}, p: {} }
+    run:
+      - id: limit
+        set: { double: "{{mul n 2}}" }
+      - ask:
+          q:
+            sample:
+              prompt: Say it
+              maxTokens: "{{steps.limit.double}}"
+              temperature: "{{t}}"
+              modelPreferences: { hints: [{ name: small }], costPriority: "{{p}}", speedPriority: 1.0 }
+"#;
+
+#[test]
+fn numbers_of_questions_take_one_expression() {
+    let folder = TestFolder::with_manifest(QUESTIONS);
+    let server = folder.stdio();
+    let client = server.client_with(SESSION_VERSIONS[3], json!({ "sampling": {} }));
+    let ask = |arguments: Value| {
+        let mut asked = None;
+        let answer = client.call_with_answers("ask", arguments, |_, params| {
+            asked = Some(params.clone());
+            json!({ "role": "assistant", "content": { "type": "text", "text": "said" }, "model": "m" })
+        });
+        (asked, text_of(&answer["content"][0]))
+    };
+    let asked = ask(json!({ "n": 2.0, "t": "0.5", "p": "1.0" })).0.unwrap();
+    let numbers = [&asked["maxTokens"], &asked["temperature"], &asked["modelPreferences"]].map(Value::to_string);
+    assert_eq!(numbers, ["4", "0.5", r#"{"hints":[{"name":"small"}],"speedPriority":1,"costPriority":1}"#]);
+    let asked = ask(json!({ "n": 1 })).0.unwrap();
+    assert_eq!((&asked["maxTokens"], asked.get("temperature")), (&json!(2), None));
+    for (arguments, message) in [
+        (json!({ "n": -3 }), "invalid `maxTokens` `-6`: expected a whole number from 0 to 4294967295"),
+        (json!({ "n": 1, "t": "warm" }), "invalid `temperature`: `t` is not a number, expected a number"),
+        (json!({ "n": 1, "p": "1.5" }), "invalid `costPriority` `1.5`: expected a number from 0 to 1"),
+    ] {
+        assert_eq!(ask(arguments), (None, message.to_owned()));
+    }
+}
+
+#[test]
+fn invalid_numbers_of_questions_are_reported_at_load() {
+    for (numbers, words) in [
+        ("maxTokens: many", "invalid `maxTokens` `\"many\"`, expected a whole number"),
+        ("maxTokens: 1.5", "invalid `maxTokens` `1.5`"),
+        ("maxTokens: -1", "invalid `maxTokens` `-1`"),
+        ("maxTokens: \"{{nobody}}\"", "unknown variable `nobody`"),
+        ("maxTokens: \"{{a}}0\"", "invalid number: expected exactly one `{{…}}`"),
+        ("maxTokens: 1, temperature: hot", "invalid `temperature` `\"hot\"`, expected a number"),
+        (
+            "maxTokens: 1, modelPreferences: { speedPriority: 2 }",
+            "invalid `speedPriority` `2`, expected a number from 0 to 1",
+        ),
+        ("temperature: 1", "missing key `maxTokens`"),
+    ] {
+        let folder = TestFolder::with_manifest(&format!(
+            "folio: 1\nserver: {{ name: s }}\ntools:\n  t: {{ description: D, arguments: {{ a: {{}} }}, run: {{ ask: {{ q: {{ sample: {{ prompt: p, {numbers} }} }} }} }} }}\n"
+        ));
+        let ran = run_folio(folder.path(), &["check", "."]);
+        assert!(ran.code == Some(1) && ran.out.contains(words) | ran.err.contains(words), "{numbers}: {ran:?}");
+    }
+}
