@@ -74,7 +74,7 @@ kind_enum! {
     /// The path of a file, or a map with the source of the bytes.
     pub enum Media {
         "text" => Path(String),
-        "map" => Source(MediaSource),
+        "map" => Source(Box<MediaSource>),
     }
 }
 
@@ -82,7 +82,7 @@ kind_enum! {
     /// Bytes: base64 (a template), or a map with their source, such as `{ base64: "{{steps.chart.stdout}}" }`.
     pub enum Blob {
         "text" => Base64(String),
-        "map" => Source(BlobSource),
+        "map" => Source(Box<BlobSource>),
     }
 }
 
