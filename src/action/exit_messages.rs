@@ -1,6 +1,7 @@
 //! `onExit`: what to say about exit codes.
 
 use super::Step;
+use super::program::program_outcome_shape;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::template::{Shape, Template, Text};
@@ -17,9 +18,9 @@ pub(super) struct ExitMessages {
 impl ExitMessages {
     /// Compiles `onExit`, whose templates see the outcome of the program.
     pub(super) fn compile(step: &Step, ok_exit: &[i32], compiler: &mut Compiler<'_>) -> Option<ExitMessages> {
-        let fields = [("stdout", Shape::Text), ("stderr", Shape::Text), ("exit", Shape::Number)];
+        let Shape::Object(fields) = program_outcome_shape() else { return None };
         let names = compiler.scope_shape.clone();
-        let names = fields.into_iter().fold(names, |names, (name, shape)| names.with_name(name, shape));
+        let names = fields.iter().fold(names, |names, (name, shape)| names.with_name(name.clone(), shape.clone()));
         compiler.with_scope_shape(names, |compiler| {
             let mut messages = ExitMessages::default();
             let mut sound = true;

@@ -157,8 +157,8 @@ macro_rules! actions {
             /// default is `stop`.
             #[schemars(with = "Option<on_fail::OnFail>")]
             pub on_fail: Option<Spanned<on_fail::OnFail>>,
-            /// The error messages of exit codes, templates with the names `stdout stderr exit`: `{ 1: "no branch {{name}}" }`;
-            /// `default` is for every other failure.
+            /// The error messages of exit codes, templates with the names `stdout stderr exit json`:
+            /// `{ 1: "no branch {{name}}" }`; `default` is for every other failure.
             #[schemars(with = "indexmap::IndexMap<String, String>")]
             pub on_exit: crate::notation::NamedMap<Spanned<String>>,
             /// The standard input of the program: a template, or `{ file: … }`.

@@ -182,6 +182,18 @@ impl ActionError {
 }
 
 impl OutcomeBody {
+    /// The body as JSON, where it is a text that is JSON.
+    #[must_use]
+    pub fn into_json(self) -> OutcomeBody {
+        match self {
+            OutcomeBody::Text(text) => match serde_json::from_str(&text) {
+                Ok(value) => OutcomeBody::Json(value, text.trim().to_owned()),
+                Err(_) => OutcomeBody::Text(text),
+            },
+            other => other,
+        }
+    }
+
     /// Its approximate size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -228,7 +240,9 @@ pub(super) fn parse_body(
     let says_json = mime_type.is_some_and(|mime| mime.contains("json"));
     let looks_json = wants_json || says_json || trimmed.starts_with(['{', '[']);
     if !looks_json || trimmed.is_empty() && !wants_json {
-        return Ok((None, OutcomeBody::Text(bytes.to_display_text())));
+        // A scalar is JSON, but shown as the text that it is.
+        let scalar = if bytes.is_truncated() { None } else { serde_json::from_str(trimmed).ok() };
+        return Ok((scalar, OutcomeBody::Text(bytes.to_display_text())));
     }
     match serde_json::from_str::<Value>(trimmed) {
         Ok(value) => Ok((Some(value.clone()), OutcomeBody::Json(value, trimmed.to_owned()))),
@@ -239,6 +253,14 @@ pub(super) fn parse_body(
         Err(error) if wants_json => Err(ActionError::InvalidJson { message: error.to_string() }),
         Err(_) => Ok((None, OutcomeBody::Text(bytes.to_display_text()))),
     }
+}
+
+/// Adds the `json` of an output to the fields of an outcome, where the output is JSON.
+pub(super) fn with_json(mut fields: Value, json: Option<Value>) -> Value {
+    if let (Value::Object(fields), Some(json)) = (&mut fields, json) {
+        fields.insert("json".to_owned(), json);
+    }
+    fields
 }
 
 /// The body of output that is not UTF-8: bytes with a media type, or marked text if truncated.

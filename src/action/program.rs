@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::arg_max::ArgSize;
 use super::exit_messages::ExitMessages;
-use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody};
+use super::outcome::{ActionContext, ActionError, ActionOutcome, OutcomeBody, with_json};
 use super::parse::OutputFormat;
 use super::stream::report_lines;
 use super::working_folder::WorkingFolder;
@@ -181,7 +181,11 @@ impl ProgramOptions {
         let exit = outcome.value.get("exit").and_then(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
         let Some(message) = self.exit_messages.find(exit) else { return Ok(outcome) };
         let scope = context.scope.clone().with_response(outcome.value.clone());
-        let text = message.render(&scope)?.0;
+        let text = match message.render(&scope) {
+            // The failure says more than that its output is no JSON.
+            Err(RenderError::NotJson { .. }) => String::new(),
+            text => text?.0,
+        };
         let failure = if text.trim().is_empty() { failure.clone() } else { text };
         Ok(ActionOutcome { failure: Some(failure), ..outcome })
     }
@@ -193,15 +197,19 @@ impl ProgramOptions {
         };
         let (json, body) = match failed {
             None => self.format.parse(&finished.stdout, None, limit)?,
-            Some(_) => (None, OutcomeBody::None),
+            // What a failure prints may have any form.
+            Some(_) => {
+                let parsed = OutputFormat::Detect.parse(&finished.stdout, None, limit);
+                (parsed.ok().and_then(|(json, _)| json), OutcomeBody::None)
+            }
         };
         let stdout = finished.stdout.to_display_text();
         let value = json!({
             "stdout": stdout.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&stdout),
             "stderr": finished.stderr.to_display_text(),
             "exit": finished.exit_code,
-            "json": json,
         });
+        let value = with_json(value, json);
         let body = match body {
             OutcomeBody::Text(text) => OutcomeBody::Text(strip_escapes(&text)),
             other => other,

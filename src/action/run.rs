@@ -61,7 +61,8 @@ impl Run {
         compiler.steps_read.clear();
         match self {
             Run::One(step) => compile_single(step, wants_json, limits, compiler),
-            Run::Steps(steps) => compile_steps(steps, wants_json, limits, compiler),
+            // Which step becomes the result shows only when it has.
+            Run::Steps(steps) => compile_steps(steps, limits, compiler),
         }
     }
 
@@ -153,12 +154,7 @@ fn compile_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<
     step.compile(step.location, wants_json, compiler)
 }
 
-fn compile_steps(
-    steps: &[Spanned<Step>],
-    wants_json: bool,
-    limits: RunLimits,
-    compiler: &mut Compiler<'_>,
-) -> CompiledRun {
+fn compile_steps(steps: &[Spanned<Step>], limits: RunLimits, compiler: &mut Compiler<'_>) -> CompiledRun {
     let outer = compiler.scope_shape.clone();
     let mut shapes = Arc::new(BTreeMap::new());
     let mut seen: BTreeMap<&str, Location> = BTreeMap::new();
@@ -167,7 +163,7 @@ fn compile_steps(
     for step in steps {
         check_reachable(step, ended_at, compiler);
         let names = outer.clone().with_name("steps", Shape::Object(Arc::clone(&shapes)));
-        planned.push(compiler.with_scope_shape(names, |compiler| compile_planned_step(step, wants_json, compiler)));
+        planned.push(compiler.with_scope_shape(names, |compiler| compile_planned_step(step, compiler)));
         if step.when.is_none() && step.each.is_none() && step.actions().iter().any(|action| action.ends_run) {
             ended_at = ended_at.or(Some(step.location));
         }
@@ -181,7 +177,7 @@ fn compile_steps(
 }
 
 /// Compiles a step of a list, with its condition.
-fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
+fn compile_planned_step(step: &Spanned<Step>, compiler: &mut Compiler<'_>) -> Option<PlannedStep> {
     let reads_from = compiler.steps_read.len();
     on_fail::check(step, compiler);
     let repetition = StepEach::compile(step, compiler);
@@ -192,7 +188,7 @@ fn compile_planned_step(step: &Spanned<Step>, wants_json: bool, compiler: &mut C
     );
     compiler.with_scope_shape(names, |compiler| {
         let when = step.when.as_ref().map(|when| ConditionSpec::compile(when, Exposure::Private, compiler));
-        let action = compile_step(step, wants_json, compiler)?;
+        let action = compile_step(step, false, compiler)?;
         let when = match when {
             Some(when) => Some(when?),
             None => None,

@@ -2,16 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
 
-use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
+use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::mime_of;
-use crate::notation::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody, TextOrFile};
-use crate::template::{Base64, Base64Text, Condition, Scope, Shape, Template, Text, Uri};
+use crate::notation::{self, EmbeddedBody, LinkBody, ResourceBody, ResourceLinkBody};
+use crate::template::{Condition, RenderError, Scope, Shape, Template, Text, Uri};
 use crate::yaml::{Location, Spanned};
 
 use super::answer::{AnswerBlock, AnswerContents, EmbeddedBlock, MediaBlock, Refusal, TextBlock, TextOrBlob};
+use super::blob::Bytes;
 use super::file::{self, PackFile, check_mime_type};
 use super::icons::{check_icons, listed_icons};
 use super::listing::{Annotations, Object, ResourceInfo, ResourceListing};
@@ -38,30 +38,19 @@ enum BlockKind {
 }
 
 struct MediaPlan {
-    source: MediaBytes,
-    mime_type: Option<String>,
-}
-
-enum MediaBytes {
-    File(PackFile),
-    Base64(BlobPlan),
+    source: Bytes,
+    mime_type: Option<MimeType>,
 }
 
 struct EmbeddedPlan {
     uri: Template<Uri>,
-    mime_type: Option<String>,
+    mime_type: Option<MimeType>,
     body: EmbeddedPlanBody,
 }
 
 enum EmbeddedPlanBody {
     Text(Template<Text>),
-    Bytes(MediaBytes),
-}
-
-/// Bytes that are written as base64.
-enum BlobPlan {
-    Fixed(Base64Text),
-    Template(Template<Base64>),
+    Bytes(Bytes),
 }
 
 struct LinkPlan {
@@ -69,6 +58,7 @@ struct LinkPlan {
     name: Option<Template<Text>>,
     title: Option<Template<Text>>,
     description: Option<Template<Text>>,
+    mime_type: Option<MimeType>,
     written: LinkBody,
 }
 
@@ -155,8 +145,7 @@ impl BlockPlan {
     /// What a template refuses, and files that cannot be read.
     pub(super) fn render(&self, scope: &Scope, rendered: &mut Vec<RenderedBlock>) -> Result<(), Refusal> {
         let Some(each) = &self.each else { return self.render_item(scope, rendered) };
-        let items = scope.get(each).and_then(Value::as_array);
-        for item in items.into_iter().flatten() {
+        for item in scope.read(each)?.as_array().into_iter().flatten() {
             self.render_item(&scope.clone().with_this(item.clone()), rendered)?;
         }
         Ok(())
@@ -200,29 +189,15 @@ impl MediaPlan {
         meta: Option<Object>,
     ) -> Result<MediaBlock, Refusal> {
         let (data, guessed) = match &self.source {
-            MediaBytes::Base64(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
-            MediaBytes::File(file) => {
+            Bytes::Blob(blob) => (blob.render(scope)?, default_mime_type.to_owned()),
+            Bytes::File(file) => {
                 let bytes = file::read_bytes(file.at(), MAX_FILE_BYTES, scope.budget())?;
                 let guessed = mime_of(&file.path.to_string_lossy(), &bytes).to_owned();
                 (STANDARD.encode(bytes), guessed)
             }
         };
-        Ok(MediaBlock { data, mime_type: self.mime_type.clone().unwrap_or(guessed), annotations, meta })
-    }
-}
-
-impl BlobPlan {
-    fn compile(text: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<BlobPlan> {
-        let template: Template<Base64> = compiler.template(text, Exposure::Client)?;
-        let fixed = template.literal().and_then(Base64Text::parse);
-        Some(fixed.map_or_else(|| BlobPlan::Template(template), BlobPlan::Fixed))
-    }
-
-    fn render(&self, scope: &Scope) -> Result<String, Refusal> {
-        match self {
-            BlobPlan::Fixed(fixed) => Ok(fixed.0.clone()),
-            BlobPlan::Template(template) => Ok(template.render(scope)?.0),
-        }
+        let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
+        Ok(MediaBlock { data, mime_type, annotations, meta })
     }
 }
 
@@ -231,14 +206,15 @@ impl EmbeddedPlan {
         let uri = self.uri.render(scope)?.0;
         let (body, guessed) = match &self.body {
             EmbeddedPlanBody::Text(text) => (TextOrBlob::Text(text.render(scope)?.0), "text/plain".to_owned()),
-            EmbeddedPlanBody::Bytes(MediaBytes::Base64(blob)) => {
+            EmbeddedPlanBody::Bytes(Bytes::Blob(blob)) => {
                 (TextOrBlob::Blob(blob.render(scope)?), "application/octet-stream".to_owned())
             }
-            EmbeddedPlanBody::Bytes(MediaBytes::File(file)) => {
+            EmbeddedPlanBody::Bytes(Bytes::File(file)) => {
                 file::read_body(file.at(), MAX_FILE_BYTES, &uri, scope.budget())?
             }
         };
-        Ok(AnswerContents { uri, mime_type: Some(self.mime_type.clone().unwrap_or(guessed)), body, meta: None })
+        let mime_type = render_mime_type(self.mime_type.as_ref(), scope)?.unwrap_or(guessed);
+        Ok(AnswerContents { uri, mime_type: Some(mime_type), body, meta: None })
     }
 }
 
@@ -255,7 +231,7 @@ impl LinkPlan {
             name: text(&self.name)?.map(|text| text.0).unwrap_or_default(),
             title: text(&self.title)?.map(|text| text.0),
             description: text(&self.description)?.map(|text| text.0),
-            mime_type: self.written.mime_type.as_ref().map(|mime| mime.value.clone()),
+            mime_type: render_mime_type(self.mime_type.as_ref(), scope)?,
             icons: listed_icons(self.written.icons.as_deref()),
             annotations,
             meta,
@@ -279,13 +255,11 @@ fn compile_kind(
         let text = compiler.read_text_file(file)?;
         return compiler.template(&text, Exposure::Client).map(BlockKind::Text);
     }
-    check_mime_type(keys.mime_type.as_ref(), compiler);
-    let mime_type = keys.mime_type.as_ref().map(|mime| mime.value.clone());
     if let Some(image) = &keys.image {
-        return compile_media(image, mime_type, compiler).map(BlockKind::Image);
+        return compile_media(image, keys.mime_type.as_ref(), compiler).map(BlockKind::Image);
     }
     if let Some(audio) = &keys.audio {
-        return compile_media(audio, mime_type, compiler).map(BlockKind::Audio);
+        return compile_media(audio, keys.mime_type.as_ref(), compiler).map(BlockKind::Audio);
     }
     if let Some(resource) = &keys.resource {
         return match &resource.value {
@@ -323,27 +297,30 @@ fn check_one_kind(keys: &notation::BlockBody, at: Location, compiler: &mut Compi
 
 fn compile_media(
     written: &Spanned<notation::Media>,
-    mime_type: Option<String>,
+    mime_type: Option<&Spanned<String>>,
     compiler: &mut Compiler<'_>,
 ) -> Option<MediaPlan> {
     let source = match &written.value {
         notation::Media::Path(path) => {
+            let mime_type = compile_mime_type(mime_type, compiler);
             let file = PackFile::compile(&Spanned::new(path.clone(), written.location), compiler)?;
-            return Some(MediaPlan { source: MediaBytes::File(file), mime_type });
+            return Some(MediaPlan { source: Bytes::File(file), mime_type: mime_type? });
         }
         notation::Media::Source(source) => source,
     };
-    check_mime_type(source.mime_type.as_ref(), compiler);
-    let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
-    let source = match (&source.file, &source.base64) {
-        (Some(file), None) => PackFile::compile(file, compiler).map(MediaBytes::File),
-        (None, Some(base64)) => BlobPlan::compile(base64, compiler).map(MediaBytes::Base64),
-        _ => {
-            compiler.error(Code::Conflict, written.location, "expected exactly one of `file`, `base64`");
-            None
-        }
-    };
-    Some(MediaPlan { source: source?, mime_type })
+    let mime_type = compile_mime_type(source.mime_type.as_ref().or(mime_type), compiler);
+    let source = Bytes::from_source(&source.blob(), ("base64", written.location), compiler);
+    Some(MediaPlan { source: source?, mime_type: mime_type? })
+}
+
+/// Compiles a MIME type, and warns of one that is none.
+fn compile_mime_type(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
+    check_mime_type(written.filter(|written| !MimeType::is_template(written)), compiler);
+    MimeType::compile(written, compiler)
+}
+
+fn render_mime_type(mime_type: Option<&MimeType>, scope: &Scope) -> Result<Option<String>, RenderError> {
+    Ok(mime_type.map(|mime_type| mime_type.render(scope)).transpose()?.flatten())
 }
 
 /// Base64 may be written in lines.
@@ -369,33 +346,20 @@ fn compile_embedded(inline: &EmbeddedBody, at: Location, compiler: &mut Compiler
         compiler.error(Code::MissingKey, at, "missing key `uri` in `resource`");
         return None;
     };
-    check_mime_type(inline.mime_type.as_ref(), compiler);
+    let mime_type = compile_mime_type(inline.mime_type.as_ref(), compiler);
     let uri = compiler.template(uri, Exposure::Client);
     let body = match (&inline.text, &inline.blob, &inline.file) {
         (Some(text), None, None) => compiler.template(text, Exposure::Client).map(EmbeddedPlanBody::Text),
-        (None, Some(blob), None) => compile_bytes(blob, compiler).map(EmbeddedPlanBody::Bytes),
+        (None, Some(blob), None) => Bytes::compile(blob, compiler).map(EmbeddedPlanBody::Bytes),
         (None, None, Some(file)) => {
-            PackFile::compile(file, compiler).map(|file| EmbeddedPlanBody::Bytes(MediaBytes::File(file)))
+            PackFile::compile(file, compiler).map(|file| EmbeddedPlanBody::Bytes(Bytes::File(file)))
         }
         _ => {
             compiler.error(Code::Conflict, at, "expected exactly one of `text`, `blob`, `file`");
             None
         }
     };
-    let mime_type = inline.mime_type.as_ref().map(|mime| mime.value.clone());
-    Some(BlockKind::EmbeddedResource(Box::new(EmbeddedPlan { uri: uri?, mime_type, body: body? })))
-}
-
-fn compile_bytes(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<MediaBytes> {
-    match &blob.value {
-        TextOrFile::Text(text) => {
-            BlobPlan::compile(&Spanned::new(text.clone(), blob.location), compiler).map(MediaBytes::Base64)
-        }
-        TextOrFile::File(file) => {
-            let file = compiler.file_path(file, blob.location)?;
-            PackFile::compile(file, compiler).map(MediaBytes::File)
-        }
-    }
+    Some(BlockKind::EmbeddedResource(Box::new(EmbeddedPlan { uri: uri?, mime_type: mime_type?, body: body? })))
 }
 
 fn compile_link(
@@ -413,7 +377,7 @@ fn compile_link(
         compiler.error(Code::MissingKey, written.location, "missing key `uri` in `resourceLink`");
         return None;
     };
-    check_mime_type(body.mime_type.as_ref(), compiler);
+    let mime_type = compile_mime_type(body.mime_type.as_ref(), compiler);
     check_icons(body.icons.as_deref(), written.location, compiler);
     let template: Option<Template<Uri>> = compiler.template(uri, Exposure::Client);
     if template.as_ref().is_some_and(|template| template.read_paths().is_empty()) {
@@ -422,7 +386,8 @@ fn compile_link(
     let name = compiler.optional_template(body.name.as_ref(), Exposure::Client);
     let title = compiler.optional_template(body.title.as_ref(), Exposure::Client);
     let description = compiler.optional_template(body.description.as_ref(), Exposure::Client);
-    Some(BlockKind::ResourceLink(Box::new(LinkPlan { uri: template?, name, title, description, written: body })))
+    let (uri, mime_type) = (template?, mime_type?);
+    Some(BlockKind::ResourceLink(Box::new(LinkPlan { uri, name, title, description, mime_type, written: body })))
 }
 
 /// The path of a list in scope, and the shape of its items.

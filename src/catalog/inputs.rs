@@ -10,7 +10,7 @@ use crate::compile::{Compiler, LocatedJson, shape_of};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest::{ARGUMENT_KEYWORDS, Argument, Arguments};
 use crate::notation::is_identifier;
-use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, unknown_keywords};
+use crate::schema::{Coercion, LintKind, Schema, SchemaError, Violation, lint, normalize_integers, unknown_keywords};
 use crate::template::reserved_name_meaning;
 use crate::yaml::{Location, Spanned};
 
@@ -248,7 +248,7 @@ impl Inputs {
         self.required.contains(name)
     }
 
-    /// Binds the values of a tool's call, which are taken as they are.
+    /// Binds the values of a tool's call, which are taken as they are, but that `2.0` and `1e3` are integers.
     ///
     /// # Errors
     /// All violations.
@@ -260,10 +260,11 @@ impl Inputs {
         if !violations.is_empty() {
             return Err(Misfit::Violations(violations));
         }
-        let values = match whole {
+        let mut values = match whole {
             Value::Object(values) => values,
             _ => Map::new(),
         };
+        values.values_mut().for_each(normalize_integers);
         let declared_all = values.len() == self.declared.len() && values.keys().eq(self.declared.iter());
         if declared_all {
             return Ok(values);
@@ -283,7 +284,10 @@ impl Inputs {
     pub(super) fn bind_partial(&self, given: &BTreeMap<String, String>, budget: &Budget) -> Object {
         let given = |name: &String| given.get(name).filter(|_| !self.is_confined(name));
         let fitting = |name: &String| match self.schema.coerce_property(name, given(name)?) {
-            Coercion::Value(value) if self.schema.allows_property(name, &value, budget) => Some(value),
+            Coercion::Value(mut value) if self.schema.allows_property(name, &value, budget) => {
+                normalize_integers(&mut value);
+                Some(value)
+            }
             _ => None,
         };
         self.declared.iter().map(|name| (name.clone(), fitting(name).unwrap_or(Value::Null))).collect()
@@ -294,6 +298,7 @@ impl Inputs {
         let mut values = self.bind_partial(given, budget);
         values.retain(|_, value| !value.is_null());
         self.schema.fill_defaults(&mut values);
+        values.values_mut().for_each(normalize_integers);
         self.declared.iter().map(|name| (name.clone(), values.remove(name).unwrap_or(Value::Null))).collect()
     }
 

@@ -6,6 +6,7 @@ mod accept;
 mod access;
 pub mod answer;
 mod apps;
+mod blob;
 mod block;
 mod build;
 mod argument_check;

@@ -6,6 +6,7 @@ use crate::action::{OutcomeBody, RunOutcome, SelectError, Selection};
 use crate::compile::{Compiler, Exposure, JsonTemplate};
 use crate::diagnostic::Code;
 use crate::manifest::ResultSpec;
+use crate::notation::Json;
 use crate::template::{Scope, Shape, Template, Text, Uri};
 use crate::yaml::Spanned;
 
@@ -19,6 +20,7 @@ use super::transpose_checked;
 pub(super) struct ResultPlan {
     select: Option<Selection>,
     form: ResultForm,
+    structured: Option<JsonTemplate>,
 }
 
 #[derive(Default)]
@@ -28,7 +30,13 @@ enum ResultForm {
     Unchanged,
     Text(Template<Text>),
     Content(Vec<BlockPlan>),
-    Structured(JsonTemplate),
+}
+
+/// A value for programs, beside what people and models are shown.
+pub(super) struct StructuredValue {
+    pub(super) value: Value,
+    /// Whether the author wrote it; else it is what the text was made of.
+    pub(super) is_written: bool,
 }
 
 /// A rendered `result`.
@@ -37,10 +45,10 @@ pub(super) enum RenderedResult {
     Unchanged(OutcomeBody),
     /// A value.
     Value(Value),
-    /// A text, and the value behind it.
-    Text(String, Option<Value>),
-    /// Blocks, and the value behind them.
-    Content(Vec<RenderedBlock>, Option<Value>),
+    /// A text, and the value beside it.
+    Text(String, Option<StructuredValue>),
+    /// Blocks, and the value beside them.
+    Content(Vec<RenderedBlock>, Option<StructuredValue>),
 }
 
 impl ResultPlan {
@@ -51,14 +59,11 @@ impl ResultPlan {
         references: &mut References,
     ) -> Option<ResultPlan> {
         let Some(written) = written else { return Some(ResultPlan::default()) };
-        let forms = [
-            ("text", written.text.is_some()),
-            ("content", written.content.is_some()),
-            ("structuredContent", written.structured_content.is_some()),
-        ];
-        if let Some((second, _)) = forms.iter().filter(|(_, there)| *there).nth(1) {
-            let key = compiler.key_location(written.location, second);
-            compiler.error(Code::Conflict, key, "expected at most one of `text`, `content`, `structuredContent`");
+        if written.text.is_some() && written.content.is_some() {
+            let key = compiler.key_location(written.location, "content");
+            compiler
+                .error(Code::Conflict, key, "expected at most one of `text`, `content`")
+                .help("write the text as a block of `content`");
             return None;
         }
         let select = written.select.as_ref().map(|select| Selection::compile(select, compiler));
@@ -70,8 +75,12 @@ impl ResultPlan {
             Some(_) => compiler.scope_shape.clone().with_name("result", Shape::Any),
             None => compiler.scope_shape.clone(),
         };
-        let form = compiler.with_scope_shape(names, |compiler| compile_form(written, compiler, references));
-        Some(ResultPlan { select: transpose_checked(select)?, form: form? })
+        let (form, structured) = compiler.with_scope_shape(names, |compiler| {
+            let structured = written.structured_content.as_ref().map(|value| compile_structured(value, compiler));
+            (compile_form(written, compiler, references), structured)
+        });
+        let structured = transpose_checked(structured)?;
+        Some(ResultPlan { select: transpose_checked(select)?, form: form?, structured })
     }
 
     /// The URIs of the resources that it embeds.
@@ -82,7 +91,7 @@ impl ResultPlan {
 
     /// Whether the caller is shown the note of the outcome: a template of the author sees the whole outcome instead.
     pub(super) fn shows_note(&self) -> bool {
-        self.select.is_some() || matches!(self.form, ResultForm::Unchanged)
+        self.select.is_some() || matches!(self.form, ResultForm::Unchanged) && self.structured.is_none()
     }
 
     /// Makes what the caller is shown. Without an outcome, `select` sees the arguments.
@@ -99,24 +108,26 @@ impl ResultPlan {
             Some(select) => Some(apply_select(select, &body, &scope)?),
             None => None,
         };
-        let structured = selected.clone().or_else(|| match &body {
-            OutcomeBody::Json(json, _) => Some(json.clone()),
-            _ => None,
-        });
         let scope = match &selected {
             Some(selected) => scope.with_result(selected.clone()),
             None => scope,
         };
+        let written = self.structured.as_ref().map(|structured| structured.render(&scope)).transpose()?;
+        let structured = |written: Option<Value>| match written {
+            Some(value) => Some(StructuredValue { value, is_written: true }),
+            None => value_behind(selected.as_ref(), &body).map(|value| StructuredValue { value, is_written: false }),
+        };
         Ok(match &self.form {
-            ResultForm::Unchanged => selected.map_or(RenderedResult::Unchanged(body), RenderedResult::Value),
-            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured),
-            ResultForm::Structured(value) => RenderedResult::Value(value.render(&scope)?),
+            ResultForm::Unchanged => {
+                written.or(selected).map_or(RenderedResult::Unchanged(body), RenderedResult::Value)
+            }
+            ResultForm::Text(text) => RenderedResult::Text(text.render(&scope)?.0, structured(written)),
             ResultForm::Content(blocks) => {
                 let render_blocks = || {
                     let mut rendered = Vec::new();
                     blocks.iter().try_for_each(|block| block.render(&scope, &mut rendered)).map(|()| rendered)
                 };
-                RenderedResult::Content(scope.budget().run_repeatable(render_blocks)??, structured)
+                RenderedResult::Content(scope.budget().run_repeatable(render_blocks)??, structured(written))
             }
         })
     }
@@ -127,13 +138,22 @@ fn compile_form(written: &ResultSpec, compiler: &mut Compiler<'_>, references: &
         let text = compiler.resolve_text(text)?;
         return compiler.template(&text, Exposure::Client).map(ResultForm::Text);
     }
-    if let Some(value) = &written.structured_content {
-        let placed = compiler.json_value(value)?;
-        return Some(ResultForm::Structured(compiler.json_template(&placed.value, placed.location, Exposure::Client)));
-    }
     let Some(content) = &written.content else { return Some(ResultForm::Unchanged) };
     let blocks: Vec<_> = content.iter().map(|block| BlockPlan::compile(block, compiler, references)).collect();
     blocks.into_iter().collect::<Option<Vec<_>>>().map(ResultForm::Content)
+}
+
+fn compile_structured(value: &Spanned<Json>, compiler: &mut Compiler<'_>) -> Option<JsonTemplate> {
+    let placed = compiler.json_value(value)?;
+    Some(compiler.json_template(&placed.value, placed.location, Exposure::Client))
+}
+
+/// The value that a text or blocks were made of.
+fn value_behind(selected: Option<&Value>, body: &OutcomeBody) -> Option<Value> {
+    selected.cloned().or_else(|| match body {
+        OutcomeBody::Json(json, _) => Some(json.clone()),
+        _ => None,
+    })
 }
 
 fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result<Value, Refusal> {
@@ -142,9 +162,11 @@ fn apply_select(select: &Selection, body: &OutcomeBody, scope: &Scope) -> Result
         _ if scope.steps().is_some() => scope.get(&["steps"]),
         OutcomeBody::Json(json, _) => Some(json),
         OutcomeBody::None => scope.get(&["arguments"]),
-        OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => {
-            return Err(failed("`select` requires JSON output".to_owned()));
-        }
+        // A scalar is shown as text.
+        OutcomeBody::Text(_) | OutcomeBody::Bytes(..) => match scope.get(&["result", "json"]) {
+            None => return Err(failed("`select` requires JSON output".to_owned())),
+            json => json,
+        },
     };
     select.apply(from.unwrap_or(&Value::Null), scope.budget()).map_err(|error| match error {
         SelectError::Exhausted(why) => why.into(),

@@ -33,7 +33,7 @@ use super::mcp_header;
 use super::prompt::EntryBuildContext;
 use super::refusal::is_tool_error;
 use super::requires::RequiredCapabilities;
-use super::result::{RenderedResult, ResultPlan};
+use super::result::{RenderedResult, ResultPlan, StructuredValue};
 use super::tool_limit::{Admission, ConcurrencyPermit, ToolLimit};
 
 /// A compiled tool.
@@ -192,6 +192,9 @@ impl CompiledTool {
         if let Some(message) = ended.outcome.failure {
             return Err(Refusal::new(RefusalKind::Internal, message));
         }
+        if self.output_schema.is_some() {
+            ended.outcome.body = ended.outcome.body.into_json();
+        }
         let note = ended.outcome.note.take().filter(|_| self.result.shows_note());
         let size = ended.size();
         let shown = || self.tool_content(self.result.render(Some(ended), scope)?, entry_context.budget);
@@ -204,11 +207,10 @@ impl CompiledTool {
         let (content, structured) = match shown {
             RenderedResult::Unchanged(body) => self.body_content(body),
             RenderedResult::Value(value) => (vec![value_block(&value)], self.as_structured(value)),
-            RenderedResult::Text(text, structured) => (
-                vec![RenderedBlock::Block(AnswerBlock::text(text))],
-                structured.filter(|_| self.output_schema.is_some()),
-            ),
-            RenderedResult::Content(made, structured) => (made, structured.filter(|_| self.output_schema.is_some())),
+            RenderedResult::Text(text, structured) => {
+                (vec![RenderedBlock::Block(AnswerBlock::text(text))], self.structured_beside(structured))
+            }
+            RenderedResult::Content(made, structured) => (made, self.structured_beside(structured)),
         };
         self.check_output(structured.as_ref(), budget)?;
         Ok(ToolContent { content, structured })
@@ -224,6 +226,11 @@ impl CompiledTool {
             }
             OutcomeBody::Bytes(bytes, mime_type) => (vec![RenderedBlock::Block(bytes_block(&bytes, mime_type))], None),
         }
+    }
+
+    /// The value beside a text or blocks: one that the author wrote, or one that the tool promises.
+    fn structured_beside(&self, structured: Option<StructuredValue>) -> Option<Value> {
+        structured.filter(|beside| beside.is_written || self.output_schema.is_some()).map(|beside| beside.value)
     }
 
     /// A text or a number needs no structure, unless the tool promises one.

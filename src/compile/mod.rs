@@ -6,6 +6,7 @@
 mod shell_variable;
 mod findings;
 mod folder_variable;
+mod mime_type;
 mod pack;
 mod sandbox;
 mod schema;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use findings::{Findings, LoadDependencies};
 pub use folder_variable::{MAX_NAMED_FOLDERS, NamedFolders};
+pub use mime_type::MimeType;
 pub use pack::{Environment, FILES_GRANT, Grants, Pack, PackVariable};
 pub use sandbox::{NetworkRules, SandboxPath, SandboxPlace, SandboxRules, SandboxUse};
 pub use schema::{LocatedJson, shape_of};

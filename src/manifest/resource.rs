@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Argument, Arguments, ResultSpec};
 use crate::action::Run;
-use crate::notation::{Annotations, CacheScope, Duration, Icon, Size, TextOrFile};
+use crate::notation::{Annotations, Blob, CacheScope, Duration, Icon, Size, TextOrFile};
 use crate::yaml::Spanned;
 
 /// A resource or a resource template: exactly one of `text`, `blob`, `file`, `root`, `run`.
@@ -31,8 +31,8 @@ pub struct Resource {
     pub arguments: Arguments,
     /// Its text: a template, or `{ file: … }` for a file that contains it.
     pub text: Option<Spanned<TextOrFile>>,
-    /// Its bytes in base64, or `{ file: … }`.
-    pub blob: Option<Spanned<TextOrFile>>,
+    /// Its bytes: base64, or `{ file: … }`, `{ base64: "{{…}}" }`, `{ text: "{{…}}" }`.
+    pub blob: Option<Spanned<Blob>>,
     /// A file that is sent unchanged. The path may contain variables of a URI template: `docs/{{name}}.md`.
     pub file: Option<Spanned<String>>,
     /// A folder whose files are the resources: a path of the pack, or exactly one `{{env.NAME}}` or `{{workspace}}`.

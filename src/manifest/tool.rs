@@ -155,7 +155,8 @@ pub struct TaskKeys {
     pub ttl: Option<Duration>,
 }
 
-/// How a result is made from an outcome: at most one of `text`, `content`, `structuredContent`.
+/// How a result is made from an outcome: at most one of `text` and `content`, for people and models, and
+/// `structuredContent`, for programs, such as `{ text: "{{n}} files", structuredContent: { count: "{{n}}" } }`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResultSpec {
@@ -165,6 +166,7 @@ pub struct ResultSpec {
     pub text: Option<Spanned<TextOrFile>>,
     /// Content blocks: `[{ text: … }, { image: … }]`.
     pub content: Option<Spanned<Vec<Spanned<Block>>>>,
-    /// A JSON value whose strings are templates. A string that is exactly one `{{…}}` keeps the type of the value.
+    /// A JSON value whose strings are templates: `{ count: "{{len steps.list.json}}" }`. A string that is exactly one
+    /// `{{…}}` keeps the type of the value. Without `text` and `content`, the text is the value as JSON.
     pub structured_content: Option<Spanned<Json>>,
 }

@@ -53,7 +53,7 @@ pub struct BlockBody {
     pub image: Option<Spanned<Media>>,
     /// Audio: the path of a file, or its source.
     pub audio: Option<Spanned<Media>>,
-    /// The MIME type of the image or audio, where the file name does not determine it.
+    /// The MIME type of the image or audio, a template, where the file name does not determine it.
     pub mime_type: Option<Spanned<String>>,
     /// An embedded resource: the URI of a resource of this server, or its contents.
     pub resource: Option<Spanned<ResourceBody>>,
@@ -74,11 +74,31 @@ kind_enum! {
     /// The path of a file, or a map with the source of the bytes.
     pub enum Media {
         "text" => Path(String),
-        "map" => Source(MediaSource),
+        "map" => Source(Box<MediaSource>),
     }
 }
 
-/// The source of the bytes of an image or audio: exactly one of `file`, `base64`.
+kind_enum! {
+    /// Bytes: base64 (a template), or a map with their source, such as `{ base64: "{{steps.chart.stdout}}" }`.
+    pub enum Blob {
+        "text" => Base64(String),
+        "map" => Source(Box<BlobSource>),
+    }
+}
+
+/// The source of bytes: exactly one of `file`, `base64`, `text`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct BlobSource {
+    /// The path of a file, relative to this one.
+    pub file: Option<Spanned<String>>,
+    /// The bytes in base64, a template, such as `{{steps.chart.stdout}}`.
+    pub base64: Option<Spanned<String>>,
+    /// A text whose bytes (UTF-8) they are, a template, such as `{{steps.page.stdout}}`.
+    pub text: Option<Spanned<String>>,
+}
+
+/// The source of the bytes of an image or audio: exactly one of `file`, `base64`, `text`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaSource {
@@ -86,8 +106,17 @@ pub struct MediaSource {
     pub file: Option<Spanned<String>>,
     /// The bytes in base64, a template, such as `{{result.stdout}}`.
     pub base64: Option<Spanned<String>>,
-    /// Their MIME type, such as `image/png`.
+    /// A text whose bytes (UTF-8) they are, a template: `{ text: "{{steps.draw.stdout}}", mimeType: image/svg+xml }`.
+    pub text: Option<Spanned<String>>,
+    /// Their MIME type, a template, such as `image/png`.
     pub mime_type: Option<Spanned<String>>,
+}
+
+impl MediaSource {
+    /// The source of the bytes.
+    pub fn blob(&self) -> BlobSource {
+        BlobSource { file: self.file.clone(), base64: self.base64.clone(), text: self.text.clone() }
+    }
 }
 
 kind_enum! {
@@ -105,12 +134,12 @@ pub struct EmbeddedBody {
     /// Its URI, a template.
     #[schemars(with = "String", extend("x-required" = true))]
     pub uri: Option<Spanned<String>>,
-    /// Its MIME type, such as `text/markdown`.
+    /// Its MIME type, a template, such as `text/markdown`.
     pub mime_type: Option<Spanned<String>>,
     /// Its text, a template.
     pub text: Option<Spanned<String>>,
-    /// Its bytes in base64, a template, or `{ file: PATH }`.
-    pub blob: Option<Spanned<super::TextOrFile>>,
+    /// Its bytes: base64 (a template), or `{ file: PATH }`, `{ base64: "{{…}}" }`, `{ text: "{{…}}" }`.
+    pub blob: Option<Spanned<Blob>>,
     /// The file with its contents, sent unchanged.
     pub file: Option<Spanned<String>>,
 }
@@ -136,7 +165,7 @@ pub struct LinkBody {
     pub title: Option<Spanned<String>>,
     /// Its description, a template.
     pub description: Option<Spanned<String>>,
-    /// Its MIME type, such as `text/markdown`.
+    /// Its MIME type, a template, such as `text/markdown`.
     pub mime_type: Option<Spanned<String>>,
     /// Its size in bytes.
     pub size: Option<u64>,

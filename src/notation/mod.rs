@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::yaml::Spanned;
 
 pub use block::{
-    Annotations, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody, ResourceLinkBody, Role,
+    Annotations, Blob, BlobSource, Block, BlockBody, EmbeddedBody, LinkBody, Media, MediaSource, ResourceBody,
+    ResourceLinkBody, Role,
 };
 pub use folder::{FolderKeys, RootsSource, WorkFolder};
 pub use quantity::{Duration, Size};
@@ -133,6 +134,22 @@ impl JsonSchema for Json {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!(true)
+    }
+}
+
+/// A number, or a template with one: its schema.
+#[derive(Debug)]
+pub enum Number {}
+
+impl JsonSchema for Number {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Number".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["number", "string"] })
     }
 }
 

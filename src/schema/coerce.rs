@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::integer::as_integer;
 use super::reference::{MAX_REFERENCE_STEPS, in_place_schemas};
 use super::{check, property};
 
@@ -16,8 +17,8 @@ pub enum Coercion {
 
 /// Coerces a string to the type that `schema` declares; `$ref` points into `root`.
 ///
-/// Numbers are written as in JSON; an integer has neither fraction nor exponent. `true` and `false` in any case. A list
-/// is a JSON array, or comma-separated values, each coerced by `items`; an object is a JSON object. Without a type the
+/// Numbers are written as in JSON; `2.0` and `1e3` are integers unless strings are allowed. `true` and `false` in any
+/// case. A list is a JSON array, or comma-separated values, each coerced by `items`; an object is a JSON object. Without a type the
 /// value is a string. Of several types the first that matches: boolean, integer, number, array and object as JSON,
 /// string; and, where a string is not allowed, null and a comma-separated list. Without a type, an `enum` or `const`
 /// gives the value that is written so, and `anyOf`, `oneOf` and `allOf` give the types of their branches.
@@ -112,7 +113,11 @@ impl DeclaredTypes<'_> {
         }
         let number =
             (self.has_type("integer") || self.has_type("number")).then(|| serde_json::from_str::<Number>(text).ok());
-        number.flatten().filter(|number| self.has_type("number") || !number.is_f64()).map(Value::Number)
+        let number = number.flatten()?;
+        if !number.is_f64() || self.has_type("number") {
+            return Some(Value::Number(number));
+        }
+        as_integer(&number).filter(|_| !self.accepts_string()).map(Value::Number)
     }
 
     fn parse_json(&self, text: &str) -> Option<Value> {

@@ -11,6 +11,7 @@ mod compile;
 mod cost;
 mod cycle;
 mod explain;
+mod integer;
 mod keyword;
 mod lint;
 mod meter;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use coerce::Coercion;
 pub use compile::Schema;
+pub use integer::normalize_integers;
 pub use keyword::unknown_keywords;
 pub use lint::{Lint, LintKind, lint};
 

@@ -1,6 +1,7 @@
 //! Compiles templates and renders them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::check::{Rules, TemplateCheck, check};
 use super::engine::Engine;
 use super::error::{Altered, Compared, TemplateError, TemplateSpan};
+use super::json_output;
 use super::limit::MAX_OUTPUT;
 use super::lower::{LowerContext, label, lower};
 use super::render::{MARK, PrintMode, RenderError, RenderJob, value_to_text};
@@ -60,6 +62,8 @@ struct HandlebarsBody {
     required_paths: Vec<Vec<String>>,
     /// The label, where the template is exactly one expression.
     sole_label: Option<String>,
+    /// The paths that read an output as JSON.
+    output_paths: Vec<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -156,7 +160,16 @@ impl<S: Slot> Template<S> {
     /// The output from a value and not from its text, and its size.
     fn render_value(&self, scope: &Scope) -> Result<Option<(S::Output, usize)>, RenderError> {
         let Some(label) = self.single_label().filter(|_| S::TYPED) else { return Ok(None) };
-        let value = self.value(scope)?;
+        let value = match self.value(scope) {
+            Err(RenderError::NotJson { .. }) if S::TESTS => Cow::Owned(Value::Null),
+            value => value?,
+        };
+        if value.is_null()
+            && let Some(output) = S::output_from_null_output()
+            && self.single_path().is_some_and(|path| scope.is_null_output(path))
+        {
+            return Ok(Some((output, 0)));
+        }
         let size = if S::KEEPS_VALUE { memory_size(&value) } else { 0 };
         scope.budget().charge_memory(size)?;
         let output = S::output_from_value(&value, label, &self.analysis).transpose()?;
@@ -262,7 +275,14 @@ fn handlebars_body(
     let tree = lower(template.text, template.nodes, &context)?;
     let sole_label =
         template.single_interpolation().map(|interpolation| label(template.text, &interpolation.expression));
-    Ok(HandlebarsBody { engine: Arc::clone(engine), tree, required_paths: minimal_paths(checked), sole_label })
+    let output_paths: BTreeSet<Vec<String>> = checked.output_paths.values().cloned().collect();
+    Ok(HandlebarsBody {
+        engine: Arc::clone(engine),
+        tree,
+        required_paths: minimal_paths(checked),
+        sole_label,
+        output_paths: output_paths.into_iter().collect(),
+    })
 }
 
 /// The paths that are not below another path.
@@ -281,7 +301,9 @@ impl HandlebarsBody {
     /// The text, or where it is captured the value of the only expression.
     fn render(&self, mode: PrintMode, scope: &Scope) -> Result<(String, Value), RenderError> {
         let (registry, template) = (self.engine.registry(), &self.tree);
-        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget() };
+        let no_value = |path: &Vec<String>| Some((path.join("."), json_output::no_value(scope, path)?));
+        let no_values = self.output_paths.iter().filter_map(no_value).collect();
+        let job = RenderJob { registry, template, mode, now: scope.now(), budget: scope.budget(), no_values };
         job.run(scope.pick(&self.required_paths)?)
     }
 }
@@ -348,7 +370,10 @@ fn render_pieces(pieces: &[TemplatePiece], scope: &Scope, mode: PrintMode) -> Re
                 scope.budget().charge_memory(
                     value.as_str().map_or_else(|| memory_size(&value), str::len) + INTERPOLATION_OVERHEAD_BYTES,
                 )?;
-                let value = value_to_text(&value);
+                let value = match value.is_null() && term.is_null_output(scope) {
+                    true => Cow::Borrowed("null"),
+                    false => value_to_text(&value),
+                };
                 let start = rendered.text.len();
                 match mode {
                     PrintMode::Encoded if !keeps => rendered.text.push_str(&percent_encode(&value)),

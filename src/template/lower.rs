@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::TemplateCheck;
 use super::error::TemplateError;
-use super::helper::{GET, NOW_FALLBACK, PRINT, empty_guard_block};
+use super::helper::{GET, NEED, NOW_FALLBACK, PRINT, empty_guard_block, tests_values};
 use super::limit::MAX_PARSE_COST;
 use super::scope::THIS;
 use super::syntax::{CallArguments, Expression, Interpolation, PathNode, TemplateNode};
@@ -86,13 +86,13 @@ impl Rewriter<'_> {
                 TemplateNode::Text(_) => {}
                 TemplateNode::Interpolation(interpolation) => self.interpolation(interpolation),
                 TemplateNode::Block(block) => {
-                    self.arguments(&block.call.arguments);
+                    self.arguments(&block.call.arguments, !tests_values(&block.call.helper.text));
                     self.nodes(&block.body);
                     self.nodes(&block.else_nodes);
                 }
                 TemplateNode::Inline(inline) => self.nodes(&inline.body),
                 TemplateNode::Partial(call) => {
-                    self.arguments(&call.arguments);
+                    self.arguments(&call.arguments, false);
                     self.nodes(call.body.as_deref().unwrap_or_default());
                 }
             }
@@ -116,13 +116,16 @@ impl Rewriter<'_> {
             }
             _ => {
                 self.replace(at.start..at.start, format!("{PRINT} {label} ("));
-                self.value(expression);
+                self.value(expression, true);
                 self.replace(at.end..at.end, format!("){raw}"));
             }
         }
     }
 
     fn printed_path(&self, path: &PathNode) -> String {
+        if let Some(needed) = self.needed_path(path, true) {
+            return needed;
+        }
         let plain_now = path.single_name().is_some_and(|name| name.text == "now");
         match (self.context.partial, self.context.checked.now_helpers.contains(&path.span.start)) {
             (true, _) if plain_now => format!("({NOW_FALLBACK})"),
@@ -135,24 +138,42 @@ impl Rewriter<'_> {
         }
     }
 
-    fn arguments(&mut self, arguments: &CallArguments) {
-        arguments.values().for_each(|value| self.value(value));
+    fn arguments(&mut self, arguments: &CallArguments, needed: bool) {
+        arguments.values().for_each(|value| self.value(value, needed));
     }
 
-    fn value(&mut self, value: &Expression) {
+    /// Rewrites an argument; `needed` is whether an output that it reads has to be JSON.
+    fn value(&mut self, value: &Expression, needed: bool) {
         match value {
-            Expression::Path(path) => self.replace(path.span.clone(), self.path(path)),
-            Expression::Call(call) => self.arguments(&call.arguments),
+            Expression::Path(path) => {
+                let needed = if needed { self.needed_path(path, false) } else { None };
+                self.replace(path.span.clone(), needed.unwrap_or_else(|| self.path(path)));
+            }
+            Expression::Call(call) => self.arguments(&call.arguments, !tests_values(&call.helper.text)),
             Expression::Literal(..) => {}
+        }
+    }
+
+    /// A path that reads an output, which has to be JSON.
+    fn needed_path(&self, path: &PathNode, printed: bool) -> Option<String> {
+        let output = self.context.checked.output_paths.get(&path.span.start).filter(|_| !self.context.partial)?;
+        let (raw, output) = (Value::String(self.raw_path(path)), Value::String(output.join(".")));
+        Some(format!("({NEED} {raw} {output} {printed})"))
+    }
+
+    /// A path that means what the check found.
+    fn raw_path(&self, path: &PathNode) -> String {
+        let around = !self.context.partial && self.context.checked.outer_this_paths.contains(&path.span.start);
+        match around {
+            true => outer_this_path(path),
+            false => self.source.get(path.span.clone()).unwrap_or_default().to_owned(),
         }
     }
 
     /// A path that means what the check found, and is null where it is missing.
     fn path(&self, path: &PathNode) -> String {
         let start = &path.span.start;
-        let around = !self.context.partial && self.context.checked.outer_this_paths.contains(start);
-        let written = self.source.get(path.span.clone()).unwrap_or_default();
-        let raw = if around { outer_this_path(path) } else { written.to_owned() };
+        let raw = self.raw_path(path);
         let lenient =
             self.context.checked.lenient_paths.contains(start) || self.context.partial && !path.names.is_empty();
         if lenient && !path.local { format!("({GET} {})", Value::String(raw)) } else { raw }

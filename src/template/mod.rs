@@ -11,6 +11,7 @@
 mod shape;
 mod scope;
 mod error;
+mod json_output;
 mod limit;
 mod syntax;
 mod helper;
@@ -37,6 +38,6 @@ pub use scope::{Scope, ScopeConstants, reserved_name_meaning};
 pub use shape::{ScopeShape, Shape};
 pub use slot::{
     Argv, Base64, Base64Text, Condition, EnvValue, FilePath, FolderPath, FolderPathText, HeaderSlot, HeaderText,
-    JsonLeaf, JsonValue, List, ListItems, PathText, PlainText, QueryValue, QueryValues, RenderedText, Slot, Text, Uri,
-    UriText, Url, UrlBase, UrlText,
+    JsonLeaf, JsonValue, List, ListItems, Numeric, PathText, PlainText, QueryValue, QueryValues, RenderedText, Slot,
+    Text, Uri, UriText, Url, UrlBase, UrlText,
 };

@@ -7,10 +7,12 @@ use handlebars::{Context, Handlebars, JsonTruthy, Output, RenderContext, RenderE
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::json_output::NoValue;
 use super::limit::{MAX_ITERATIONS, MAX_OUTPUT};
 use crate::budget::{Budget, Exhausted, memory_size};
 
-/// Why rendering failed. No message contains a value, so that clients may see it.
+/// Why rendering failed. No message contains a value, so that clients may see it, but the beginning of an output, which is
+/// redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// The output, or a part of it, is too large.
@@ -40,6 +42,16 @@ pub enum RenderError {
         helper: &'static str,
         /// The reason.
         reason: &'static str,
+    },
+    /// The output of an action is read as JSON, and is none.
+    #[error("`{path}` is not JSON: the output {found}; use `{text}` for its text")]
+    NotJson {
+        /// The path of the JSON.
+        path: String,
+        /// What the output is.
+        found: String,
+        /// The path of its text.
+        text: String,
     },
     /// The budget of the call is exhausted.
     #[error(transparent)]
@@ -86,6 +98,8 @@ struct RenderState {
     now: Option<Timestamp>,
     captured: Option<Value>,
     budget: Budget,
+    /// The paths that have no value because of an output.
+    no_values: Vec<(String, NoValue)>,
 }
 
 thread_local! {
@@ -116,6 +130,14 @@ pub(super) fn capture(value: &Value) {
             state.captured = Some(value.clone());
         }
     });
+}
+
+/// Why a path has no value, where that is because of an output.
+pub(super) fn no_value(path: &str) -> Option<NoValue> {
+    STATE.with_borrow(|state| {
+        let known = &state.as_ref()?.no_values;
+        known.iter().find(|(known, _)| known == path).map(|(_, why)| why.clone())
+    })
 }
 
 /// The cost of a tag, a block or an iteration, without its reads and writes.
@@ -156,13 +178,20 @@ pub(super) struct RenderJob<'j> {
     pub mode: PrintMode,
     pub now: Option<Timestamp>,
     pub budget: &'j Budget,
+    pub no_values: Vec<(String, NoValue)>,
 }
 
 impl RenderJob<'_> {
     /// Renders to text, and to the captured value of the only expression.
-    pub fn run(&self, values: Value) -> Result<(String, Value), RenderError> {
-        let state =
-            RenderState { mode: self.mode, iterations: 0, now: self.now, captured: None, budget: self.budget.clone() };
+    pub fn run(self, values: Value) -> Result<(String, Value), RenderError> {
+        let state = RenderState {
+            mode: self.mode,
+            iterations: 0,
+            now: self.now,
+            captured: None,
+            budget: self.budget.clone(),
+            no_values: self.no_values,
+        };
         STATE.with_borrow_mut(|slot| *slot = Some(state));
         let _guard = StateGuard;
         let context = Context::from(values);

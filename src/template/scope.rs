@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::{Budget, memory_size};
 
+use super::json_output::{self, JSON_FIELD, NoValue};
 use super::render::RenderError;
 
 /// The name of the `this` of a [`Scope`] in Handlebars, which no template can contain.
@@ -159,6 +160,32 @@ impl Scope {
         })
     }
 
+    /// The value at a path; null where it is absent.
+    ///
+    /// # Errors
+    /// The path reads an output as JSON that is none.
+    pub fn read<S: AsRef<str>>(&self, path: &[S]) -> Result<&Value, RenderError> {
+        match self.get(path) {
+            Some(value) => Ok(value),
+            None => match json_output::no_value(self, path) {
+                Some(NoValue::NotJson(error)) => Err(error),
+                _ => Ok(&Value::Null),
+            },
+        }
+    }
+
+    /// Whether a path is the `json` of an output that is `null`.
+    pub(super) fn is_null_output(&self, path: &[String]) -> bool {
+        path.last().is_some_and(|last| last == JSON_FIELD)
+            && matches!(json_output::no_value(self, path), Some(NoValue::Null))
+    }
+
+    /// The object at a path; at the empty path, the response.
+    pub(super) fn outcome<S: AsRef<str>>(&self, path: &[S]) -> Option<&Map<String, Value>> {
+        let outcome = if path.is_empty() { self.response.as_deref() } else { self.get(path) };
+        outcome?.as_object()
+    }
+
     pub(super) fn now(&self) -> Option<Timestamp> {
         self.now
     }
@@ -173,6 +200,9 @@ impl Scope {
             "this" => Some(self.this.as_deref().unwrap_or(&Value::Null)),
             _ => {
                 let of_response = self.response.as_deref().and_then(|response| response.get(name));
+                if of_response.is_none() && name == JSON_FIELD && self.response.is_some() {
+                    return None;
+                }
                 let of_loop = || self.index.as_ref().filter(|_| name == "index");
                 let of_completion = || self.typed.as_ref().filter(|_| name == "typed");
                 of_response.or_else(of_loop).or_else(of_completion).or_else(|| self.arguments.get(name))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::check::TemplateCheck;
-use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn};
+use super::helper::{HelperFn, HelperParams, HelperValue, helper_fn, tests_values};
 use super::render::RenderError;
 use super::scope::Scope;
 use super::syntax::{Expression, PathNode};
@@ -26,6 +26,8 @@ pub(super) struct Call {
     helper: HelperFn,
     params: Vec<Term>,
     options: Vec<(String, Term)>,
+    /// Whether an output that is not JSON is null.
+    tests: bool,
 }
 
 impl Term {
@@ -39,6 +41,7 @@ impl Term {
             }
             Expression::Call(call) => Some(Term::Call(Box::new(Call {
                 helper: helper_fn(&call.helper.text)?,
+                tests: tests_values(&call.helper.text),
                 params: call.arguments.params.iter().map(of).collect::<Option<_>>()?,
                 options: call
                     .arguments
@@ -50,10 +53,15 @@ impl Term {
         }
     }
 
+    /// Whether it is the `json` of an output that is `null`.
+    pub fn is_null_output(&self, scope: &Scope) -> bool {
+        matches!(self, Term::Path(path) if scope.is_null_output(path))
+    }
+
     /// Its value; null where it is absent.
     pub fn value<'v>(&'v self, scope: &'v Scope) -> Result<Cow<'v, Value>, RenderError> {
         match self {
-            Term::Path(path) => Ok(Cow::Borrowed(scope.get(path).unwrap_or(&Value::Null))),
+            Term::Path(path) => scope.read(path).map(Cow::Borrowed),
             Term::Literal(value) => Ok(Cow::Borrowed(value)),
             Term::Call(call) => call.evaluate(scope).map(Cow::Owned),
         }
@@ -62,7 +70,10 @@ impl Term {
 
 impl Call {
     fn evaluate(&self, scope: &Scope) -> HelperValue {
-        let params = self.params.iter().map(|term| term.value(scope));
+        let params = self.params.iter().map(|term| match term.value(scope) {
+            Err(RenderError::NotJson { .. }) if self.tests => Ok(Cow::Owned(Value::Null)),
+            value => value,
+        });
         let options = self.options.iter().map(|(name, term)| term.value(scope).map(|value| (name.as_str(), value)));
         let values = HelperArguments {
             params: params.collect::<Result<_, _>>()?,

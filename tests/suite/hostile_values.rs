@@ -1054,6 +1054,53 @@ fn values_of_files_arrive_or_are_refused() {
     assert_own_lines(&server);
 }
 
+const QUESTIONS_AND_BLOBS: &str = r#"folio: 1
+server: { name: s, limits: { callsPerSecond: 1000000 } }
+tools:
+  tokens: { description: D, arguments: { v: {} }, run: { ask: { q: { sample: { prompt: p, maxTokens: "{{v}}" } } } } }
+  priority: { description: D, arguments: { v: {} }, run: { ask: { q: { sample: { prompt: p, maxTokens: 1, temperature: "{{v}}", modelPreferences: { costPriority: "{{v}}" } } } } } }
+  base64: { description: D, arguments: { v: {} }, result: { content: [{ resource: { uri: "a://b", blob: { base64: "{{v}}" } } }] } }
+  text: { description: D, arguments: { v: {} }, result: { content: [{ resource: { uri: "a://b", blob: { text: "[{{v}}]" }, mimeType: "{{v}}" } }] } }
+  bytes: { description: D, arguments: { v: {} }, result: { content: [{ resource: { uri: "a://b", blob: { text: "[{{v}}]" } } }] } }
+"#;
+
+#[test]
+fn values_of_questions_and_blobs_arrive_or_are_refused() {
+    let folder = TestFolder::with_manifest(QUESTIONS_AND_BLOBS);
+    let server = folder.stdio();
+    let client = server.client_with(SESSION_VERSIONS[3], json!({ "sampling": {} }));
+    for value in values() {
+        let arguments = json!({ "v": value });
+        let number: Option<f64> =
+            value.trim().parse().ok().filter(|_| serde_json::from_str::<Value>(value.trim()).is_ok());
+        for (tool, key) in [("tokens", "maxTokens"), ("priority", "temperature")] {
+            let mut asked = Vec::new();
+            let answer = client.call_with_answers(tool, arguments.clone(), |_, params| {
+                asked.push(params.clone());
+                json!({ "role": "assistant", "content": { "type": "text", "text": "x" }, "model": "m" })
+            });
+            assert_eq!(answer["isError"] != true, number.is_some(), "{tool} {value:?}: {answer}");
+            assert!(asked.iter().all(|params| params[key].as_f64() == number), "{tool} {value:?}: {asked:?}");
+        }
+        let blob = |tool: &str| {
+            let answer = client.call(tool, arguments.clone());
+            let blob = answer["content"][0]["resource"].clone();
+            if answer["isError"] == true { None } else { Some(blob) }
+        };
+        let decode = |blob: &Value| STANDARD.decode(blob["blob"].as_str().unwrap()).unwrap();
+        assert_eq!(decode(&blob("bytes").unwrap()), format!("[{value}]").into_bytes());
+        if let Some(resource) = blob("text") {
+            let mime_type = resource["mimeType"].as_str().unwrap();
+            assert!(!mime_type.contains(char::is_control) && mime_type.contains('/'), "{value:?}: {resource}");
+        }
+        if let Some(resource) = blob("base64") {
+            let bare: String = value.split_ascii_whitespace().collect();
+            let given = bare.trim_end_matches('=').to_owned();
+            assert_eq!(STANDARD.encode(decode(&resource)).trim_end_matches('='), given, "{value:?}");
+        }
+    }
+}
+
 #[test]
 fn every_key_of_files_has_hostile_values() {
     let schema: Value = serde_json::from_str(&crate::pages::read("schemas/folio.schema.json")).unwrap();
@@ -1085,6 +1132,7 @@ const TEMPLATE_SLOTS: &[(&str, &str)] = &[
     ("HeaderSlot", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("JsonLeaf", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("List", "hostile_values::values_of_repeated_steps_arrive_or_are_refused"),
+    ("Numeric", "hostile_values::values_of_questions_and_blobs_arrive_or_are_refused"),
     ("QueryValue", "hostile_values::values_of_requests_arrive_or_are_refused"),
     ("Text", "hostile_values::values_of_errors_arrive_in_one_text"),
     ("Uri", "template::tests::slots::uri_encodes_values_or_is_one_value"),

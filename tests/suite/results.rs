@@ -28,6 +28,45 @@ tools:
     assert_eq!(client.call("json", json!({}))["isError"], true);
 }
 
+#[test]
+fn text_and_blocks_may_have_structured_content_beside() {
+    let folder = TestFolder::with_manifest(
+        r#"
+folio: 1
+server: { name: results }
+tools:
+  text: { description: D, run: { exec: [printf, 'a\nb\n'] }, result: { text: "{{len (lines result.stdout)}} words", structuredContent: { words: "{{lines result.stdout}}" } } }
+  content: { description: D, arguments: { n: { type: integer } }, result: { content: [one, { text: "two {{n}}" }], structuredContent: { n: "{{n}}" } } }
+  selected: { description: D, run: { exec: [printf, '{"a":[3,4]}'] }, result: { select: "a", text: "{{len result}} found", structuredContent: { first: "{{first result}}" } }, outputSchema: { type: object, properties: { first: { type: integer } }, required: [first] } }
+  promised: { description: D, run: { exec: [printf, plain] }, result: { text: "{{result.stdout}}", structuredContent: { n: 1 } }, outputSchema: { type: object, properties: { n: { type: integer } }, required: [n] } }
+  breach: { description: D, run: { exec: [printf, plain] }, result: { text: "{{result.stdout}}", structuredContent: { n: "{{result.stdout}}" } }, outputSchema: { type: object, properties: { n: { type: integer } } } }
+  steps: { description: D, run: [{ id: a, exec: [printf, plain] }, { exec: [printf, '{"n":2}'] }, { log: done }], outputSchema: { type: object, properties: { n: { type: integer } }, required: [n] } }
+  scalar: { description: D, run: [{ exec: [printf, plain] }, { exec: [printf, '12'] }], outputSchema: { type: integer } }
+  picked: { description: D, run: [{ id: a, exec: [printf, '{"n":3}'] }, { exec: [printf, plain] }], result: { select: "a.json" }, outputSchema: { type: object, properties: { n: { type: integer } }, required: [n] } }
+  other: { description: D, run: [{ exec: [printf, '{"n":3}'] }, { exec: [printf, plain] }], outputSchema: { type: object } }
+"#,
+    );
+    let server = folder.stdio();
+    let client = server.session("2025-06-18");
+    let call = |name: &str| {
+        let answer = client.call(name, if name == "content" { json!({ "n": 7 }) } else { json!({}) });
+        assert_ne!(answer["isError"], true, "{name}: {answer}");
+        let texts: Vec<String> = answer["content"].as_array().unwrap().iter().map(text_of).collect();
+        (texts.join("|"), answer["structuredContent"].clone())
+    };
+    assert_eq!(call("text"), ("2 words".to_owned(), json!({ "words": ["a", "b"] })));
+    assert_eq!(call("content"), ("one|two 7".to_owned(), json!({ "n": 7 })));
+    assert_eq!(call("selected"), ("2 found".to_owned(), json!({ "first": 3 })));
+    assert_eq!(call("promised"), ("plain".to_owned(), json!({ "n": 1 })));
+    assert_eq!(call("steps"), ("{\"n\":2}".to_owned(), json!({ "n": 2 })));
+    assert_eq!(call("scalar"), ("12".to_owned(), json!({ "result": 12 })));
+    assert_eq!(call("picked").1, json!({ "n": 3 }));
+    for (name, words) in [("breach", "`n` must be an integer"), ("other", "missing structured content")] {
+        let answer = client.call(name, json!({}));
+        assert!(answer["isError"] == true && text_of(&answer["content"][0]).contains(words), "{name}: {answer}");
+    }
+}
+
 const SHAPES: &str = r#"
 folio: 1
 server: { name: shapes }

@@ -10,7 +10,7 @@ use crate::action::keys::check_exactly_one;
 use crate::budget::Budget;
 use crate::compile::{Compiler, Exposure, shape_of};
 use crate::diagnostic::{Code, Severity};
-use crate::schema::{Schema, SchemaError, lint};
+use crate::schema::{Schema, SchemaError, lint, normalize_integers};
 use crate::template::{Scope, Shape, Template, Text, Url};
 use crate::yaml::{Location, Spanned};
 
@@ -122,6 +122,7 @@ impl ElicitTemplate {
                 _ => Map::new(),
             };
         }
+        outcome.values_mut().for_each(normalize_integers);
         outcome.insert("action".to_owned(), "accept".into());
         Ok(AnswerVerdict::Accepted(Value::Object(outcome)))
     }

@@ -4,6 +4,7 @@
 //! [`McpClient`] differs. What is not here: how a version of the protocol encodes questions (server/).
 
 mod elicit;
+mod number;
 mod page_url;
 mod sample;
 mod spec;

@@ -7,15 +7,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::AnswerVerdict;
+use super::number::{NumberKind, NumberTemplates};
 use super::spec::{Sample, SampleMessage};
 use crate::action::ActionError;
 use crate::action::client::{ClientCapability, QuestionKind};
 use crate::action::keys::check_exactly_one;
-use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES};
+use crate::compile::{Compiler, Exposure, MAX_FILE_BYTES, MimeType};
 use crate::diagnostic::Code;
 use crate::files::{Folder, mime_of};
-use crate::notation::{Block, BlockBody, Media};
-use crate::template::{Scope, Shape, Template, Text};
+use crate::notation::{Block, BlockBody, Json, Media};
+use crate::template::{Base64, Scope, Shape, Template, Text};
 use crate::yaml::{Location, Spanned};
 
 /// A compiled question to the model.
@@ -24,13 +25,24 @@ pub(super) struct SampleTemplate {
     system_prompt: Option<Template<Text>>,
     /// The parameters without templates.
     static_params: Map<String, Value>,
+    numbers: NumberTemplates,
 }
+
+/// The numbers among the preferences for the model.
+const PRIORITIES: [&str; 3] = ["costPriority", "speedPriority", "intelligencePriority"];
 
 /// The content of a message.
 enum SampleContent {
     Text(Template<Text>),
-    File { kind: &'static str, folder: Folder, path: PathBuf, mime_type: Option<String> },
-    Base64 { kind: &'static str, data: Template<Text>, mime_type: String },
+    Media { kind: &'static str, source: MediaBytes, mime_type: Option<MimeType> },
+}
+
+/// The bytes of an image or audio.
+enum MediaBytes {
+    File(Folder, PathBuf),
+    Base64(Template<Base64>),
+    /// The bytes of a text.
+    Text(Template<Text>),
 }
 
 impl SampleTemplate {
@@ -51,7 +63,9 @@ impl SampleTemplate {
             messages.push(compile_message(message, sample.location, compiler));
         }
         let messages = messages.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(SampleTemplate { messages, system_prompt, static_params: static_params(sample)? })
+        let mut numbers = NumberTemplates::default();
+        let static_params = static_params(sample, &mut numbers, compiler)?;
+        Some(SampleTemplate { messages, system_prompt, static_params, numbers })
     }
 
     pub(super) fn required_capability(&self) -> ClientCapability {
@@ -67,6 +81,7 @@ impl SampleTemplate {
             params.insert("systemPrompt".to_owned(), system.render(scope)?.0.into());
         }
         params.extend(self.static_params.clone());
+        self.numbers.render_into(&mut params, scope)?;
         Ok(QuestionKind::Sampling(params))
     }
 }
@@ -92,12 +107,28 @@ pub(super) fn check_answer(answer: &Value) -> AnswerVerdict {
     }))
 }
 
-fn static_params(sample: &Sample) -> Option<Map<String, Value>> {
+/// The parameters without templates; the numbers with one are added to `numbers`.
+fn static_params(
+    sample: &Sample,
+    numbers: &mut NumberTemplates,
+    compiler: &mut Compiler<'_>,
+) -> Option<Map<String, Value>> {
+    let mut number = |key, written: &Option<Spanned<Json>>, compiler: &mut Compiler<'_>| match written {
+        Some(written) => numbers.compile(key, (&written.value.0, written.location), compiler),
+        None => Some(None),
+    };
+    let max_tokens = number(("maxTokens", NumberKind::Count), &sample.max_tokens, compiler);
+    let temperature = number(("temperature", NumberKind::Any), &sample.temperature, compiler);
+    let preferences = match &sample.model_preferences {
+        Some(written) => static_preferences(written, numbers, compiler).map(Some),
+        None => Some(None),
+    };
+    sample.max_tokens.as_ref()?;
     let pairs = [
-        ("maxTokens", Some(json!(sample.max_tokens.as_ref()?.value))),
-        ("modelPreferences", sample.model_preferences.clone()),
+        ("maxTokens", max_tokens?),
+        ("modelPreferences", preferences?),
         ("includeContext", sample.include_context.clone().map(Value::from)),
-        ("temperature", sample.temperature.map(Value::from)),
+        ("temperature", temperature?),
         ("stopSequences", sample.stop_sequences.clone().map(Value::from)),
         ("tools", sample.tools.clone()),
         ("toolChoice", sample.tool_choice.clone()),
@@ -106,17 +137,33 @@ fn static_params(sample: &Sample) -> Option<Map<String, Value>> {
     Some(pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
 }
 
+/// The preferences for the model without priorities that are templates.
+fn static_preferences(
+    written: &Spanned<Json>,
+    numbers: &mut NumberTemplates,
+    compiler: &mut Compiler<'_>,
+) -> Option<Value> {
+    let Value::Object(mut fields) = written.value.0.clone() else { return Some(written.value.0.clone()) };
+    let mut sound = true;
+    for key in PRIORITIES {
+        let Some(value) = fields.get(key) else { continue };
+        let at = compiler.findings.documents.value_at(written.location, &format!("/{key}"));
+        match numbers.compile((key, NumberKind::Share), (value, at), compiler) {
+            Some(None) => drop(fields.shift_remove(key)),
+            Some(Some(number)) => drop(fields.insert(key.to_owned(), number)),
+            None => sound = false,
+        }
+    }
+    sound.then_some(Value::Object(fields))
+}
+
 fn render_message((role, part): &(&'static str, SampleContent), scope: &Scope) -> Result<Value, ActionError> {
     let content = match part {
         SampleContent::Text(text) => json!({ "type": "text", "text": text.render(scope)?.0 }),
-        SampleContent::Base64 { kind, data, mime_type } => {
-            json!({ "type": kind, "data": data.render(scope)?.0.trim(), "mimeType": mime_type })
-        }
-        SampleContent::File { kind, folder, path, mime_type } => {
-            let bytes = folder.read(path, MAX_FILE_BYTES).map_err(|error| ActionError::message(error.to_string()))?;
-            let guessed = mime_of(&path.to_string_lossy(), &bytes);
-            let mime_type = mime_type.as_deref().unwrap_or(guessed);
-            json!({ "type": kind, "data": STANDARD.encode(bytes), "mimeType": mime_type })
+        SampleContent::Media { kind, source, mime_type } => {
+            let (data, guessed) = source.render(kind, scope)?;
+            let mime_type = mime_type.as_ref().map(|mime_type| mime_type.render(scope)).transpose()?.flatten();
+            json!({ "type": kind, "data": data, "mimeType": mime_type.unwrap_or(guessed) })
         }
     };
     Ok(json!({ "role": role, "content": content }))
@@ -169,30 +216,46 @@ fn compile_media(
     keys: &BlockBody,
     compiler: &mut Compiler<'_>,
 ) -> Option<SampleContent> {
-    let mime_type = keys.mime_type.as_ref().map(|mime| mime.value.clone());
-    let file = |path: &Spanned<String>, mime_type, compiler: &mut Compiler<'_>| {
-        let path = compiler.resolve_file(path, path.location)?;
-        Some(SampleContent::File { kind, folder: compiler.pack.folder.clone(), path, mime_type })
-    };
     let source = match &media.value {
-        Media::Path(path) => return file(&Spanned::new(path.clone(), media.location), mime_type, compiler),
+        Media::Path(path) => {
+            let source = MediaBytes::file(&Spanned::new(path.clone(), media.location), compiler);
+            let mime_type = MimeType::compile(keys.mime_type.as_ref(), compiler)?;
+            return Some(SampleContent::Media { kind, source: source?, mime_type });
+        }
         Media::Source(source) => source,
     };
-    let mime_type = source.mime_type.as_ref().map(|mime| mime.value.clone()).or(mime_type);
-    match (&source.file, &source.base64) {
-        (Some(path), None) => file(path, mime_type, compiler),
-        (None, Some(base64)) => {
-            let data = compiler.template(base64, Exposure::Client)?;
-            let otherwise = if kind == "image" { "image/png" } else { "audio/wav" };
-            Some(SampleContent::Base64 { kind, data, mime_type: mime_type.unwrap_or_else(|| otherwise.to_owned()) })
-        }
+    let mime_type = MimeType::compile(source.mime_type.as_ref().or(keys.mime_type.as_ref()), compiler);
+    let source = match (&source.file, &source.base64, &source.text) {
+        (Some(path), None, None) => MediaBytes::file(path, compiler),
+        (None, Some(base64), None) => compiler.template(base64, Exposure::Client).map(MediaBytes::Base64),
+        (None, None, Some(text)) => compiler.template(text, Exposure::Client).map(MediaBytes::Text),
         _ => {
-            compiler.error(
-                Code::Conflict,
-                media.location,
-                format!("expected exactly one of `file`, `base64` in `{kind}`"),
-            );
+            let message = format!("expected exactly one of `file`, `base64`, `text` in `{kind}`");
+            compiler.error(Code::Conflict, media.location, message);
             None
         }
+    };
+    Some(SampleContent::Media { kind, source: source?, mime_type: mime_type? })
+}
+
+impl MediaBytes {
+    fn file(path: &Spanned<String>, compiler: &mut Compiler<'_>) -> Option<MediaBytes> {
+        let path = compiler.resolve_file(path, path.location)?;
+        Some(MediaBytes::File(compiler.pack.folder.clone(), path))
+    }
+
+    /// The bytes as base64, and a guess of their MIME type.
+    fn render(&self, kind: &str, scope: &Scope) -> Result<(String, String), ActionError> {
+        let usual = if kind == "image" { "image/png" } else { "audio/wav" }.to_owned();
+        Ok(match self {
+            MediaBytes::Base64(template) => (template.render(scope)?.0, usual),
+            MediaBytes::Text(template) => (STANDARD.encode(template.render(scope)?.0), usual),
+            MediaBytes::File(folder, path) => {
+                let bytes =
+                    folder.read(path, MAX_FILE_BYTES).map_err(|error| ActionError::message(error.to_string()))?;
+                let guessed = mime_of(&path.to_string_lossy(), &bytes).to_owned();
+                (STANDARD.encode(bytes), guessed)
+            }
+        })
     }
 }

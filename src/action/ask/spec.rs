@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::notation::{Block, Json, NamedMap};
+use crate::notation::{Block, Json, NamedMap, Number};
 use crate::yaml::Spanned;
 
 /// The questions of one round, by their keys.
@@ -65,16 +65,20 @@ pub struct Sample {
     pub prompt: Option<Spanned<String>>,
     /// Several messages, as in a prompt: `[{ user: … }, { assistant: … }]`.
     pub messages: Option<Spanned<Vec<SampleMessage>>>,
-    /// The maximum length of the answer, in tokens.
-    pub max_tokens: Option<Spanned<u32>>,
+    /// The maximum length of the answer, in tokens: a number, or exactly one `{{…}}`, such as `"{{limit}}"`.
+    #[schemars(with = "Option<Number>")]
+    pub max_tokens: Option<Spanned<Json>>,
     /// The system prompt, a template.
     pub system_prompt: Option<Spanned<String>>,
-    /// Preferences for the model: `{ hints: [{ name: claude }] }`.
-    pub model_preferences: Option<Value>,
+    /// Preferences for the model: `{ hints: [{ name: claude }], costPriority: 0.2, speedPriority: "{{speed}}" }`. Each priority
+    /// is a number from 0 to 1, or exactly one `{{…}}`.
+    #[schemars(with = "Option<Value>")]
+    pub model_preferences: Option<Spanned<Json>>,
     /// The context that the client should add, such as `thisServer`.
     pub include_context: Option<String>,
-    /// The sampling temperature.
-    pub temperature: Option<f64>,
+    /// The sampling temperature: a number, or exactly one `{{…}}`, such as `"{{temperature}}"`.
+    #[schemars(with = "Option<Number>")]
+    pub temperature: Option<Spanned<Json>>,
     /// Strings at which the answer stops.
     pub stop_sequences: Option<Vec<String>>,
     /// Tools that the model may call.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::action::outcome::OutcomeBody;
+use crate::action::outcome::{OutcomeBody, with_json};
 use crate::action::parse::OutputFormat;
 use crate::action::{ActionContext, ActionError, ActionOutcome};
 use crate::world::HttpResponse;
@@ -41,9 +41,9 @@ impl HttpAction {
             "status": response.status,
             "headers": header_values(&response),
             "body": response.body.to_display_text(),
-            "json": json,
             "url": response.url.as_str(),
         });
+        let value = with_json(value, json);
         let failure = match is_success {
             true => None,
             false => Some(self.error_message(described, &response, &value, context)?),

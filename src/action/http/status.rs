@@ -4,7 +4,7 @@ use crate::action::ActionError;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::Code;
 use crate::notation::{NamedMap, Scalar};
-use crate::template::{Scope, ScopeShape, Shape, Template, Text};
+use crate::template::{RenderError, Scope, ScopeShape, Shape, Template, Text};
 use crate::yaml::{Location, Spanned};
 
 /// A status, a class of statuses, or all of them. The order is that of precision.
@@ -91,7 +91,11 @@ impl ErrorMessages {
     /// The message for a status, if one is written that says anything of this response.
     pub(super) fn render(&self, status: u16, scope: &Scope) -> Result<Option<String>, ActionError> {
         let message = self.0.iter().find(|(pattern, _)| pattern.matches(status));
-        let text = message.map(|(_, message)| message.render(scope)).transpose()?.map(|text| text.0);
+        let text = match message.map(|(_, message)| message.render(scope)).transpose() {
+            // The status says more than that the response is no JSON.
+            Err(RenderError::NotJson { .. }) => None,
+            text => text?.map(|text| text.0),
+        };
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 

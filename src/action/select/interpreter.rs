@@ -227,6 +227,10 @@ fn integral(name: &str, given: &[Rcvar], found: Rcvar) -> Rcvar {
     let integer = match (name, given) {
         ("abs", [number]) => as_integer(number).map(i128::abs),
         ("ceil" | "floor", _) => rounded(&found),
+        ("avg", [items]) => {
+            let integers = items.as_array().is_some_and(|items| items.iter().all(|item| as_integer(item).is_some()));
+            rounded(&found).filter(|_| integers)
+        }
         ("sum", [items]) => items
             .as_array()
             .and_then(|items| items.iter().map(as_integer).try_fold(0_i128, |sum, next| sum.checked_add(next?))),

@@ -101,7 +101,7 @@ const UNARY_FUNCTIONS: &[&str] = &[
 const BINARY_FUNCTIONS: &[&str] = &["contains", "ends_with", "starts_with", "join", "merge", "map", "sort_by", "abs"];
 
 /// The functions whose results are integers where their arguments are.
-const INTEGRAL_FUNCTIONS: &[&str] = &["abs(", "ceil(", "floor(", "sum("];
+const INTEGRAL_FUNCTIONS: &[&str] = &["abs(", "avg(", "ceil(", "floor(", "sum("];
 
 #[test]
 fn integers_stay_integers() {
@@ -111,6 +111,10 @@ fn integers_stay_integers() {
         ("sum(@)", json!([]), json!(0)),
         ("abs(@)", json!(-4), json!(4)),
         ("abs(@)", json!(-4.5), json!(4.5)),
+        ("avg(@)", json!([2, 4]), json!(3)),
+        ("avg(@)", json!([2, 3]), json!(2.5)),
+        ("avg(@)", json!([2.0, 4]), json!(3.0)),
+        ("length(@)", json!([2.0]), json!(1)),
         ("ceil(@)", json!(1.2), json!(2)),
         ("floor(@)", json!(-1.2), json!(-2)),
     ] {

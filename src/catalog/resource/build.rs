@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::catalog::blob::Bytes;
 use crate::catalog::block::{listed_annotations, strip_whitespace};
 use crate::catalog::complete::compile_sources;
 use crate::catalog::entry::{RunKeys, check_limits, entry_digest};
@@ -20,7 +21,7 @@ use crate::catalog::result::ResultPlan;
 use crate::compile::{Compiler, Exposure};
 use crate::diagnostic::{Code, Severity};
 use crate::manifest;
-use crate::notation::{TextOrFile, is_identifier};
+use crate::notation::{Blob, is_identifier};
 use crate::template::{FilePath, Template, reserved_name_meaning};
 use crate::uri::{Operator, UriTemplate, check_uri};
 use crate::yaml::{Location, Spanned};
@@ -180,6 +181,15 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
     if let (Some(result), None) = (&written.result, &written.run) {
         compiler.error(Code::Conflict, result.location, "`result` requires `run`");
     }
+    if let Some(result) = &written.result
+        && result.structured_content.is_some()
+        && (result.text.is_some() || result.content.is_some())
+    {
+        let key = compiler.key_location(result.location, "structuredContent");
+        compiler
+            .error(Code::Conflict, key, "a resource has no `structuredContent` beside its `text` or `content`")
+            .help("remove it, or serve it as a resource of its own");
+    }
     for (name, there) in [("include", written.include.is_some()), ("exclude", written.exclude.is_some())] {
         if there && written.root.is_none() {
             let key = compiler.key_location(written.location, name);
@@ -206,24 +216,29 @@ fn check_content_keys(written: &Spanned<manifest::Resource>, compiler: &mut Comp
     None
 }
 
-fn blob_content(blob: &Spanned<TextOrFile>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
-    match &blob.value {
-        TextOrFile::Text(text) => match STANDARD.decode(strip_whitespace(text)) {
-            Ok(bytes) => Some(ResourceContent::Blob(bytes)),
-            Err(_) if text.contains("{{") => {
-                compiler
-                    .error(Code::BadValue, blob.location, "invalid base64: the `blob` of a resource is not a template")
-                    .help("write base64, or `blob: { file: … }` for a file; `run` gives contents that depend on arguments");
-                None
-            }
-            Err(_) => {
-                compiler
-                    .error(Code::BadValue, blob.location, "invalid base64")
-                    .help("write `blob: { file: … }` for a file");
-                None
-            }
-        },
-        TextOrFile::File(file) => file_content(compiler.file_path(file, blob.location)?, compiler),
+fn blob_content(blob: &Spanned<Blob>, compiler: &mut Compiler<'_>) -> Option<ResourceContent> {
+    let text = match &blob.value {
+        Blob::Base64(text) => text,
+        Blob::Source(_) => {
+            return Some(match Bytes::compile(blob, compiler)? {
+                Bytes::File(file) => ResourceContent::File(file),
+                Bytes::Blob(plan) => ResourceContent::BlobTemplate(plan),
+            });
+        }
+    };
+    match STANDARD.decode(strip_whitespace(text)) {
+        Ok(bytes) => Some(ResourceContent::Blob(bytes)),
+        Err(_) => {
+            let (message, help) = match text.contains("{{") {
+                true => (
+                    "invalid base64: the `blob` of a resource is not a template",
+                    "write `blob: { base64: \"{{…}}\" }` or `blob: { text: \"{{…}}\" }`",
+                ),
+                false => ("invalid base64", "write `blob: { file: … }` for a file"),
+            };
+            compiler.error(Code::BadValue, blob.location, message).help(help);
+            None
+        }
     }
 }
 

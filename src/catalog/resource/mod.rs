@@ -21,6 +21,7 @@ use crate::template::{FilePath, Scope, Template, Text};
 use crate::uri::UriTemplate;
 
 use super::answer::{AnswerContents, Refusal, RefusalKind, TextOrBlob};
+use super::blob::BlobPlan;
 use super::block::RenderedBlock;
 use super::complete::{CompletionOwner, CompletionQuery, CompletionSources};
 use super::entry::{EntryContext, PackContext, keep_roots};
@@ -58,6 +59,7 @@ const PATH_OVERHEAD_BYTES: usize = 256;
 enum ResourceContent {
     Text(Template<Text>),
     Blob(Vec<u8>),
+    BlobTemplate(BlobPlan),
     File(PackFile),
     /// The folder that the path cannot leave, its literal prefix, and the whole path.
     FileTemplate {
@@ -254,6 +256,9 @@ impl CompiledResource {
             ResourceContent::Blob(bytes) => {
                 let encode = || TextOrBlob::Blob(STANDARD.encode(bytes));
                 (budget.run_sized(bytes.len(), encode)?, "application/octet-stream".to_owned())
+            }
+            ResourceContent::BlobTemplate(blob) => {
+                (TextOrBlob::Blob(blob.render(&scope)?), "application/octet-stream".to_owned())
             }
             ResourceContent::File(file) => file::read_body(file.at(), MAX_RESOURCE_BYTES, uri, &budget)?,
             ResourceContent::FileTemplate { folder, literal, path } => {

@@ -136,7 +136,7 @@ tools:
   fields:
     description: d
     run: { exec: [echo, "hello\n"] }
-    result: { text: "{{result.stdout}}.{{result.exit}}.{{result.stderr}}.{{result.json}}" }
+    result: { text: "{{result.stdout}}.{{result.exit}}.{{result.stderr}}.{{default result.json \"\"}}" }
 resources:
   x: { uri: "a://x", title: X, text: embedded }
 "#;

@@ -7,7 +7,7 @@ mod call;
 mod walk;
 mod include;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use crate::diagnostic::Code;
@@ -44,6 +44,8 @@ pub(super) struct TemplateCheck {
     pub required_paths: BTreeSet<Vec<String>>,
     /// The positions of variables with paths through values of unknown shape.
     pub lenient_paths: HashSet<usize>,
+    /// The paths of variables that read an output as JSON, by their positions.
+    pub output_paths: BTreeMap<usize, Vec<String>>,
     /// The positions of variables that mean the `this` of a loop around the template.
     pub outer_this_paths: HashSet<usize>,
     /// The positions where `{{now}}` is the helper.

@@ -7,6 +7,7 @@ use super::frame::{ScopeFrame, TypedValue};
 use crate::diagnostic::{Code, quote_names};
 use crate::template::error::TemplateError;
 use crate::template::helper::is_helper;
+use crate::template::json_output::JSON_FIELD;
 use crate::template::shape::{Shape, field_shape};
 use crate::template::syntax::{Ident, PathNode};
 
@@ -90,6 +91,11 @@ impl<'a> Checker<'a> {
                 Some(next) => next,
                 None => return Err(Box::new(self.unknown_field(path, name, &value))),
             };
+        }
+        if let Some(origin) = value.origin.as_ref().filter(|_| self.in_template())
+            && origin.iter().any(|name| name == JSON_FIELD)
+        {
+            self.outcome.output_paths.insert(path.span.start, origin.clone());
         }
         Ok(value)
     }

@@ -31,6 +31,10 @@ pub(super) fn register(registry: &mut Handlebars<'static>) {
     }
 }
 
+pub(super) fn is_predicate(name: &str) -> bool {
+    PREDICATES.iter().any(|(known, _)| *known == name)
+}
+
 struct PredicateHelper(Predicate);
 
 impl PredicateHelper {

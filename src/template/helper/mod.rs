@@ -18,7 +18,7 @@ use handlebars::Handlebars;
 pub(super) use argument::{HelperFn, HelperParams, HelperValue};
 pub(super) use collection::compile_pattern;
 pub(super) use encoding::is_uuid_version;
-pub(super) use print::{GET, PRINT, empty_guard_block};
+pub(super) use print::{GET, NEED, PRINT, empty_guard_block};
 pub use table::{HelperDoc, helpers};
 pub(super) use table::{HelperForm, ParamKind, ReturnShape, SIGNATURES, Signature, signature};
 pub(super) use time::NOW_FALLBACK;
@@ -32,6 +32,11 @@ pub fn is_helper_without_arguments(name: &str) -> bool {
 /// Whether a name is that of a helper. An argument of that name takes precedence.
 pub fn is_helper(name: &str) -> bool {
     signature(name).is_some()
+}
+
+/// Whether a helper asks whether there is a value: an output that is not JSON is null to it, and no error.
+pub(super) fn tests_values(name: &str) -> bool {
+    matches!(name, "if" | "unless" | "with" | "default") || compare::is_predicate(name)
 }
 
 /// Registers exactly the helpers of the table.

@@ -5,19 +5,25 @@ use handlebars::{Context, Handlebars, Helper, HelperDef, HelperResult, RenderCon
 
 use super::argument::{FnHelper, HelperParams, HelperValue, param_or_null, param_text, text_value};
 use super::render_call::{RenderCall, RenderHelper};
-use crate::template::render::{MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode};
+use crate::template::json_output::NoValue;
+use crate::template::render::{
+    MARK, PrintMode, RenderError, STEP_COST, capture, charge_copy, charge_work, mode, no_value,
+};
 use crate::uri::percent_encode;
 
 /// `{{$print label value raw}}`: prints a value for the slot, encoded unless `raw`.
 pub(in crate::template) const PRINT: &str = "$print";
 /// `($get path)`: the value of a path, null where it is missing.
 pub(in crate::template) const GET: &str = "$get";
+/// `($need path output printed)`: the value of a path that reads an output as JSON, an error where the output is none.
+pub(in crate::template) const NEED: &str = "$need";
 /// `{{#$guard}}`: limits the output inside.
 pub(in crate::template) const GUARD: &str = "$guard";
 
 pub(super) fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper(PRINT, Box::new(RenderHelper(print)));
     registry.register_helper(GET, Box::new(GetHelper));
+    registry.register_helper(NEED, Box::new(NeedHelper));
     registry.register_helper(GUARD, Box::new(RenderHelper(guard)));
 }
 
@@ -76,6 +82,29 @@ impl HelperDef for GetHelper {
     ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
         // A name on a list is an error in Handlebars; here it is a missing field.
         Ok(rendering.evaluate(context, &param_text(helper, 0)?).unwrap_or(ScopedJson::Missing))
+    }
+}
+
+struct NeedHelper;
+
+impl HelperDef for NeedHelper {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, handlebars::RenderError> {
+        let value = rendering.evaluate(context, &param_text(helper, 0)?).unwrap_or(ScopedJson::Missing);
+        if !value.as_json().is_null() {
+            return Ok(value);
+        }
+        let is_printed = param_or_null(helper, 2).as_bool() == Some(true) && mode() != PrintMode::Captured;
+        match no_value(&param_text(helper, 1)?) {
+            Some(NoValue::NotJson(error)) => Err(error.into()),
+            Some(NoValue::Null) if is_printed => Ok(ScopedJson::Derived("null".into())),
+            _ => Ok(value),
+        }
     }
 }
 

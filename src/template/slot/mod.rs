@@ -19,7 +19,7 @@ use super::syntax::{Interpolation, TemplateNode};
 pub use path::{FilePath, FolderPath, FolderPathText, PathText};
 pub use text::{Argv, Base64, Base64Text, EnvValue, HeaderSlot, HeaderText, PlainText, Text};
 pub use url::{Uri, UriText, Url, UrlBase, UrlText};
-pub use value::{Condition, JsonLeaf, JsonValue, List, ListItems, QueryValue, QueryValues};
+pub use value::{Condition, JsonLeaf, JsonValue, List, ListItems, Numeric, QueryValue, QueryValues};
 
 /// A kind of slot.
 pub trait Slot: Sized + Debug + 'static {
@@ -37,6 +37,10 @@ pub trait Slot: Sized + Debug + 'static {
     #[doc(hidden)]
     const TYPED: bool = false;
 
+    /// Whether it only asks whether there is a value: an output that is not JSON is null to it, and no error.
+    #[doc(hidden)]
+    const TESTS: bool = false;
+
     /// Whether the output from a value contains a copy of it.
     #[doc(hidden)]
     const KEEPS_VALUE: bool = Self::TYPED;
@@ -50,6 +54,12 @@ pub trait Slot: Sized + Debug + 'static {
     /// The output from the value of the only expression; `None` to use its text.
     #[doc(hidden)]
     fn output_from_value(_: &Value, _: &str, _: &Self::Analysis) -> Option<Result<Self::Output, RenderError>> {
+        None
+    }
+
+    /// The output for the JSON of an action that is `null`, where that is not absent.
+    #[doc(hidden)]
+    fn output_from_null_output() -> Option<Self::Output> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{ParsedTemplate, RenderedText, Slot, refused_value};
 use crate::diagnostic::Code;
@@ -25,6 +25,10 @@ impl Slot for JsonLeaf {
 
     fn output_from_value(value: &Value, _: &str, (): &()) -> Option<Result<JsonValue, RenderError>> {
         Some(Ok(JsonValue((!value.is_null()).then(|| value.clone()))))
+    }
+
+    fn output_from_null_output() -> Option<JsonValue> {
+        Some(JsonValue(Some(Value::Null)))
     }
 
     fn output_from_text(rendered: RenderedText, (): &()) -> Result<JsonValue, RenderError> {
@@ -108,6 +112,44 @@ impl Slot for List {
     }
 }
 
+/// A number: exactly one `{{…}}`, whose value is a number or the text of one.
+#[derive(Debug)]
+pub enum Numeric {}
+
+impl Slot for Numeric {
+    type Output = Option<Number>;
+    type Analysis = ();
+    const MODE: PrintMode = PrintMode::Plain;
+    const TYPED: bool = true;
+    const KEEPS_VALUE: bool = false;
+
+    fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
+        if template.single_interpolation().is_none() && errors.is_empty() {
+            let error = TemplateError::at_range(
+                0..template.text.len(),
+                Code::BadValue,
+                "invalid number: expected exactly one `{{…}}`",
+            );
+            errors.push(error.help("write the value of a number, such as `{{limit}}` or `{{mul limit 2}}`"));
+        }
+        ((), None)
+    }
+
+    fn output_from_value(value: &Value, label: &str, (): &()) -> Option<Result<Option<Number>, RenderError>> {
+        let number = match value {
+            Value::Null => return Some(Ok(None)),
+            Value::Number(number) => Some(number.clone()),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        Some(number.map(Some).ok_or_else(|| refused_value(label, "is not a number")))
+    }
+
+    fn output_from_text(_: RenderedText, (): &()) -> Result<Option<Number>, RenderError> {
+        Err(refused_value("the text", "is not a number"))
+    }
+}
+
 /// `when`: exactly one `{{…}}`, whose value decides by [`is_truthy`].
 #[derive(Debug)]
 pub enum Condition {}
@@ -118,6 +160,7 @@ impl Slot for Condition {
     const MODE: PrintMode = PrintMode::Plain;
     const TYPED: bool = true;
     const KEEPS_VALUE: bool = false;
+    const TESTS: bool = true;
 
     fn analyze(template: &ParsedTemplate<'_>, errors: &mut Vec<TemplateError>) -> ((), Option<Range<usize>>) {
         let help = "write a value such as `{{flag}}`, `{{not flag}}` or `{{eq kind \"bug\"}}`";

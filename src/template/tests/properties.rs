@@ -383,9 +383,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn pieces_render_like_handlebars(text in simple(), arguments in arguments(), json in value()) {
+    fn pieces_render_like_handlebars(text in simple(), arguments in arguments(), json in prop::option::of(value())) {
         let mut scope = scope(arguments).with_now(jiff::Timestamp::UNIX_EPOCH);
-        scope.set_step("a", json!({ "json": json }));
+        scope.set_step("a", match json {
+            Some(json) => json!({ "stdout": "s", "exit": 0, "json": json }),
+            None => json!({ "stdout": "no JSON", "exit": 0 }),
+        });
         assert_same_output::<Text>(&text, &scope)?;
         assert_same_output::<Url>(&format!("https://h/{text}"), &scope)?;
         assert_same_output::<Url>(&format!("{{{{env.API}}}}/x{text}"), &scope)?;

@@ -1,0 +1,51 @@
+//! MIME types that are fixed or templates.
+
+use super::{Compiler, Exposure};
+use crate::files::is_mime_type;
+use crate::template::{RenderError, Scope, Template, Text};
+use crate::yaml::Spanned;
+
+/// The MIME type of what is made at a call.
+#[derive(Debug)]
+pub enum MimeType {
+    /// As written.
+    Fixed(String),
+    /// A template.
+    Template(Template<Text>),
+}
+
+impl MimeType {
+    /// Compiles a MIME type, if there is one. `None` after an error.
+    pub fn compile(written: Option<&Spanned<String>>, compiler: &mut Compiler<'_>) -> Option<Option<MimeType>> {
+        let Some(written) = written else { return Some(None) };
+        if MimeType::is_template(written) {
+            return compiler.template(written, Exposure::Client).map(|template| Some(MimeType::Template(template)));
+        }
+        Some(Some(MimeType::Fixed(written.value.clone())))
+    }
+
+    /// Whether it is only known at a call.
+    pub fn is_template(written: &str) -> bool {
+        written.contains("{{")
+    }
+
+    /// The MIME type; `None` where the value is empty.
+    ///
+    /// # Errors
+    /// The template fails, or gives something else.
+    pub fn render(&self, scope: &Scope) -> Result<Option<String>, RenderError> {
+        let template = match self {
+            MimeType::Fixed(written) => return Ok(Some(written.clone())),
+            MimeType::Template(template) => template,
+        };
+        let text = template.render(scope)?.0;
+        match text.trim() {
+            "" => Ok(None),
+            text if is_mime_type(text) => Ok(Some(text.to_owned())),
+            _ => {
+                let reason = "is not a MIME type such as `image/png`";
+                Err(RenderError::Refused { variable: format!("mimeType: {}", template.source()), reason })
+            }
+        }
+    }
+}
