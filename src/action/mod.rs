@@ -31,6 +31,7 @@ use crate::yaml::{Location, Spanned};
 
 pub use ask::{ask_roots, parse_roots};
 pub use checkpoint::{Checkpoint, PendingQuestions};
+pub use code_injection::{PROBE_VALUE, runs_value};
 pub use client::{
     AskError, ChangeNotification, ClientCapability, ClientQuestion, ClientUse, LogNotification, McpClient, NoClient,
     ProgressUpdate, QuestionKind, QuestionRound,
