@@ -9,7 +9,7 @@ use super::init::{existing_files, server_name, shell_quote, write_new_file};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
-use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, parse_help};
+use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
 use crate::openapi::{Names, entry, kebab, one_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
 
@@ -55,6 +55,7 @@ fn manifest(server: &str, command: &str, tools: &[String]) -> String {
     format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # A draft from what `{}` prints for `--help`. Look at each tool, and at the comments `# review: …`.\n\
+         # review: `cwd: \"{{{{workspace}}}}\"` in `run` starts the program in the client's folder, not in this one.\n\
          folio: 1\n\n{}\ntools:\n{}",
         one_line(command),
         entry("server", &serde_json::json!({ "name": server }), 0),
@@ -98,11 +99,26 @@ fn chosen<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<
     }
 }
 
-/// What a program prints for `--help`: without a shell, with nothing on its stdin, and not for long.
+/// What a program says of itself. For `--help` some show a manual page, whose prose reads worse than what they print for
+/// `-h`.
 async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help> {
+    let manual = print_help(world, words, "--help").await?;
+    if is_manual_page(&manual) {
+        let short = print_help(world, words, "-h").await.unwrap_or_default();
+        let help = parse_help(&short, words);
+        let is_read = !help.options.is_empty() || !help.positionals.is_empty();
+        if is_read && !is_manual_page(&short) {
+            return Ok(help);
+        }
+    }
+    Ok(parse_help(&manual, words))
+}
+
+/// What a program prints for an option: without a shell, with nothing on its stdin, and not for long.
+async fn print_help(world: &dyn World, words: &[&str], option: &str) -> anyhow::Result<String> {
     let (program, arguments) = words.split_first().context("`--command` names no program")?;
     let mut command = ProgramCommand::new(*program, std::env::current_dir().context("there is no current folder")?);
-    command.args = arguments.iter().copied().chain(["--help"]).map(Into::into).collect();
+    command.args = arguments.iter().copied().chain([option]).map(Into::into).collect();
     // Nothing is shown page by page or in colour.
     command.env = [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("NO_COLOR", "1"), ("COLUMNS", "120")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -112,5 +128,5 @@ async fn ask_for_help(world: &dyn World, words: &[&str]) -> anyhow::Result<Help>
     let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(&bytes.bytes).into_owned());
     // Some print their help as an error.
     let text = texts.iter().find(|text| !text.trim().is_empty()).map(String::as_str).unwrap_or_default();
-    Ok(parse_help(&strip_escapes(text), words))
+    Ok(strip_escapes(text))
 }
