@@ -27,6 +27,24 @@ pub(super) struct Scheme {
     pub(super) about: String,
 }
 
+/// A variable that holds a part of a scheme's credentials.
+pub(super) struct CredentialVariable {
+    /// The end of its name.
+    pub(super) suffix: &'static str,
+    /// What it is.
+    pub(super) about: &'static str,
+    /// Whether nobody else may see it.
+    pub(super) is_secret: bool,
+}
+
+const fn secret(suffix: &'static str, about: &'static str) -> CredentialVariable {
+    CredentialVariable { suffix, about, is_secret: true }
+}
+
+const fn public(suffix: &'static str, about: &'static str) -> CredentialVariable {
+    CredentialVariable { suffix, about, is_secret: false }
+}
+
 /// What an operation asks for: a scheme, and what else goes along with it in headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Requirement {
@@ -131,14 +149,18 @@ fn warn_untranslated(what: &str, at: Node<'_>, description: &Description) {
 }
 
 impl Credentials {
-    /// The variables that hold it: the ends of their names, and what each is.
-    pub(super) fn variables(&self) -> &'static [(&'static str, &'static str)] {
+    /// The variables that hold it.
+    pub(super) fn variables(&self) -> &'static [CredentialVariable] {
         match self {
-            Credentials::Bearer => &[("token", "The token")],
-            Credentials::Basic => &[("username", "The user's name"), ("password", "The user's password")],
-            Credentials::Header(_) | Credentials::Query(_) | Credentials::Cookie(_) => &[("api_key", "The key")],
+            Credentials::Bearer => &const { [secret("token", "The token")] },
+            Credentials::Basic => {
+                &const { [public("username", "The user's name"), secret("password", "The user's password")] }
+            }
+            Credentials::Header(_) | Credentials::Query(_) | Credentials::Cookie(_) => {
+                &const { [secret("api_key", "The key")] }
+            }
             Credentials::OAuth2 { .. } => {
-                &[("client_id", "The client's identifier"), ("client_secret", "The client's secret")]
+                &const { [public("client_id", "The client's identifier"), secret("client_secret", "The client's secret")] }
             }
         }
     }

@@ -17,10 +17,8 @@ const MAX_REFERENCE_HOPS: usize = 32;
 pub(super) enum Version {
     /// Swagger 2.0.
     Swagger2,
-    /// OpenAPI 3.0.
-    OpenApi30,
-    /// OpenAPI 3.1 and later.
-    OpenApi31,
+    /// OpenAPI 3.0 and later, told apart by the keywords of each schema.
+    OpenApi3,
 }
 
 /// One file of a description.

@@ -199,6 +199,7 @@ impl<'d, 's> Builder<'d, 's> {
         }
         let Some(tool) = build_tool(operation, &connection, self.description) else { return };
         self.tools += 1;
+        self.connections.add_tool(&connection);
         let tag = operation.tag.unwrap_or_default();
         let stem = file_stem(tag);
         let too_many = self.fragments.len() >= MAX_FRAGMENTS && !self.fragments.contains_key(&stem);

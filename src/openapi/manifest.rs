@@ -84,6 +84,8 @@ pub(super) struct Connections {
     bases: IndexMap<Option<String>, String>,
     /// The variables of each scheme, by its name.
     schemes: IndexMap<String, Vec<String>>,
+    /// How many tools there are.
+    tools: usize,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -94,6 +96,8 @@ struct ConnectionKey {
 
 struct Connection {
     name: String,
+    /// How many tools use it.
+    tools: usize,
     base_variable: String,
     requirement: Requirement,
     /// The variables of the scheme, and of those that go along with it.
@@ -110,6 +114,7 @@ impl Connections {
             found: IndexMap::new(),
             bases: IndexMap::new(),
             schemes: IndexMap::new(),
+            tools: 0,
         }
     }
 
@@ -134,8 +139,30 @@ impl Connections {
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
-        self.found.insert(key, Connection { name: name.clone(), base_variable, requirement, variables });
+        self.found.insert(key, Connection { name: name.clone(), tools: 0, base_variable, requirement, variables });
         name
+    }
+
+    /// Counts a tool that uses a connection: its credentials are required where all tools need them.
+    pub(super) fn add_tool(&mut self, name: &str) {
+        self.tools += 1;
+        self.found.values_mut().filter(|known| known.name == name).for_each(|known| known.tools += 1);
+    }
+
+    /// Whether every tool needs a variable of credentials.
+    fn is_required(&self, variable: &str) -> bool {
+        let uses = |known: &&Connection| known.variables.iter().flatten().any(|name| name == variable);
+        self.found.values().filter(uses).map(|known| known.tools).sum::<usize>() == self.tools
+    }
+
+    /// The variables, with `required` where no tool can do without.
+    fn settled_variables(&self) -> Map<String, Value> {
+        let mut variables = self.variables.clone();
+        for name in self.schemes.values().flatten().filter(|name| !self.is_required(name)) {
+            let variable = variables.get_mut(name).and_then(Value::as_object_mut);
+            variable.and_then(|map| map.shift_remove("required"));
+        }
+        variables
     }
 
     /// A name for a further connection: by its host where that is another one, else by its credentials.
@@ -169,16 +196,21 @@ impl Connections {
             return known.clone();
         }
         let mut names = Vec::new();
-        for (end, what) in scheme.credentials.variables() {
-            let short = [self.server.clone(), (*end).to_owned()];
-            let name = match self.variables.contains_key(&variable_name(&[&self.server, end])) {
-                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), (*end).to_owned()]),
+        for part in scheme.credentials.variables() {
+            let short = [self.server.clone(), part.suffix.to_owned()];
+            let name = match self.variables.contains_key(&variable_name(&[&self.server, part.suffix])) {
+                true => self.claim_variable(&[self.server.clone(), scheme.name.clone(), part.suffix.to_owned()]),
                 false => self.claim_variable(&short),
             };
-            let about =
-                if scheme.about.is_empty() { format!("{what} that the API asks for") } else { scheme.about.clone() };
-            let variable = object([("description", about.into()), ("required", true.into()), ("secret", true.into())]);
-            self.variables.insert(name.clone(), variable);
+            let about = match scheme.about.is_empty() {
+                true => format!("{} that the API asks for", part.about),
+                false => scheme.about.clone(),
+            };
+            let mut variable = Map::new();
+            variable.insert("description".to_owned(), about.into());
+            variable.insert("required".to_owned(), true.into());
+            variable.extend(part.is_secret.then(|| ("secret".to_owned(), true.into())));
+            self.variables.insert(name.clone(), Value::Object(variable));
             names.push(name);
         }
         self.schemes.insert(scheme.name.clone(), names.clone());
@@ -191,7 +223,8 @@ impl Connections {
     }
 
     fn sections(&self) -> Vec<GeneratedSection> {
-        let variables = self.variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let variables = self.settled_variables();
+        let variables = variables.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let connections = self.found.values().map(|connection| (connection.name.as_str(), connection.value()));
         let section = |key, entries: Vec<(&str, Value)>| GeneratedSection {
             key,

@@ -21,6 +21,10 @@ pub(super) struct RequestBuilder<'d> {
     headers: Map<String, Value>,
     cookies: Vec<Cookie>,
     body: Option<(&'static str, Value)>,
+    /// What a caller must know of how values are sent.
+    pub(super) limits: Vec<String>,
+    /// The query parameter that `paginate` fills in.
+    paged_by: Option<String>,
 }
 
 /// A cookie, and the argument that it is made of.
@@ -49,7 +53,14 @@ impl<'d> RequestBuilder<'d> {
             headers: Map::new(),
             cookies: Vec::new(),
             body: None,
+            limits: Vec::new(),
+            paged_by: None,
         }
+    }
+
+    /// Leaves out the query parameter that `paginate` counts, unless a request needs it.
+    pub(super) fn page_by(&mut self, parameter: Option<String>) {
+        self.paged_by = parameter;
     }
 
     /// Adds all that an operation takes. `None` where there is something without which it cannot be called.
@@ -137,6 +148,9 @@ impl<'d> RequestBuilder<'d> {
     }
 
     fn add_query(&mut self, parameter: &Parameter<'d>) {
+        if !parameter.required && self.paged_by.as_deref() == Some(parameter.name) {
+            return;
+        }
         let schema = self.parameter_schema(parameter);
         match shape_of(&self.translator.look_through(&schema)) {
             ValueShape::Object => self.add_query_object(parameter, schema),
@@ -265,6 +279,7 @@ impl<'d> RequestBuilder<'d> {
         if !body.media_type.starts_with("text/") && !body.media_type.ends_with("xml") {
             let words = format!("unsupported body `{}`: it is sent as a text", body.media_type);
             self.description.warn(body.node, Code::Unimplemented, words);
+            self.limits.push("The body is sent as text, not as a file.".to_owned());
         }
         let text = prose::plain(body.description, prose::ARGUMENT_CHARS);
         let schema = described(object([("type", "string".into())]), &text);
@@ -279,9 +294,9 @@ impl<'d> RequestBuilder<'d> {
         for field in &body.fields {
             let description = prose::plain(field.node.text("description").unwrap_or_default(), prose::ARGUMENT_CHARS);
             let schema = described(self.translator.translate(field.node), &description);
-            self.warn_binary(&schema, field.node);
             let (required, node) = (field.required, field.node);
-            self.add_field(NewArgument { wire_name: field.name, place: "form", schema, required, node }, &mut fields);
+            let new = NewArgument { wire_name: field.name, place: "form", schema, required, node };
+            self.add_field(new, body.kind, &mut fields);
         }
         let Some(node) = body.schema else { return fields };
         let translated = self.translator.translate(node);
@@ -289,20 +304,33 @@ impl<'d> RequestBuilder<'d> {
         for (name, schema) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let style = body.encoding.and_then(|all| all.get(name)).and_then(|encoding| encoding.text("style"));
             let (schema, required) = (schema.clone(), is_required(&whole, name));
-            self.warn_binary(&schema, body.node);
             let deep = (style == Some("deepObject")).then(|| field_names(&self.translator.look_through(&schema)));
             let new = NewArgument { wire_name: name, place: "form", schema, required, node: body.node };
             match deep.filter(|names| !names.is_empty()) {
                 Some(names) => self.add_deep_field(new, &names, &mut fields),
-                None => self.add_field(new, &mut fields),
+                None => self.add_field(new, body.kind, &mut fields),
             }
         }
         fields
     }
 
-    fn add_field(&mut self, new: NewArgument<'_, 'd>, fields: &mut Map<String, Value>) {
-        let name = new.wire_name.to_owned();
-        fields.insert(name, hole(&self.arguments.add(new)).into());
+    fn add_field(&mut self, new: NewArgument<'_, 'd>, kind: BodyKind, fields: &mut Map<String, Value>) {
+        let (name, node) = (new.wire_name.to_owned(), new.node);
+        let is_file = is_file(&new.schema, node);
+        let shape = shape_of(&self.translator.look_through(&new.schema));
+        let argument = self.arguments.add(new);
+        if is_file {
+            self.description.warn(node, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
+            self.limits.push(format!("`{argument}` is sent as text, not as a file."));
+        }
+        let is_json = kind == BodyKind::Multipart && shape != ValueShape::Scalar;
+        if is_json && shape == ValueShape::List {
+            let words = "unsupported list in a multipart form: it is sent as one JSON text";
+            self.description.warn(node, Code::Unimplemented, words);
+            self.limits.push(format!("`{argument}` is sent as one JSON text."));
+        }
+        let template = if is_json { hole(&format!("json {argument}")) } else { hole(&argument) };
+        fields.insert(name, template.into());
     }
 
     /// An object of which each field is a field of the form.
@@ -313,13 +341,12 @@ impl<'d> RequestBuilder<'d> {
             fields.insert(format!("{name}[{field}]"), field_hole(&argument, field).into());
         }
     }
+}
 
-    fn warn_binary(&self, schema: &Value, at: Node<'_>) {
-        let is_file = at.text("type") == Some("file");
-        if is_file || schema.get("format").is_some_and(|format| format == "binary") {
-            self.description.warn(at, Code::Unimplemented, "unsupported file in a form: it is sent as a text");
-        }
-    }
+/// Whether a field of a form holds a file, or files.
+fn is_file(schema: &Value, at: Node<'_>) -> bool {
+    let is_binary = |schema: &Value| schema.get("format").is_some_and(|format| format == "binary");
+    at.text("type") == Some("file") || is_binary(schema) || schema.get("items").is_some_and(is_binary)
 }
 
 /// A schema with a description, which says more of this place than its own.

@@ -12,7 +12,7 @@ use super::description::{Description, Node, object};
 use super::merge::merge_objects;
 use super::prose;
 use crate::diagnostic::Code;
-use keyword::{copy_limits, is_null_type, name_types, settle_values};
+use keyword::{copy_limits, is_null_type, is_nullable, name_types, settle_values};
 
 /// From how many schemas on what a `$ref` names is put into `$defs`.
 const MAX_INLINED: usize = 24;
@@ -163,7 +163,7 @@ impl<'d> Translator<'d> {
         self.translate_parts(node, &mut schema);
         self.translate_alternatives(node, &mut schema);
         let schema = self.translate_all_of(node, schema);
-        if node.flag("nullable") == Some(true) { or_null(schema) } else { Value::Object(schema) }
+        if is_nullable(node) { or_null(schema) } else { Value::Object(schema) }
     }
 
     fn description_of(&self, node: Node<'_>) -> Option<Value> {

@@ -106,22 +106,35 @@ fn version_of(value: &Value, root: Location, report: &mut Report) -> Option<Vers
     let said = |key: &str| value.get(key).map(|said| said.as_str().map_or_else(|| said.to_string(), str::to_owned));
     let span = Span::start_of(root.file());
     let version = match (said("openapi"), said("swagger")) {
-        (Some(version), _) if version.starts_with("3.0") => Version::OpenApi30,
-        (Some(version), _) if version.starts_with("3.") => Version::OpenApi31,
+        (Some(version), _) if version.starts_with("3.") => {
+            warn_unknown_version(&version, span, report);
+            Version::OpenApi3
+        }
         (None, Some(version)) if version.starts_with('2') => Version::Swagger2,
         (Some(version), _) | (None, Some(version)) => {
             let shown = crate::diagnostic::truncate(&version, 40);
             report
                 .error(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI"))
-                .help("supported are OpenAPI 3.0, OpenAPI 3.1 and Swagger 2.0");
+                .help("supported are OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0");
             return None;
         }
         (None, None) => {
             report
-                .error(Code::MissingKey, span, "this is no OpenAPI description: missing field `openapi` or `swagger`")
+                .error(Code::MissingKey, span, "not an OpenAPI description: missing field `openapi` or `swagger`")
                 .help("a description begins with `openapi: 3.1.0`, or with `swagger: \"2.0\"`");
             return None;
         }
     };
     Some(version)
+}
+
+/// Warns of a version that nobody has published yet: what is new in it is not known here.
+fn warn_unknown_version(version: &str, span: Span, report: &mut Report) {
+    let minor = version.split('.').nth(1).unwrap_or_default();
+    if !["0", "1", "2"].contains(&minor) {
+        let shown = crate::diagnostic::truncate(version, 40);
+        report
+            .warning(Code::Version, span, format!("unsupported version `{shown}` of OpenAPI: it is read as 3.1"))
+            .help("supported are OpenAPI 3.0, 3.1 and 3.2, and Swagger 2.0");
+    }
 }

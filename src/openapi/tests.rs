@@ -34,6 +34,11 @@ fn translate(schemas: Value, direction: Direction) -> (Value, Map<String, Value>
 fn schemas_become_json_schema_2020_12() {
     for (written, wanted) in [
         (json!({ "type": "string", "nullable": true }), json!({ "type": ["string", "null"] })),
+        (json!({ "type": "string", "x-nullable": true }), json!({ "type": ["string", "null"] })),
+        (
+            json!({ "x-nullable": true, "allOf": [{ "type": "string" }] }),
+            json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
+        ),
         (
             json!({ "type": "string", "nullable": true, "enum": ["a"] }),
             json!({ "type": ["string", "null"], "enum": ["a", null] }),

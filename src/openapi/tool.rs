@@ -20,7 +20,10 @@ pub(super) fn build_tool<'d>(
     connection: &str,
     description: &'d Description,
 ) -> Option<Value> {
+    let success = operation.success(description);
+    let pagination = success.as_ref().and_then(|success| find_pagination(operation, success, description));
     let mut request = RequestBuilder::new(description);
+    request.page_by(pagination.as_ref().and_then(|pages| pages.get("page")?.as_str().map(str::to_owned)));
     request.add_operation(operation)?;
     let (arguments, translator) = (std::mem::take(&mut request.arguments), &mut request.translator);
     if translator.is_cut {
@@ -32,14 +35,12 @@ pub(super) fn build_tool<'d>(
     }
     let definitions = std::mem::take(&mut translator.definitions);
     let mut tool = Map::new();
-    tool.insert("description".to_owned(), summary(operation).into());
+    tool.insert("description".to_owned(), describe(operation, &request.limits).into());
     tool.extend(annotations(operation.method).map(|hints| ("annotations".to_owned(), hints)));
     tool.extend(arguments.into_key(definitions, description).map(|(key, value)| (key.to_owned(), value)));
-    let success = operation.success(description);
     let mut http = Map::new();
     http.insert("use".to_owned(), connection.into());
     http.extend(request.into_keys(operation.method));
-    let pagination = success.as_ref().and_then(|success| find_pagination(operation, success, description));
     let has_pages = pagination.is_some();
     http.extend(pagination.map(|pages| ("paginate".to_owned(), pages)));
     tool.insert("run".to_owned(), object([("http", Value::Object(http))]));
@@ -49,12 +50,18 @@ pub(super) fn build_tool<'d>(
     Some(Value::Object(tool))
 }
 
-fn summary(operation: &Operation<'_>) -> String {
+/// What a tool does, and what of the operation it cannot do.
+fn describe(operation: &Operation<'_>, limits: &[String]) -> String {
     let text = prose::summarize(operation.summary, operation.description);
-    match text.is_empty() {
+    let mut text = match text.is_empty() {
         true => prose::one_line(&format!("{} {}", operation.method, operation.path)),
         false => text,
+    };
+    for limit in limits {
+        text.push_str(if text.ends_with(['.', '!', '?', '…']) { " " } else { ". " });
+        text.push_str(limit);
     }
+    text
 }
 
 fn annotations(method: &str) -> Option<Value> {

@@ -39,7 +39,7 @@ pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
     types.iter_mut().filter(|kind| **kind == "file").for_each(|kind| *kind = "string");
     types.retain(|kind| ["string", "integer", "number", "boolean", "array", "object", "null"].contains(kind));
     types.dedup();
-    if node.flag("nullable") == Some(true) && !types.is_empty() && !types.contains(&"null") {
+    if is_nullable(node) && !types.is_empty() && !types.contains(&"null") {
         types.push("null");
     }
     match types.as_slice() {
@@ -47,6 +47,11 @@ pub(super) fn name_types(node: Node<'_>, schema: &mut Map<String, Value>) {
         [one] => _ = schema.insert("type".to_owned(), Value::from(*one)),
         several => _ = schema.insert("type".to_owned(), Value::from(several.to_vec())),
     }
+}
+
+/// Whether a schema of OpenAPI 3.0 or Swagger 2 says that its value may be null.
+pub(super) fn is_nullable(node: Node<'_>) -> bool {
+    ["nullable", "x-nullable"].iter().any(|key| node.flag(key) == Some(true))
 }
 
 /// Whether a schema's `type` allows null.
