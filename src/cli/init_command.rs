@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 
-use super::init::{existing_files, server_name, shell_quote, write_new_file};
+use super::init::{SCHEMA_PATH, eprint_existing, existing_files, folder_argument, server_name, write_new_file, wrote};
 use super::request::new_world;
 use super::{Exit, InitArgs, Output};
 use crate::files::Globs;
 use crate::help_text::{Help, Subcommand, ToolDraft, draft_tool, is_manual_page, parse_help};
-use crate::openapi::{Names, entry, kebab, one_line};
+use crate::load::NEW_MANIFEST_NAME;
+use crate::openapi::{Names, entry, kebab, plain_line};
 use crate::world::{ProgramCommand, World, strip_escapes};
 
 /// How long a program may take to print its help.
@@ -23,10 +24,10 @@ const MAX_TOOL_NAME_CHARS: usize = 48;
 
 /// Writes a server whose tools run a program, from what it prints for `--help`.
 pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Output) -> anyhow::Result<Exit> {
-    let names = ["folio.yaml", "folio.schema.json"];
-    let taken = existing_files(&arguments.dir, &names);
-    if !taken.is_empty() {
-        output.eprint(&format!("error: files already exist: {}\n", taken.join(", ")));
+    let names = [NEW_MANIFEST_NAME, SCHEMA_PATH];
+    let existing = existing_files(&arguments.dir, &names);
+    if !existing.is_empty() {
+        eprint_existing(&existing, output);
         return Ok(Exit::Failure);
     }
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -37,10 +38,9 @@ pub(super) fn run(command: &str, arguments: &InitArgs, schema: &str, output: &Ou
     let manifest = manifest(&server_name(&arguments.dir), command, &tools);
     for (name, text) in names.into_iter().zip([manifest.as_str(), schema]) {
         write_new_file(&arguments.dir.join(name), text)?;
-        output.print(&format!("wrote {}\n", arguments.dir.join(name).display()))?;
+        output.print(&wrote(&arguments.dir.join(name)))?;
     }
-    let path =
-        if arguments.dir.as_os_str() == "." { String::new() } else { format!(" {}", shell_quote(&arguments.dir)) };
+    let path = folder_argument(&arguments.dir);
     let count = match tools.len() {
         1 => "1 tool is a draft".to_owned(),
         count => format!("{count} tools are drafts"),
@@ -57,7 +57,7 @@ fn manifest(server: &str, command: &str, tools: &[String]) -> String {
          # A draft from what `{}` prints for `--help`. Look at each tool, and at the comments `# review: …`.\n\
          # review: `cwd: \"{{{{workspace}}}}\"` in `run` starts the program in the client's folder, not in this one.\n\
          folio: 1\n\n{}\ntools:\n{}",
-        one_line(command),
+        plain_line(command),
         entry("server", &serde_json::json!({ "name": server }), 0),
         tools.join("\n")
     )
@@ -78,7 +78,7 @@ async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<Stri
         return Ok(vec![draft_tool(&ToolDraft { name: &name, words, help: &help, about: "" })]);
     }
     let (mut tools, mut names) = (Vec::new(), Names::default());
-    for subcommand in chosen(&help.subcommands, only)? {
+    for subcommand in select(&help.subcommands, only)? {
         let all: Vec<&str> = words.iter().copied().chain([subcommand.name.as_str()]).collect();
         // One that says nothing of itself has a tool without arguments.
         let help = ask_for_help(&world, &all).await.unwrap_or_default();
@@ -89,7 +89,7 @@ async fn draft_tools(words: &[&str], only: &[String]) -> anyhow::Result<Vec<Stri
 }
 
 /// The subcommands that a pattern of `--only` names; all where there is none.
-fn chosen<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<Vec<&'s Subcommand>> {
+fn select<'s>(subcommands: &'s [Subcommand], only: &[String]) -> anyhow::Result<Vec<&'s Subcommand>> {
     let globs = Globs::new(&only.iter().map(String::as_str).collect::<Vec<_>>(), &[])?;
     let is_meant = |subcommand: &&Subcommand| only.is_empty() || globs.matches(&subcommand.name);
     let found: Vec<&Subcommand> = subcommands.iter().filter(is_meant).take(MAX_SUBCOMMANDS).collect();

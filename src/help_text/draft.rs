@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::option::{CommandOption, OptionValue};
 use super::parse::{Help, Positional};
 use crate::action::{PROBE_VALUE, runs_value};
-use crate::openapi::{ArgumentNames, entry, one_line, plain};
+use crate::openapi::{ArgumentNames, entry, plain, plain_line};
 
 /// How long a description of a tool or an argument may be.
 const TOOL_CHARS: usize = 300;
@@ -75,12 +75,13 @@ pub fn draft_tool(draft: &ToolDraft<'_>) -> String {
     gathered.elements.extend(draft.words.iter().map(|word| Value::from(*word)));
     draft.help.options.iter().for_each(|option| gathered.add_option(option));
     draft.help.positionals.iter().for_each(|positional| gathered.add_positional(positional));
-    let unread = draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", one_line(spec)));
+    let unread =
+        draft.help.unread.iter().map(|spec| format!("`{}` is left out: it could not be read", plain_line(spec)));
     gathered.reviews.extend(unread.chain(draft.help.reviews.clone()));
     let mut tool = Map::new();
     let about = if draft.about.is_empty() { &draft.help.about } else { draft.about };
     let about = plain(about, TOOL_CHARS);
-    let about = if about.is_empty() { format!("Run {}", one_line(&draft.words.join(" "))) } else { about };
+    let about = if about.is_empty() { format!("Run {}", plain_line(&draft.words.join(" "))) } else { about };
     tool.insert("description".to_owned(), about.into());
     tool.insert("annotations".to_owned(), annotations(draft, &mut gathered.reviews));
     if !gathered.arguments.is_empty() {

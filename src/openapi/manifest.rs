@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::authentication::Requirement;
-use super::description::{Description, object};
+use super::document::ApiDocument;
 use super::naming::{Names, variable_name};
 use super::prose;
 use super::yaml_text::{entry, scalar};
@@ -36,7 +36,7 @@ pub(super) struct GeneratedFile {
 }
 
 /// The file of the manifest.
-pub(super) const MANIFEST_PATH: &str = "folio.yaml";
+pub(super) const MANIFEST_PATH: &str = crate::load::NEW_MANIFEST_NAME;
 
 impl GeneratedFile {
     /// The whole file, as it is written where none stands yet.
@@ -62,7 +62,7 @@ fn join_entries(section: &GeneratedSection) -> String {
 
 /// The fragment that holds the tools of a tag.
 pub(super) fn fragment(stem: &str, tag: &str, tools: Vec<GeneratedEntry>) -> GeneratedFile {
-    let tag = prose::one_line(tag);
+    let tag = prose::plain_line(tag);
     let head =
         if tag.is_empty() { String::new() } else { format!("# {}\n", tag.chars().take(100).collect::<String>()) };
     let sections = vec![GeneratedSection { key: "tools", entries: tools }];
@@ -135,7 +135,7 @@ impl Connections {
             return known.name.clone();
         }
         let base_variable = self.base_variable(base);
-        let name = self.connection_names.claim(&[self.server.clone(), self.telling_name(base, &requirement)], 64);
+        let name = self.connection_names.claim(&[self.server.clone(), self.distinct_name(base, &requirement)], 64);
         let schemes = requirement.scheme.iter().chain(&requirement.others);
         let schemes: Vec<_> = schemes.cloned().collect();
         let variables = schemes.iter().map(|scheme| self.scheme_variables(scheme)).collect();
@@ -166,7 +166,7 @@ impl Connections {
     }
 
     /// A name for a further connection: by its host where that is another one, else by its credentials.
-    fn telling_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
+    fn distinct_name(&self, base: Option<&str>, requirement: &Requirement) -> String {
         let is_first = self.bases.first().is_none_or(|(first, _)| first.as_deref() == base);
         let scheme = requirement.scheme.as_ref().map_or("public", |scheme| scheme.name.as_str());
         let what = if is_first { scheme } else { host_label(base) };
@@ -272,26 +272,21 @@ impl Connection {
 }
 
 /// The manifest: what the server is, its variables and connections, and where its tools are.
-pub(super) fn manifest(
-    server: &str,
-    source: &str,
-    connections: &Connections,
-    description: &Description,
-) -> GeneratedFile {
-    let info = description.root().get("info");
+pub(super) fn manifest(server: &str, source: &str, connections: &Connections, document: &ApiDocument) -> GeneratedFile {
+    let info = document.root().get("info");
     let said = |key: &str| info.and_then(|info| info.text(key)).unwrap_or_default();
     let mut keys = Map::new();
     keys.insert("name".to_owned(), server.into());
     for (key, text) in [
         ("title", prose::plain(said("title"), 80)),
-        ("version", prose::one_line(said("version"))),
+        ("version", prose::plain_line(said("version"))),
         ("description", prose::summarize("", said("description"))),
     ] {
         if !text.is_empty() {
             keys.insert(key.to_owned(), text.into());
         }
     }
-    let source = prose::one_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
+    let source = prose::plain_line(source.rsplit(['/', '\\']).next().unwrap_or_default());
     let head = format!(
         "# yaml-language-server: $schema=./folio.schema.json\n\
          # From {}. What you change here and in `tools/`, `folio init --openapi … --update` keeps.\n\

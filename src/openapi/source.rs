@@ -1,4 +1,4 @@
-//! From bytes to a [`Description`]: the file itself, and the local files that its `$ref`s name.
+//! From bytes to a [`ApiDocument`]: the file itself, and the local files that its `$ref`s name.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use url::Url;
 
-use super::description::{Description, DescriptionFile, Version, referenced_path};
+use super::document::{ApiDocument, DocumentFile, Version, referenced_path};
 use crate::diagnostic::{Code, Report, Span};
 use crate::files::Folder;
 use crate::yaml::{Documents, Location, decode, parse, parse_json};
@@ -32,14 +32,14 @@ pub struct Source {
 struct Loader<'s> {
     source: &'s Source,
     report: &'s mut Report,
-    files: Vec<DescriptionFile>,
+    files: Vec<DocumentFile>,
     documents: Documents,
     /// How many bytes may still be read.
     left: u64,
 }
 
 /// Loads a description. `None` where it is none: then the report says why.
-pub(super) fn load(source: &Source, report: &mut Report) -> Option<Description> {
+pub(super) fn load(source: &Source, report: &mut Report) -> Option<ApiDocument> {
     let left = MAX_DESCRIPTION_BYTES.saturating_sub(source.bytes.len() as u64);
     let mut loader = Loader { source, report, files: Vec::new(), documents: Documents::default(), left };
     let own_name = source.name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ pub(super) fn load(source: &Source, report: &mut Report) -> Option<Description> 
     let root = loader.files.first()?;
     let version = version_of(&root.value, root.root, loader.report)?;
     loader.add_referenced();
-    Some(Description::new(version, loader.files, loader.documents))
+    Some(ApiDocument::new(version, loader.files, loader.documents))
 }
 
 impl Loader<'_> {
@@ -61,7 +61,7 @@ impl Loader<'_> {
         self.report.downgrade_from(before, "the rest is read all the same");
         let root = self.documents.add(document);
         let value = self.documents.json(root);
-        self.files.push(DescriptionFile { path, value, root });
+        self.files.push(DocumentFile { path, value, root });
         Some(())
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Direction;
-use crate::openapi::description::Node;
+use crate::openapi::document::Node;
 
 /// Formats that folio checks, or that say something to whoever reads them.
 const FORMATS: &[&str] = &[
@@ -162,8 +162,8 @@ fn copy_choices(node: Node<'_>, direction: Direction, schema: &mut Map<String, V
     let Some(choices) = node.value.get("enum").and_then(Value::as_array).filter(|choices| !choices.is_empty()) else {
         return;
     };
-    let most = if direction == Direction::Output { MAX_OUTPUT_CHOICES } else { MAX_CHOICES };
-    if choices.len() > most {
+    let max_choices = if direction == Direction::Output { MAX_OUTPUT_CHOICES } else { MAX_CHOICES };
+    if choices.len() > max_choices {
         return;
     }
     let mut settled: Vec<Value> = Vec::new();
