@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use super::document::{ApiDocument, Node, object};
 use super::operation::{Operation, Success};
-use super::parameter::ParameterPlace;
+use super::parameter::{Parameter, ParameterPlace};
 
 /// How many pages one call gets: enough to find something, and not a whole database.
 const MAX_PAGES: u64 = 3;
 
-/// Query parameters that count pages, and those that say how long one is: only together they mean pages.
+/// Query parameters that count pages, or items, and those that say how long one is: only together they mean pages.
 const PAGE_PARAMETERS: &[&str] = &["page", "page_number", "pageNumber"];
+const OFFSET_PARAMETERS: &[&str] = &["offset", "skip"];
 const SIZE_PARAMETERS: &[&str] = &["per_page", "perPage", "page_size", "pageSize", "limit", "size", "count"];
 
 /// Fields of an answer that hold the next cursor, and the query parameters that take it.
@@ -50,9 +51,45 @@ pub(super) fn find_pagination<'d>(
     if let Some((cursor, parameter)) = cursor_of(answer, &query, document) {
         return Some(pages([("cursor", cursor.as_str()), ("parameter", parameter)], Some(items)));
     }
-    let page = PAGE_PARAMETERS.iter().find(|name| query.contains(*name))?;
-    SIZE_PARAMETERS.iter().find(|name| query.contains(*name))?;
-    Some(pages([("page", *page)], Some(items).filter(|items| !items.is_empty())))
+    let in_query = |names: &[&str]| {
+        parameters.iter().find(|known| known.place == ParameterPlace::Query && names.contains(&known.name))
+    };
+    let size = in_query(SIZE_PARAMETERS)?;
+    let items = Some(items).filter(|items| !items.is_empty());
+    let (counter, step) = match in_query(PAGE_PARAMETERS) {
+        Some(page) => (page, None),
+        // Items are counted by the length of a page, which only the document can promise.
+        None => (in_query(OFFSET_PARAMETERS)?, Some(fixed_number(size, document)?)),
+    };
+    let start = if step.is_some() { 0 } else { first_page(counter, document) };
+    let mut counted = pages([("page", counter.name)], items);
+    if let Some(map) = counted.as_object_mut() {
+        map.extend((start == 0).then(|| ("start".to_owned(), Value::from(start))));
+        map.extend(step.map(|step| ("step".to_owned(), Value::from(step))));
+    }
+    Some(counted)
+}
+
+fn number_of(parameter: &Parameter<'_>, key: &str, document: &ApiDocument) -> Option<u64> {
+    document.resolve(parameter.schema?)?.value.get(key)?.as_u64()
+}
+
+/// The number of the first page: the default of its parameter, or else the minimum.
+fn first_page(page: &Parameter<'_>, document: &ApiDocument) -> u64 {
+    let number = |key| number_of(page, key, document);
+    number("default").or_else(|| number("minimum")).unwrap_or(1)
+}
+
+/// The only number that a parameter takes.
+fn fixed_number(parameter: &Parameter<'_>, document: &ApiDocument) -> Option<u64> {
+    let number = |key| number_of(parameter, key, document);
+    let choices = document.resolve(parameter.schema?)?.get("enum").map(|choices| choices.items().collect::<Vec<_>>());
+    let only = match choices.as_deref() {
+        Some([only]) => only.value.as_u64(),
+        _ => None,
+    };
+    let bounds = number("minimum").filter(|least| number("maximum") == Some(*least));
+    only.or_else(|| number("const")).or(bounds).filter(|number| *number > 0)
 }
 
 fn pages<const N: usize>(how: [(&str, &str); N], items: Option<String>) -> Value {

@@ -59,7 +59,7 @@ impl<'d> RequestBuilder<'d> {
         }
     }
 
-    /// Leaves out the query parameter that `paginate` counts, unless a request needs it.
+    /// Leaves out the query parameter that `paginate` counts.
     pub(super) fn page_by(&mut self, parameter: Option<String>) {
         self.paged_by = parameter;
     }
@@ -149,7 +149,7 @@ impl<'d> RequestBuilder<'d> {
     }
 
     fn add_query(&mut self, parameter: &Parameter<'d>) {
-        if !parameter.required && self.paged_by.as_deref() == Some(parameter.name) {
+        if self.paged_by.as_deref() == Some(parameter.name) {
             return;
         }
         let schema = self.parameter_schema(parameter);

@@ -543,10 +543,13 @@ fn uploads_and_lists_of_parts_are_told_of() {
 
 /// An operation that lists, with these query parameters.
 fn listing(parameters: &str) -> TestFolder {
-    let paths = format!(
+    with_paths("", &list_of(parameters))
+}
+
+fn list_of(parameters: &str) -> String {
+    format!(
         "  /a:\n    get:\n      operationId: list\n      tags: [x]\n      parameters: [{parameters}]\n      responses: {{ \"200\": {{ content: {{ application/json: {{ schema: {{ type: array, items: {{}} }} }} }} }} }}\n"
-    );
-    with_paths("", &paths)
+    )
 }
 
 #[test]
@@ -562,7 +565,41 @@ fn page_that_paginate_counts_is_no_argument() {
         (&http["query"], &http["paginate"]),
         (&json!({ "per_page": "{{per_page}}" }), &json!({ "page": "page", "maxPages": 3 }))
     );
-    let required =
-        listing(&format!("{{ name: page, in: query, required: true, schema: {{ type: integer }} }}, {size}"));
-    assert!(tools(&required, "tools/x.yaml")["list"]["arguments"]["page"].is_object());
+}
+
+#[test]
+fn pages_from_zero_and_offsets_are_counted() {
+    let size = "{ name: limit, in: query, schema: { type: integer, enum: [50] } }";
+    for (parameters, wanted) in [
+        (
+            "{ name: page, in: query, schema: { type: integer, minimum: 0 } }",
+            json!({ "page": "page", "maxPages": 3, "start": 0 }),
+        ),
+        (
+            "{ name: page, in: query, required: true, schema: { type: integer, default: 0 } }",
+            json!({ "page": "page", "maxPages": 3, "start": 0 }),
+        ),
+        (
+            "{ name: page, in: query, schema: { type: integer, minimum: 0, default: 1 } }",
+            json!({ "page": "page", "maxPages": 3 }),
+        ),
+        (
+            "{ name: offset, in: query, schema: { type: integer } }",
+            json!({ "page": "offset", "maxPages": 3, "start": 0, "step": 50 }),
+        ),
+    ] {
+        let text = format!(
+            "openapi: 3.0.3\nservers: [{{ url: \"https://a.example\" }}]\npaths:\n{}",
+            list_of(&format!("{parameters}, {size}"))
+        );
+        let folder = TestFolder::new(&[("api.yaml", &text)]);
+        assert_eq!(import(&folder, "api.yaml", &[]).code, Some(0));
+        let tool = &tools(&folder, "tools/x.yaml")["list"];
+        assert_eq!(tool["run"]["http"]["paginate"], wanted, "{parameters}");
+        assert_eq!(tool["arguments"].as_object().unwrap().keys().collect::<Vec<_>>(), ["limit"], "{parameters}");
+    }
+    // Whoever chooses the length of a page chooses the step, too.
+    let free = "{ name: offset, in: query, schema: { type: integer } }, { name: limit, in: query, schema: { type: integer, default: 20 } }";
+    let tool = &tools(&listing(free), "tools/x.yaml")["list"];
+    assert!(tool["run"]["http"]["paginate"].is_null() && tool["arguments"]["offset"].is_object(), "{tool}");
 }
